@@ -1,0 +1,128 @@
+// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist.
+//
+// Each file runs in a process of its own, as many at once as there are cores: a leaked timer, a hang or a crash stays with the
+// file that caused it. A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
+import { fork, type ChildProcess } from "node:child_process";
+import { readdirSync, statSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { SuiteReport } from "./suite.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const FILE_TIMEOUT_MS = Number(process.env["TEST_FILE_TIMEOUT_MS"] ?? 300_000);
+const EXIT_GRACE_MS = 10_000;
+
+/** What became of one test file. */
+export interface FileOutcome {
+  file: string;
+  report: SuiteReport;
+  /** Why the file as a whole failed; absent if it did not. */
+  problem?: string;
+  output: string;
+  durationMs: number;
+}
+
+/** Runs one compiled test file in a process of its own. */
+export function runFile(file: string, fileTimeoutMs = FILE_TIMEOUT_MS): Promise<FileOutcome> {
+  const startedAt = Date.now();
+  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0 };
+  let output = "";
+  let problem: string | undefined;
+  let exitGrace: NodeJS.Timeout | undefined;
+  return new Promise((done) => {
+    const child: ChildProcess = fork(file, [], {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      execArgv: ["--enable-source-maps", "--no-warnings"],
+      env: { ...process.env, FORCE_COLOR: "0" },
+    });
+    const kill = (reason: string) => {
+      problem = reason;
+      child.kill("SIGKILL");
+    };
+    const deadline = setTimeout(() => kill(`did not finish within ${fileTimeoutMs} ms`), fileTimeoutMs);
+    child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.on("message", (message) => {
+      report = message as SuiteReport;
+      if (report.passed + report.failed < report.declared) return;
+      exitGrace ??= setTimeout(
+        () => kill(`did not exit within ${EXIT_GRACE_MS} ms after its last test: a handle was left open`),
+        EXIT_GRACE_MS,
+      );
+    });
+    child.on("close", (code, signal) => {
+      clearTimeout(deadline);
+      clearTimeout(exitGrace);
+      problem ??= problemOf(report, code, signal);
+      const durationMs = Date.now() - startedAt;
+      done({ file, report, output, durationMs, ...(problem === undefined ? {} : { problem }) });
+    });
+  });
+}
+
+function problemOf(report: SuiteReport, code: number | null, signal: NodeJS.Signals | null): string | undefined {
+  if (signal) return `ended by ${signal}`;
+  if (report.declared + report.skipped === 0) return "declares no test";
+  if (report.passed + report.failed < report.declared)
+    return `left ${report.declared - report.passed - report.failed} tests unfinished`;
+  if (report.failed > 0) return `failed ${report.failed} of ${report.declared} tests`;
+  if (code !== 0) return `exited with code ${code}`;
+  return undefined;
+}
+
+function testFiles(path: string): string[] {
+  if (statSync(path).isFile()) return [path];
+  return readdirSync(path, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".test.js"))
+    .map((name) => join(path, name))
+    .sort();
+}
+
+async function main(paths: string[]): Promise<number> {
+  const files = paths.flatMap((path) => testFiles(resolve(root, path)));
+  if (files.length === 0) {
+    console.error(`no test files below ${paths.join(", ")}`);
+    return 1;
+  }
+  const outcomes: FileOutcome[] = [];
+  const waiting = [...files];
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      const outcome = await runFile(file);
+      outcomes.push(outcome);
+      printOutcome(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  return printSummary(outcomes);
+}
+
+function printOutcome({ file, report, problem, output, durationMs }: FileOutcome): void {
+  const name = relative(root, file).replace(/\.js$/, "");
+  const seconds = (durationMs / 1000).toFixed(1);
+  if (problem === undefined) {
+    const skipped = report.skipped > 0 ? `, ${report.skipped} skipped` : "";
+    console.log(`ok    ${name}  ${report.passed} passed${skipped}  ${seconds} s`);
+  } else {
+    console.log(`${output}\nFAIL  ${name}: ${problem}  ${seconds} s`);
+  }
+}
+
+function printSummary(outcomes: FileOutcome[]): number {
+  let passed = 0;
+  let failed = 0;
+  let skipped = 0;
+  for (const { report, problem } of outcomes) {
+    passed += report.passed;
+    // A file that failed as a whole counts as at least one failure.
+    failed += problem === undefined ? 0 : Math.max(1, report.failed);
+    skipped += report.skipped;
+  }
+  const failures = outcomes.filter(({ problem }) => problem !== undefined);
+  for (const { file, problem } of failures) console.log(`failed: ${relative(root, file)}: ${problem}`);
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+  return failed === 0 ? 0 : 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,66 @@
+// The only file that imports uvu. It exits 0 when a `before` or `after.each` hook throws and when `.run()` is forgotten, and
+// it has no timeout. So this wrapper offers no hooks (set-up is a disposable: `await using`), runs the suite itself, limits
+// every test in time, and reports to run.ts what was declared and what became of it.
+import { suite as uvuSuite } from "uvu";
+
+export * as assert from "uvu/assert";
+
+/** What a test file tells the runner about itself; counts are tests. */
+export interface SuiteReport {
+  declared: number;
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** Declares one test; its title states a law in the present tense. */
+export interface DeclareTest {
+  (title: string, body: () => unknown, options?: { timeoutMs?: number }): void;
+  /** Declares a test that does not run here; `reason` is printed. */
+  skip(title: string, reason: string): void;
+}
+
+const DEFAULT_TIMEOUT_MS = 20_000;
+const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0 };
+
+/** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
+export function suite(name: string, declare: (test: DeclareTest) => void): void {
+  const uvuTest = uvuSuite(name);
+  const declareTest: DeclareTest = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
+    report.declared++;
+    uvuTest(title, () => counted(failAfter(timeoutMs, title, body)));
+  };
+  declareTest.skip = (title, reason) => {
+    report.skipped++;
+    console.log(`skipped: ${name} › ${title}: ${reason}`);
+  };
+  declare(declareTest);
+  uvuTest.run();
+}
+
+async function counted(outcome: Promise<void>): Promise<void> {
+  try {
+    await outcome;
+    report.passed++;
+  } catch (error) {
+    report.failed++;
+    throw error;
+  } finally {
+    process.send?.(report);
+  }
+}
+
+async function failAfter(timeoutMs: number, title: string, body: () => unknown): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`"${title}" did not finish within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    await Promise.race([Promise.resolve().then(body), timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// A file in which every suite was skipped, or which declares nothing, still has to say so.
+process.once("beforeExit", () => process.send?.(report));
