@@ -1,0 +1,74 @@
+/** Any value that JSON can hold. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+
+/** A value that Kubernetes accepts as a number or as text, such as a port or a percentage. */
+export type IntOrString = number | string;
+
+/** The link from an object to the one that owns it; the garbage collector deletes an object whose owners are all gone. */
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean | undefined;
+  blockOwnerDeletion?: boolean | undefined;
+}
+
+/**
+ * The metadata of an object, as the API server stores it; times are RFC 3339 strings.
+ *
+ * The API server sets `uid`, `resourceVersion`, `generation`, `creationTimestamp` and `deletionTimestamp`; what a client sends there
+ * is ignored. `managedFields` is not kept in the runtime's cache.
+ */
+export interface ObjectMeta {
+  name: string;
+  namespace?: string | undefined;
+  labels?: { [key: string]: string } | undefined;
+  annotations?: { [key: string]: string } | undefined;
+  finalizers?: string[] | undefined;
+  ownerReferences?: OwnerReference[] | undefined;
+  generateName?: string | undefined;
+  uid?: string | undefined;
+  resourceVersion?: string | undefined;
+  generation?: number | undefined;
+  creationTimestamp?: string | undefined;
+  deletionTimestamp?: string | undefined;
+  deletionGracePeriodSeconds?: number | undefined;
+}
+
+/** One aspect of the state of an object, as `metav1.Condition` defines it. */
+export interface StatusCondition {
+  type: string;
+  status: "True" | "False" | "Unknown";
+  reason: string;
+  message: string;
+  lastTransitionTime: string;
+  observedGeneration?: number | undefined;
+}
+
+/** What every Kubernetes object has. */
+export interface KubernetesObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+}
+
+/** The name of an object within its kind; `namespace` is absent for cluster-scoped kinds. */
+export interface ObjectRef {
+  name: string;
+  namespace?: string | undefined;
+}
+
+/** The identity of an object within its kind as one string: `namespace/name`, or `name` for a cluster-scoped one. */
+export type ObjectKey = string;
+
+/** Returns the key of an object or of a reference to one. */
+export function keyOf({ namespace, name }: ObjectRef): ObjectKey {
+  return namespace ? `${namespace}/${name}` : name;
+}
+
+/** Returns the reference that `keyOf` turned into `key`. */
+export function refOfKey(key: ObjectKey): ObjectRef {
+  const slash = key.indexOf("/");
+  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}

@@ -1,0 +1,46 @@
+/** Where the runtime reports what happens; a pino logger fits. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** The levels of `createLogger`, least important first. */
+export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
+
+/** Creates a logger that writes one JSON object a line, to standard error unless `write` is given. */
+export function createLogger(
+  level: LogLevel = "info",
+  write: (line: string) => void = (line) => void process.stderr.write(line),
+): Logger {
+  const threshold = LEVELS.indexOf(level);
+  const at = (name: LogLevel) => {
+    if (LEVELS.indexOf(name) < threshold) return () => {};
+    return (fields: object, message: string) =>
+      write(JSON.stringify({ time: new Date().toISOString(), level: name, message, ...plainOf(fields) }) + "\n");
+  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+// Errors have no enumerable fields, so JSON would show them as {}.
+function plainOf(fields: object): object {
+  return Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? messageOf(value) : value]),
+  );
+}
+
+/** Returns the message of anything that was thrown, with the messages of its causes. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) {
+    const parts = error.errors.map(messageOf).join("; ");
+    return error.message ? `${error.message}: ${parts}` : parts;
+  }
+  if (!(error instanceof Error)) return String(error);
+  const message = error.message || ("code" in error ? String(error.code) : error.name);
+  if (error.cause === undefined) return message;
+  const cause = messageOf(error.cause);
+  return message.includes(cause) ? message : `${message}: ${cause}`;
+}

@@ -1,0 +1,77 @@
+import type { JsonValue, KubernetesObject } from "./kubernetes-object.js";
+
+/**
+ * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose.
+ *
+ * The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
+ * `definitions`, which only the root has.
+ */
+export interface Schema {
+  readonly $ref?: string;
+  readonly definitions?: { readonly [name: string]: Schema };
+  readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
+  /** `quantity` stands for `k8s.io/apimachinery/pkg/api/resource.Quantity` of a built-in kind. */
+  readonly format?: string;
+  readonly properties?: { readonly [name: string]: Schema };
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly JsonValue[];
+  readonly default?: JsonValue;
+  readonly nullable?: boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
+  readonly multipleOf?: number;
+  readonly pattern?: string;
+  readonly "x-kubernetes-int-or-string"?: boolean;
+  readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
+  readonly "x-kubernetes-embedded-resource"?: boolean;
+  readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: "atomic" | "granular";
+}
+
+declare const resourceType: unique symbol;
+
+/** What the runtime has to know of a kind; the generator writes one for each kind that a project uses. */
+export interface ResourceDefinition<Resource extends KubernetesObject = KubernetesObject> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "Namespaced" | "Cluster";
+  /** `group/version`, or `version` for the core group. */
+  readonly apiVersion: string;
+  readonly hasStatusSubresource: boolean;
+  /** Whether the kind comes from a CustomResourceDefinition, which a cluster may lack. */
+  readonly isCustom: boolean;
+  readonly schema: Schema;
+  /** Never set: it only carries the type. */
+  readonly [resourceType]?: Resource;
+}
+
+/** A generated class, or anything else that carries the definition of a kind. */
+export interface ResourceClass<Resource extends KubernetesObject = KubernetesObject, Input = never> {
+  readonly definition: ResourceDefinition<Resource>;
+  /** Builds a resource; here it ties the input type to the class. */
+  create(init: Input): Resource;
+}
+
+/** Returns `Kind.version.group` of a definition, for messages and as a map key. */
+export function kindNameOf({ group, version, kind }: ResourceDefinition): string {
+  return group === "" ? `${kind}.${version}` : `${kind}.${version}.${group}`;
+}
+
+/** Returns the name of the CustomResourceDefinition of a kind: `plural.group`. */
+export function crdNameOf({ group, plural }: ResourceDefinition): string {
+  return `${plural}.${group}`;
+}

@@ -1,0 +1,96 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceClass } from "../base/resource-definition.js";
+import type { Condition, DependentDefinition, Desired, WorkflowDefinition } from "../workflow/workflow-definition.js";
+
+/** The dependents that a chain has declared: their resource types by name. */
+export type DependentTypes = { readonly [name: string]: KubernetesObject };
+
+/** For each dependent, the names of all those that it waits for. */
+export type WaitsFor = { readonly [name: string]: string };
+
+/** The live dependents as one of them sees them: what it waits for is there, anything else may be absent. */
+export type SecondaryOf<Nodes extends DependentTypes, Present extends string> = {
+  readonly [Name in keyof Nodes & string as Name extends Present ? Name : never]: Nodes[Name];
+} & {
+  readonly [Name in keyof Nodes & string as Name extends Present ? never : Name]?: Nodes[Name] | undefined;
+};
+
+/** A name that the chain has already; its text is what the compiler prints. */
+export interface DuplicateDependent<Name extends string> {
+  readonly "this name is already a dependent of the workflow": Name;
+}
+
+/** What a chain states about one dependent; the words are those of the workflow spec. */
+export interface DependentOptions<
+  Primary,
+  Nodes extends DependentTypes,
+  Waits extends WaitsFor,
+  Resource extends KubernetesObject,
+  Input,
+  Names extends keyof Nodes & string,
+> {
+  readonly resource: ResourceClass<Resource, Input>;
+  readonly desired: Desired<Primary, SecondaryOf<Nodes, Names | Waits[Names]>, NoInfer<Input>>;
+  readonly dependsOn?: readonly Names[];
+  readonly activationCondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
+  readonly reconcilePrecondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
+  readonly readyPostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
+  readonly deletePostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly isGarbageCollected?: boolean;
+}
+
+/**
+ * A workflow under construction, and a complete definition at every step.
+ *
+ * `dependsOn` accepts the names declared before, so an unknown name does not compile and a cycle cannot be written.
+ */
+export interface WorkflowBuilder<
+  Primary,
+  Nodes extends DependentTypes,
+  Waits extends WaitsFor,
+> extends WorkflowDefinition {
+  /** Adds a dependent that is created after those it depends on. */
+  dependent<
+    const Name extends string,
+    Resource extends KubernetesObject,
+    Input,
+    const Names extends keyof Nodes & string = never,
+  >(
+    name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
+    options: DependentOptions<Primary, Nodes, Waits, Resource, Input, Names>,
+  ): WorkflowBuilder<
+    Primary,
+    Nodes & { readonly [N in Name]: Resource },
+    Waits & { readonly [N in Name]: Names | Waits[Names] }
+  >;
+}
+
+/** Starts the workflow of a primary kind; `dependent` adds to it. */
+export function defineWorkflow<Primary extends KubernetesObject>(
+  primary: Pick<ResourceClass<Primary>, "definition">,
+): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>> {
+  return builderOf({ primary: primary.definition, dependents: [] }) as unknown as WorkflowBuilder<
+    Primary,
+    Record<never, never>,
+    Record<never, never>
+  >;
+}
+
+interface UntypedOptions extends Partial<Omit<DependentDefinition, "resource" | "name" | "desired">> {
+  readonly resource: ResourceClass;
+  readonly desired: DependentDefinition["desired"];
+}
+
+function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
+  const dependent = (name: string, { resource, ...options }: UntypedOptions) =>
+    builderOf({
+      primary: definition.primary,
+      dependents: [
+        ...definition.dependents,
+        { dependsOn: [], isGarbageCollected: true, ...options, name, resource: resource.definition },
+      ],
+    });
+  return Object.freeze({ ...definition, dependent });
+}

@@ -1,0 +1,40 @@
+// The door of generated code. A breaking change gets a door of its own beside this one, so that committed output keeps compiling.
+
+// Definitions
+export { defineController } from "./define-controller.js";
+export type { ControllerOptions } from "./define-controller.js";
+export { createResource, defineResource, isResource } from "./define-resource.js";
+export type { ResourceFacts } from "./define-resource.js";
+export { defineWorkflow } from "./define-workflow.js";
+export type {
+  DependentOptions,
+  DependentTypes,
+  DuplicateDependent,
+  SecondaryOf,
+  WaitsFor,
+  WorkflowBuilder,
+} from "./define-workflow.js";
+export { parseResource, SchemaError } from "./parse-resource.js";
+
+// Types of resources
+export type {
+  IntOrString,
+  JsonValue,
+  KubernetesObject,
+  ObjectMeta,
+  OwnerReference,
+  StatusCondition,
+} from "../base/kubernetes-object.js";
+export type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
+
+// Types of what the user writes
+export type { ControllerDefinition } from "../reconcile/controller-definition.js";
+export type { ReconcileArguments, Reconciler } from "../reconcile/reconciler.js";
+export type {
+  Condition,
+  ConditionArguments,
+  Context,
+  DependentArguments,
+  Desired,
+  WorkflowDefinition,
+} from "../workflow/workflow-definition.js";

@@ -1,0 +1,21 @@
+/** What a run did with a dependent, or why it did nothing. */
+export type DependentOutcome =
+  | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
+  /** Something that it depends on is not there or not ready yet. */
+  | { readonly kind: "waiting"; readonly for: readonly string[] }
+  /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
+  | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
+  /** Its activation condition does not hold. */
+  | { readonly kind: "inactive" }
+  /** It was left to Kubernetes' garbage collector during a cleanup. */
+  | { readonly kind: "left"; readonly isGone: boolean }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** What became of all the dependents in one run of a workflow. */
+export interface WorkflowResult<Name extends string = string> {
+  readonly dependents: { readonly [name in Name]: DependentOutcome };
+  /** Whether every dependent that should exist does, as desired and ready. */
+  readonly isReady: boolean;
+  /** The dependents that failed, with their errors. */
+  readonly errors: ReadonlyMap<string, unknown>;
+}
