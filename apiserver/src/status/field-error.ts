@@ -1,0 +1,98 @@
+import type { JsonValue } from "../json.js";
+import { quote } from "./quote.js";
+
+/** The kinds of field errors, in the words of a Status cause. */
+export type FieldErrorReason =
+  | "FieldValueRequired"
+  | "FieldValueInvalid"
+  | "FieldValueNotSupported"
+  | "FieldValueForbidden"
+  | "FieldValueTooLong"
+  | "FieldValueTooMany"
+  | "FieldValueDuplicate"
+  | "FieldValueNotFound"
+  | "FieldValueTypeInvalid"
+  | "InternalError";
+
+/** One thing that is wrong with one field of an object. */
+export interface FieldError {
+  reason: FieldErrorReason;
+  /** The path, e.g. `spec.list[0].key`; "" is the root and prints as `<nil>`. */
+  field: string;
+  /** The text after the path, e.g. `Required value` or `Invalid value: -1: must be positive`. */
+  message: string;
+}
+
+/** A field that must be set is not. */
+export function requiredError(field: string, detail = ""): FieldError {
+  return { reason: "FieldValueRequired", field, message: withDetail("Required value", detail) };
+}
+
+/** A value breaks a rule. */
+export function invalidError(field: string, value: JsonValue, detail: string): FieldError {
+  return { reason: "FieldValueInvalid", field, message: withDetail(`Invalid value: ${formatValue(value)}`, detail) };
+}
+
+/** A value has the wrong JSON type. */
+export function typeInvalidError(field: string, value: JsonValue, detail: string): FieldError {
+  return { ...invalidError(field, value, detail), reason: "FieldValueTypeInvalid" };
+}
+
+/** A value is none of the supported ones, which are listed in the given order. */
+export function notSupportedError(field: string, value: JsonValue, supported: readonly string[]): FieldError {
+  const detail = supported.length > 0 ? `supported values: ${supported.map(quote).join(", ")}` : "";
+  return {
+    reason: "FieldValueNotSupported",
+    field,
+    message: withDetail(`Unsupported value: ${formatValue(value)}`, detail),
+  };
+}
+
+/** A field may not be set, or not so. */
+export function forbiddenError(field: string, detail = ""): FieldError {
+  return { reason: "FieldValueForbidden", field, message: withDetail("Forbidden", detail) };
+}
+
+/** A text is longer than `maxBytes`. */
+export function tooLongError(field: string, maxBytes: number): FieldError {
+  return { reason: "FieldValueTooLong", field, message: `Too long: may not be more than ${maxBytes} bytes` };
+}
+
+/** A list or map has more than `max` members. */
+export function tooManyError(field: string, count: number, max: number): FieldError {
+  return { reason: "FieldValueTooMany", field, message: `Too many: ${count}: must have at most ${max} items` };
+}
+
+/** A value occurs twice where it may occur once. */
+export function duplicateError(field: string, value: JsonValue): FieldError {
+  return { reason: "FieldValueDuplicate", field, message: `Duplicate value: ${formatValue(value)}` };
+}
+
+/** A value refers to something that does not exist. */
+export function notFoundError(field: string, value: JsonValue): FieldError {
+  return { reason: "FieldValueNotFound", field, message: `Not found: ${formatValue(value)}` };
+}
+
+/** Checking a field failed. */
+export function internalFieldError(field: string, detail: string): FieldError {
+  return { reason: "InternalError", field, message: `Internal error: ${detail}` };
+}
+
+/** Writes the error as Kubernetes prints it: path, colon, body. */
+export function fieldErrorText(error: FieldError): string {
+  return `${fieldErrorPath(error)}: ${error.message}`;
+}
+
+/** Gives the path as it is printed and sent in a cause. */
+export function fieldErrorPath(error: FieldError): string {
+  return error.field === "" ? "<nil>" : error.field;
+}
+
+/** Writes a value as it appears in messages: text quoted, numbers and booleans bare, the rest as compact JSON. */
+export function formatValue(value: JsonValue): string {
+  return typeof value === "string" ? quote(value) : JSON.stringify(value);
+}
+
+function withDetail(body: string, detail: string): string {
+  return detail === "" ? body : `${body}: ${detail}`;
+}
