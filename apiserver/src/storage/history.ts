@@ -1,0 +1,85 @@
+import type { StoredObject } from "./stored-object.js";
+
+/** One write: what was there before and what is there now; one of the two is missing for creations and deletions. */
+export interface StoreEvent {
+  readonly revision: number;
+  readonly key: string;
+  readonly previous: StoredObject | undefined;
+  readonly current: StoredObject | undefined;
+  /** The state before the write at the revision of the write, which is what DELETED events carry. */
+  readonly departed: StoredObject | undefined;
+}
+
+/** Builds the event of one write. */
+export function eventOf(options: {
+  revision: number;
+  key: string;
+  previous: StoredObject | undefined;
+  current: StoredObject | undefined;
+}): StoreEvent {
+  let departed: StoredObject | undefined;
+  return {
+    ...options,
+    // Rarely needed, so made when it is.
+    get departed() {
+      return (departed ??= options.previous?.at(options.revision));
+    },
+  };
+}
+
+/** The latest writes to one resource, in order, up to a limit; older ones are compacted away. */
+export class History {
+  readonly #limit: number;
+  #events: StoreEvent[] = [];
+  #start = 0;
+  #compacted: number;
+
+  constructor(options: { limit: number; compacted: number }) {
+    this.#limit = options.limit;
+    this.#compacted = options.compacted;
+  }
+
+  /** The newest revision whose event is gone; what happened after it is known completely. */
+  get compacted(): number {
+    return this.#compacted;
+  }
+
+  /** Appends the newest write. */
+  push(event: StoreEvent): void {
+    this.#events.push(event);
+    if (this.#events.length - this.#start > this.#limit) this.#dropUntil(this.#start + 1);
+  }
+
+  /** Returns the writes after `revision`; undefined when some of them are compacted. */
+  after(revision: number): StoreEvent[] | undefined {
+    if (revision < this.#compacted) return undefined;
+    return this.#events.slice(this.#indexAfter(revision));
+  }
+
+  /** Forgets every write up to `revision`. */
+  compact(revision: number): void {
+    this.#dropUntil(this.#indexAfter(revision));
+    this.#compacted = Math.max(this.#compacted, revision);
+  }
+
+  #dropUntil(index: number): void {
+    if (index > this.#start) this.#compacted = (this.#events[index - 1] as StoreEvent).revision;
+    this.#start = index;
+    // Moving the rest only now and then keeps an append cheap.
+    if (this.#start > this.#limit) {
+      this.#events = this.#events.slice(this.#start);
+      this.#start = 0;
+    }
+  }
+
+  #indexAfter(revision: number): number {
+    let low = this.#start;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle] as StoreEvent).revision <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
