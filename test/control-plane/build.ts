@@ -1,0 +1,59 @@
+// node test/dist/control-plane/build.js builds etcd, kube-apiserver, kube-controller-manager and kubectl from the modules that
+// go.mod pins, into a cache outside of the checkout. What is already there, or found elsewhere (support/binaries.ts), is not
+// built again. The first build takes about seven minutes on two cores.
+import { spawn } from "node:child_process";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { binaryCache, binaryPackages, findBinary, kubernetesVersion, type BinaryName } from "../support/binaries.js";
+import { repositoryRoot } from "../support/repository.js";
+
+/** Builds the programs that are missing; the names of those that were built. */
+export async function buildControlPlane(folder = binaryCache()): Promise<BinaryName[]> {
+  const names = Object.keys(binaryPackages) as BinaryName[];
+  const missing = names.filter((name) => findBinary(name) === undefined);
+  await mkdir(folder, { recursive: true });
+  for (const name of missing) {
+    console.log(`building ${name} ${name === "etcd" ? "" : kubernetesVersion()}`.trimEnd());
+    await build(name, join(folder, name));
+  }
+  return missing;
+}
+
+async function build(name: BinaryName, path: string): Promise<void> {
+  // Built under another name and renamed, so that a build that was cut off, or runs twice, never leaves half a program.
+  const unfinished = `${path}.${process.pid}.building`;
+  try {
+    await runGo(["build", "-trimpath", "-ldflags", linkerFlags(), "-o", unfinished, binaryPackages[name]]);
+    await rename(unfinished, path);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+/** Without the version stamp kube-apiserver calls itself v0.0.0-master, which some clients refuse. */
+function linkerFlags(): string {
+  const version = kubernetesVersion();
+  const [major, minor] = version.slice(1).split(".");
+  const stamp = "k8s.io/component-base/version";
+  return `-s -w -X ${stamp}.gitVersion=${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`;
+}
+
+function runGo(args: string[]): Promise<void> {
+  return new Promise((done, fail) => {
+    const go = spawn("go", args, {
+      cwd: join(repositoryRoot, "test/control-plane"),
+      env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off" },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    go.once("error", fail);
+    go.once("exit", (code) => (code === 0 ? done() : fail(new Error(`go ${args[0]} exited with code ${code}`))));
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const built = await buildControlPlane();
+  console.log(
+    built.length > 0 ? `built ${built.join(", ")} into ${binaryCache()}` : "the control plane is already built",
+  );
+}

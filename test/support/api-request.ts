@@ -1,0 +1,81 @@
+import * as http from "node:http";
+import * as https from "node:https";
+
+/** What is needed to speak to an API server. */
+export interface Connection {
+  url: string;
+  token: string;
+  /** The authority's certificate as PEM; absent for plain HTTP. */
+  ca?: string;
+}
+
+/** An answer of an API server; `body` is parsed JSON, or text where it is not JSON. */
+export interface ApiAnswer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  text: string;
+  // Tests look into answers of any shape.
+  body: JsonAnswer;
+}
+
+/** JSON that a test walks without knowing its type. */
+export type JsonAnswer = { [key: string]: JsonAnswer } & JsonAnswer[] & string & number & boolean;
+
+/** One request; a body that is not text is sent as JSON. */
+export interface ApiRequestOptions {
+  body?: unknown;
+  contentType?: string;
+  headers?: Record<string, string>;
+}
+
+/** Sends one request over a connection of its own, so that nothing is left open. */
+export function apiRequest(
+  connection: Connection,
+  methodAndPath: string,
+  { body, contentType = "application/json", headers = {} }: ApiRequestOptions = {},
+): Promise<ApiAnswer> {
+  const [method = "GET", path = "/"] = methodAndPath.split(" ");
+  const data = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+  const send = connection.url.startsWith("https:") ? https.request : http.request;
+  return new Promise((done, fail) => {
+    const request = send(connection.url + path, {
+      method,
+      agent: false,
+      ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+      headers: {
+        authorization: `Bearer ${connection.token}`,
+        ...(data === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(data) }),
+        ...headers,
+      },
+    });
+    request.once("error", fail);
+    request.once("response", (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.once("error", fail);
+      response.once("end", () => done(answerOf(response, Buffer.concat(chunks).toString())));
+    });
+    request.end(data);
+  });
+}
+
+/** Sends one request and fails, with the server's message, when the answer is not a success. */
+export async function apiRequestOrThrow(
+  connection: Connection,
+  methodAndPath: string,
+  options: ApiRequestOptions = {},
+): Promise<JsonAnswer> {
+  const { status, body, text } = await apiRequest(connection, methodAndPath, options);
+  if (status >= 300) throw new Error(`${methodAndPath}: ${status} ${text.slice(0, 500)}`);
+  return body;
+}
+
+function answerOf(response: http.IncomingMessage, text: string): ApiAnswer {
+  const isJson = response.headers["content-type"]?.startsWith("application/json") === true;
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    text,
+    body: (isJson ? JSON.parse(text) : text) as JsonAnswer,
+  };
+}
