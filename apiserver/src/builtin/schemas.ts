@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import type { JsonObject } from "../json.js";
+import { arrayAt, isObject, memberOf, objectAt, stringAt } from "../json.js";
+
+const SCHEMAS_FILE = new URL("../../data/kubernetes-1.36-schemas.json", import.meta.url);
+const REFERENCE_PREFIX = "#/components/schemas/";
+
+let memoisedSchemas: Record<string, JsonObject> | undefined;
+let memoisedNames: Map<string, string> | undefined;
+
+/** Gives the OpenAPI v3 schemas of all built-in types by name, e.g. `io.k8s.api.apps.v1.Deployment`. */
+export function builtinSchemas(): Record<string, JsonObject> {
+  memoisedSchemas ??= JSON.parse(readFileSync(SCHEMAS_FILE, "utf8")) as Record<string, JsonObject>;
+  return memoisedSchemas;
+}
+
+/** Gives the name of the schema of a kind. */
+export function schemaNameOf(kind: { group: string; version: string; kind: string }): string | undefined {
+  memoisedNames ??= indexKinds();
+  return memoisedNames.get(`${kind.group}/${kind.version}/${kind.kind}`);
+}
+
+function indexKinds(): Map<string, string> {
+  const names = new Map<string, string>();
+  for (const [name, schema] of Object.entries(builtinSchemas())) {
+    for (const gvk of (arrayAt(schema, "x-kubernetes-group-version-kind") ?? []).filter(isObject)) {
+      names.set(`${String(gvk["group"])}/${String(gvk["version"])}/${String(gvk["kind"])}`, name);
+    }
+  }
+  return names;
+}
+
+/** A node of a built-in schema after its reference was followed. */
+export interface SchemaNode {
+  /** The named schema that the node refers to, e.g. `io.k8s.api.core.v1.Container`. */
+  name?: string;
+  /** The structure: type, properties, items. */
+  schema: JsonObject;
+}
+
+/** Follows the `$ref` of a node, which Kubernetes writes bare or as the only member of `allOf`. */
+export function resolveSchema(node: JsonObject): SchemaNode {
+  const name = referenceOf(node);
+  if (name === undefined) return { schema: node };
+  return { name, schema: memberOf(builtinSchemas(), name) as JsonObject };
+}
+
+function referenceOf(node: JsonObject): string | undefined {
+  const only = arrayAt(node, "allOf")?.[0];
+  const reference = stringAt(node, "$ref") ?? (isObject(only) ? stringAt(only, "$ref") : undefined);
+  return reference?.slice(REFERENCE_PREFIX.length);
+}
+
+/** Gives the schema node of a property, or of the values of a map. */
+export function childNode(schema: JsonObject, key: string): JsonObject | undefined {
+  return objectAt(objectAt(schema, "properties"), key) ?? objectAt(schema, "additionalProperties");
+}

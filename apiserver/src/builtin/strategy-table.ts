@@ -1,0 +1,82 @@
+// How the built-in types of Kubernetes 1.36 differ from the ordinary one. Keys are `plural` or `plural.group`.
+import type { Strategy } from "./strategy.js";
+
+const spec = { generation: "spec" } as const;
+const wholeObject = { generation: "outside-metadata" } as const;
+const needsVersion = { allowsUnconditionalUpdate: false } as const;
+const upsert = { createsOnUpdate: true } as const;
+const answersObject = { returnsDeletedObject: true } as const;
+const pathSegment = { nameRule: "path-segment" } as const;
+
+/** The strategy of each built-in type that is not ordinary. */
+export const STRATEGIES: Record<string, Partial<Strategy>> = {
+  endpoints: upsert,
+  events: upsert,
+  limitranges: upsert,
+  namespaces: { ...answersObject, nameRule: "namespace" },
+  persistentvolumeclaims: answersObject,
+  persistentvolumes: answersObject,
+  pods: {
+    ...spec,
+    ...answersObject,
+    graceful: true,
+    resetOnStatus: [".spec", ".metadata.deletionTimestamp", ".metadata.ownerReferences"],
+  },
+  podtemplates: { ...wholeObject, ...answersObject },
+  replicationcontrollers: { ...spec, defaultPropagation: "Orphan" },
+  resourcequotas: answersObject,
+  serviceaccounts: answersObject,
+  services: { ...upsert, ...answersObject, nameRule: "label" },
+
+  "apiservices.apiregistration.k8s.io": needsVersion,
+
+  "daemonsets.apps": spec,
+  "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
+  "replicasets.apps": spec,
+  "statefulsets.apps": spec,
+
+  "cronjobs.batch": spec,
+  "jobs.batch": { ...spec, defaultPropagation: "Orphan" },
+
+  "events.events.k8s.io": upsert,
+  "leases.coordination.k8s.io": { ...needsVersion, ...upsert },
+  "endpointslices.discovery.k8s.io": wholeObject,
+  "certificatesigningrequests.certificates.k8s.io": needsVersion,
+
+  "ingresses.networking.k8s.io": spec,
+  "ingressclasses.networking.k8s.io": spec,
+  "networkpolicies.networking.k8s.io": spec,
+  "poddisruptionbudgets.policy": { ...spec, ...needsVersion },
+
+  "clusterrolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
+  "clusterroles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
+  "rolebindings.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
+  "roles.rbac.authorization.k8s.io": { ...upsert, ...pathSegment },
+
+  "csidrivers.storage.k8s.io": { ...needsVersion, ...answersObject },
+  "csinodes.storage.k8s.io": { ...needsVersion, ...answersObject },
+  "csistoragecapacities.storage.k8s.io": needsVersion,
+  "storageclasses.storage.k8s.io": answersObject,
+  "volumeattachments.storage.k8s.io": {
+    ...needsVersion,
+    ...answersObject,
+    resetOnStatus: [".metadata", ".spec"],
+  },
+
+  "mutatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion },
+  "mutatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion },
+  "mutatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion },
+  "validatingadmissionpolicies.admissionregistration.k8s.io": { ...spec, ...needsVersion },
+  "validatingadmissionpolicybindings.admissionregistration.k8s.io": { ...spec, ...needsVersion },
+  "validatingwebhookconfigurations.admissionregistration.k8s.io": { ...wholeObject, ...needsVersion },
+  "customresourcedefinitions.apiextensions.k8s.io": {
+    ...spec,
+    ...needsVersion,
+    resetOnStatus: [".metadata", ".spec"],
+  },
+
+  "priorityclasses.scheduling.k8s.io": wholeObject,
+  "runtimeclasses.node.k8s.io": { ...needsVersion, ...upsert },
+  "flowschemas.flowcontrol.apiserver.k8s.io": spec,
+  "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": spec,
+};

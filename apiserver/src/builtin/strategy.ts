@@ -1,0 +1,55 @@
+import { STRATEGIES } from "./strategy-table.js";
+
+/** How objects of a type are written and deleted, as far as types differ. */
+export interface Strategy {
+  /** What raises metadata.generation; "outside-metadata" leaves out the status of types with a status subresource. */
+  generation: "spec" | "spec-and-annotations" | "outside-metadata" | "never";
+  /** Whether an update without resourceVersion is taken. */
+  allowsUnconditionalUpdate: boolean;
+  /** Whether a PUT on a missing object creates it. */
+  createsOnUpdate: boolean;
+  /** Whether a DELETE answers the object instead of a Status. */
+  returnsDeletedObject: boolean;
+  /** Whether a DELETE first waits for the object to end by itself. */
+  graceful: boolean;
+  defaultPropagation: "Background" | "Orphan";
+  /** Paths that a write on the main endpoint leaves as they are. */
+  resetOnMain: string[];
+  /** Paths that a write on /status leaves as they are. */
+  resetOnStatus: string[];
+  nameRule: "subdomain" | "label" | "path-segment" | "namespace";
+}
+
+const ORDINARY: Strategy = {
+  generation: "never",
+  allowsUnconditionalUpdate: true,
+  createsOnUpdate: false,
+  returnsDeletedObject: false,
+  graceful: false,
+  defaultPropagation: "Background",
+  resetOnMain: [],
+  resetOnStatus: [],
+  nameRule: "subdomain",
+};
+
+/** Gives the strategy of a built-in type. */
+export function builtinStrategy(type: { group: string; plural: string; hasStatus: boolean }): Strategy {
+  const name = type.group === "" ? type.plural : `${type.plural}.${type.group}`;
+  return {
+    ...ORDINARY,
+    resetOnMain: type.hasStatus ? [".status"] : [],
+    resetOnStatus: type.hasStatus ? [".spec"] : [],
+    ...STRATEGIES[name],
+  };
+}
+
+/** Gives the strategy of a custom resource. */
+export function customStrategy(options: { hasStatus: boolean }): Strategy {
+  return {
+    ...ORDINARY,
+    generation: "outside-metadata",
+    allowsUnconditionalUpdate: false,
+    resetOnMain: options.hasStatus ? [".status"] : [],
+    resetOnStatus: options.hasStatus ? [".metadata", ".spec"] : [],
+  };
+}
