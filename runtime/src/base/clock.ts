@@ -1,0 +1,42 @@
+/** Time, so that tests can move it by hand. */
+export interface Clock {
+  /** Milliseconds that never run backwards. */
+  now(): number;
+  /** Calls `callback` after `delayMs`, unless the returned function is called before. */
+  schedule(delayMs: number, callback: () => void): () => void;
+}
+
+// setTimeout takes 31 bits; longer delays are waited for in parts.
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** The time of the machine. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  schedule(delayMs, callback) {
+    let timer: NodeJS.Timeout;
+    const wait = (remainingMs: number) => {
+      timer =
+        remainingMs > LONGEST_TIMEOUT_MS
+          ? setTimeout(() => wait(remainingMs - LONGEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
+          : setTimeout(callback, Math.max(0, remainingMs));
+    };
+    wait(delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Waits for `ms`; rejects with the signal's reason as soon as it is aborted. */
+export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const cancel = clock.schedule(ms, () => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    const onAbort = () => {
+      cancel();
+      reject(signal?.reason);
+    };
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}

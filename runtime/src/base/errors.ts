@@ -1,0 +1,83 @@
+// Errors are recognised by name, never by instanceof: two copies of this package may be loaded.
+
+/** One cause that the API server gives for refusing a request. */
+export interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+/** The `Status` that the API server answers a failed request with. */
+export interface ApiStatus {
+  readonly code?: number;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: {
+    readonly name?: string;
+    readonly group?: string;
+    readonly kind?: string;
+    readonly uid?: string;
+    readonly causes?: readonly StatusCause[];
+    readonly retryAfterSeconds?: number;
+  };
+}
+
+/** A request that the API server answered with an error. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** The HTTP status code. */
+  readonly code: number;
+  /** Kubernetes' machine-readable reason, such as `NotFound`; empty if the answer had none. */
+  readonly reason: string;
+  readonly causes: readonly StatusCause[];
+  /** How long the server asks to wait, if it does. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: number, status: ApiStatus, retryAfterMs?: number) {
+    super(`${code} ${status.reason ?? ""}: ${status.message ?? "no message"}`.replace(" :", ":"));
+    this.code = code;
+    this.reason = status.reason ?? "";
+    this.causes = status.details?.causes ?? [];
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A request that got no answer: the server cannot be reached, or the connection broke. */
+export class ConnectionError extends Error {
+  override readonly name = "ConnectionError";
+}
+
+/** Thrown by a reconciler or a dependent to say that trying again is useless until something changes. */
+export class TerminalError extends Error {
+  override readonly name = "TerminalError";
+}
+
+/** Thrown by a reconciler or a dependent to say when to try again; it uses up no attempt. */
+export class RetryAfterError extends Error {
+  override readonly name = "RetryAfterError";
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number, options?: ErrorOptions) {
+    super(message, options);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Tells whether the API server answered with this HTTP status code. */
+export function isApiError(error: unknown, code?: number): error is ApiError {
+  return (
+    error instanceof Error && error.name === "ApiError" && (code === undefined || (error as ApiError).code === code)
+  );
+}
+
+/** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
+export function findError<Found extends Error>(error: unknown, name: Found["name"]): Found | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (error.name === name) return error as Found;
+  const parts = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  for (const part of [...parts, error.cause]) {
+    const found = findError<Found>(part, name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

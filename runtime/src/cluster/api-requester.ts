@@ -1,0 +1,96 @@
+import { Backoff } from "../base/backoff.js";
+import { sleep } from "../base/clock.js";
+import { ApiError, type ApiStatus } from "../base/errors.js";
+import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
+
+// Servers answer these when they are busy or going away; the same request may succeed a moment later.
+const BUSY_CODES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
+const MAX_ATTEMPTS = 8;
+const BACKOFF = { initialMs: 100, factor: 2, maxMs: 5_000 };
+
+/** A request as an observer sees it, once it is answered or failed. */
+export interface RequestObservation {
+  readonly method: string;
+  readonly path: string;
+  /** Absent if there was no answer. */
+  readonly status?: number;
+  readonly durationMs: number;
+}
+
+/** Called after every attempt of a request. */
+export type RequestObserver = (observation: RequestObservation) => void;
+
+/** Sends requests and tries again what is worth it: no answer, a busy server (honouring Retry-After), credentials that expired. */
+export class ApiRequester {
+  readonly #transport: Transport;
+  readonly #observe: RequestObserver | undefined;
+
+  constructor(transport: Transport, observe?: RequestObserver) {
+    this.#transport = transport;
+    this.#observe = observe;
+  }
+
+  /**
+   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
+   *
+   * Every request that the runtime makes may be repeated: it reads, applies, deletes, or tests what it changes.
+   */
+  async send(request: TransportRequest): Promise<TransportResponse> {
+    const backoff = new Backoff(BACKOFF);
+    let wasRejected = false;
+    for (let attempt = 1; ; attempt++) {
+      const isLast = attempt >= MAX_ATTEMPTS;
+      let response: TransportResponse;
+      try {
+        response = await this.#sendOnce(request);
+      } catch (error) {
+        if (isLast || request.signal?.aborted || (error as Error).name !== "ConnectionError") throw error;
+        await sleep(backoff.next(), request.signal);
+        continue;
+      }
+      if (response.status < 400) return response;
+      const error = errorOf(response);
+      if (error.code === 401 && !wasRejected) {
+        // The transport asks for new credentials after a 401.
+        wasRejected = true;
+        continue;
+      }
+      if (isLast || !isWorthRepeating(error)) throw error;
+      await sleep(error.retryAfterMs ?? backoff.next(), request.signal);
+    }
+  }
+
+  async #sendOnce(request: TransportRequest): Promise<TransportResponse> {
+    if (this.#observe === undefined) return this.#transport.send(request);
+    const startedAt = performance.now();
+    const { method, path } = request;
+    let status: number | undefined;
+    try {
+      const response = await this.#transport.send(request);
+      status = response.status;
+      return response;
+    } finally {
+      const durationMs = performance.now() - startedAt;
+      this.#observe({ method, path, durationMs, ...(status === undefined ? {} : { status }) });
+    }
+  }
+}
+
+// 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After.
+function isWorthRepeating({ code, retryAfterMs }: ApiError): boolean {
+  return BUSY_CODES.has(code) && (code !== 500 || retryAfterMs !== undefined);
+}
+
+/** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message. */
+export function errorOf({ status, headers, body }: TransportResponse): ApiError {
+  const text = body.toString("utf8");
+  let parsed: ApiStatus = { message: text.trim().slice(0, 300) || `HTTP ${status}` };
+  try {
+    const value = JSON.parse(text) as ApiStatus | null;
+    if (typeof value === "object" && value !== null) parsed = value;
+  } catch {
+    // A proxy or the fall-through of the API server answers in plain text.
+  }
+  const seconds = Number(headers["retry-after"] ?? parsed.details?.retryAfterSeconds);
+  return new ApiError(status, parsed, Number.isFinite(seconds) ? seconds * 1000 : undefined);
+}

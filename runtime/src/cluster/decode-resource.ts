@@ -1,0 +1,82 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { findMember, forEachElement, forEachMember, isText } from "./json-scanner.js";
+
+/** What the controller itself applied to an object, as the API server recorded it in `metadata.managedFields`. */
+export interface OwnedFields {
+  readonly apiVersion: string;
+  /** The FieldsV1 of the entry as JSON text. */
+  readonly fieldsV1: string;
+}
+
+/**
+ * An object of the API server as the runtime keeps it: without `managedFields`, which are most of its size, but for the entries
+ * of the controller itself.
+ */
+export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
+  readonly object: Resource;
+  /** What the controller applied; absent if it applied nothing. */
+  readonly owned?: OwnedFields;
+  /** What the controller applied through the `status` subresource. */
+  readonly ownedStatus?: OwnedFields;
+}
+
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+
+/**
+ * Decodes the JSON object that begins at `start`; the bytes behind the managed fields are moved, so the buffer must not be used again.
+ *
+ * Cutting before parsing halves the time and the memory of an object: the keys of managed fields are unique strings.
+ */
+export function decodeResource<Resource extends KubernetesObject>(
+  bytes: Buffer,
+  { start = 0, end = bytes.length, fieldManager }: { start?: number; end?: number; fieldManager: string },
+): DecodedResource<Resource> {
+  const metadata = findMember(bytes, start, '"metadata"');
+  const managed = metadata && findMember(bytes, metadata.value.start, '"managedFields"');
+  if (managed === undefined || bytes[managed.value.start] !== OPEN_BRACKET)
+    return { object: JSON.parse(bytes.toString("utf8", start, end)) as Resource };
+  const owned = ownedFieldsIn(bytes, managed.value.start, fieldManager);
+  const cut = withComma(bytes, managed.member);
+  bytes.copyWithin(cut.start, cut.end, end);
+  const text = bytes.toString("utf8", start, end - (cut.end - cut.start));
+  return { object: JSON.parse(text) as Resource, ...owned };
+}
+
+// The member goes with the comma that separates it from the one before, or else from the one behind.
+function withComma(bytes: Buffer, { start, end }: { start: number; end: number }): { start: number; end: number } {
+  let before = start - 1;
+  while (bytes[before]! <= 0x20) before--;
+  if (bytes[before] === COMMA) return { start: before, end };
+  let behind = end;
+  while (bytes[behind]! <= 0x20) behind++;
+  return bytes[behind] === COMMA ? { start, end: behind + 1 } : { start, end };
+}
+
+function ownedFieldsIn(bytes: Buffer, start: number, fieldManager: string): Omit<DecodedResource, "object"> {
+  const manager = JSON.stringify(fieldManager);
+  const found: { owned?: OwnedFields; ownedStatus?: OwnedFields } = {};
+  forEachElement(bytes, start, (entry) => {
+    let isOwn = false;
+    let isApply = false;
+    let apiVersion = "";
+    let fieldsV1 = "{}";
+    let subresource = "";
+    forEachMember(bytes, entry.start, (key, value) => {
+      const text = () => bytes.toString("utf8", value.start, value.end);
+      if (isText(bytes, key, '"manager"')) {
+        isOwn = text() === manager;
+        return !isOwn;
+      }
+      if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
+      else if (isText(bytes, key, '"apiVersion"')) apiVersion = JSON.parse(text()) as string;
+      else if (isText(bytes, key, '"fieldsV1"')) fieldsV1 = text();
+      else if (isText(bytes, key, '"subresource"')) subresource = JSON.parse(text()) as string;
+      return false;
+    });
+    if (!isOwn || !isApply) return;
+    if (subresource === "") found.owned = { apiVersion, fieldsV1 };
+    else if (subresource === "status") found.ownedStatus = { apiVersion, fieldsV1 };
+  });
+  return found;
+}

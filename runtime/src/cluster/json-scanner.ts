@@ -1,0 +1,110 @@
+// Finds values in JSON bytes without parsing them. The text is what an API server sent, so it is taken to be valid JSON.
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+/** Where a value stands: from `start` up to, not including, `end`. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Returns the index behind the string that begins at `start`. */
+function endOfString(bytes: Buffer, start: number): number {
+  let quote = start;
+  for (;;) {
+    quote = bytes.indexOf(QUOTE, quote + 1);
+    if (quote === -1) throw new SyntaxError("unterminated string in JSON");
+    let backslashes = 0;
+    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+}
+
+function skipSpace(bytes: Buffer, index: number): number {
+  while (bytes[index]! <= 0x20) index++;
+  return index;
+}
+
+/** Returns the index behind the value that begins at `start`. */
+export function endOfValue(bytes: Buffer, start: number): number {
+  const first = bytes[start];
+  if (first === QUOTE) return endOfString(bytes, start);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+    let depth = 0;
+    for (let index = start; index < bytes.length; index++) {
+      const byte = bytes[index]!;
+      if (byte === QUOTE) index = endOfString(bytes, index) - 1;
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+      else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return index + 1;
+    }
+    throw new SyntaxError("unterminated object or array in JSON");
+  }
+  let index = start;
+  while (
+    index < bytes.length &&
+    bytes[index] !== COMMA &&
+    bytes[index] !== CLOSE_BRACE &&
+    bytes[index] !== CLOSE_BRACKET
+  )
+    index++;
+  return index;
+}
+
+/**
+ * Calls `visit` for each member of the object that begins at `start`, until it returns true.
+ *
+ * `key` is the range of the quoted key, `value` that of the value.
+ */
+export function forEachMember(bytes: Buffer, start: number, visit: (key: Range, value: Range) => boolean | void): void {
+  let index = skipSpace(bytes, start + 1);
+  while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
+    const keyEnd = endOfString(bytes, index);
+    const colon = skipSpace(bytes, keyEnd);
+    if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
+    const valueStart = skipSpace(bytes, colon + 1);
+    const valueEnd = endOfValue(bytes, valueStart);
+    if (visit({ start: index, end: keyEnd }, { start: valueStart, end: valueEnd }) === true) return;
+    index = skipSpace(bytes, valueEnd);
+    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
+  }
+}
+
+/** Calls `visit` for each element of the array that begins at `start`. */
+export function forEachElement(bytes: Buffer, start: number, visit: (value: Range) => void): void {
+  let index = skipSpace(bytes, start + 1);
+  while (index < bytes.length && bytes[index] !== CLOSE_BRACKET) {
+    const end = endOfValue(bytes, index);
+    visit({ start: index, end });
+    index = skipSpace(bytes, end);
+    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
+  }
+}
+
+/** Tells whether the bytes of a range are this ASCII text. */
+export function isText(bytes: Buffer, { start, end }: Range, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
+  return true;
+}
+
+/** Returns the value of a member of the object that begins at `start`; `quotedKey` is ASCII with its quotes. */
+export function findMember(
+  bytes: Buffer,
+  start: number,
+  quotedKey: string,
+): { member: Range; value: Range } | undefined {
+  let found: { member: Range; value: Range } | undefined;
+  forEachMember(bytes, start, (key, value) => {
+    if (!isText(bytes, key, quotedKey)) return false;
+    found = { member: { start: key.start, end: value.end }, value };
+    return true;
+  });
+  return found;
+}

@@ -1,0 +1,44 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import type { Connection } from "./connection.js";
+import { createInClusterConnection } from "./in-cluster.js";
+
+/** Where to look for a connection. */
+export interface LoadConnectionOptions {
+  /** A kubeconfig file; nothing else is looked at if given. */
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Finds the connection as controller-runtime does: the stated kubeconfig, `KUBECONFIG`, the service account of a pod,
+ * `~/.kube/config`.
+ *
+ * Throws an error that says where it looked.
+ */
+export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
+  const { kubeconfig, context, env = process.env } = options;
+  if (kubeconfig !== undefined) return fromFile(kubeconfig, context);
+  const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
+  if (listed.length > 0) {
+    const file = listed.find((candidate) => existsSync(candidate));
+    if (file === undefined) throw new Error(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
+    return fromFile(file, context);
+  }
+  const inCluster = createInClusterConnection(env);
+  if (inCluster !== undefined) return inCluster;
+  const home = join(homedir(), ".kube", "config");
+  if (existsSync(home)) return fromFile(home, context);
+  throw new Error(
+    `no cluster to connect to: KUBECONFIG is not set, this is not a pod (KUBERNETES_SERVICE_HOST is not set) and ${home} does not exist; ` +
+      "set KUBECONFIG to the path of a kubeconfig file",
+  );
+}
+
+// Loaded only where there is a kubeconfig: in a cluster there is none.
+async function fromFile(file: string, context: string | undefined): Promise<Connection> {
+  const { readKubeconfig } = await import("./kubeconfig.js");
+  return readKubeconfig(file, context);
+}

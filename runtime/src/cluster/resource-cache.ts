@@ -1,0 +1,250 @@
+// What is known of the objects of one kind: the watch as it arrives, overlaid with the answers to our own writes.
+//
+// Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come
+// back; a change by somebody else is always reported, our own never (JOSDK's temporary cache and event filter, §2(c), told apart by
+// what a write found instead of by windows of versions).
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { compareResourceVersions } from "../base/resource-version.js";
+import type { DecodedResource } from "./decode-resource.js";
+
+/** A change that somebody else made to an object. */
+export interface ResourceChange {
+  readonly kind: "added" | "updated" | "deleted";
+  readonly key: ObjectKey;
+  readonly object: KubernetesObject;
+  /** The state before; absent for an addition. */
+  readonly old?: KubernetesObject;
+}
+
+/** Returns the values under which an index finds an object. */
+export type IndexFunction = (object: KubernetesObject) => readonly string[];
+
+/** The write of one object that is under way. */
+interface WriteWindow {
+  active: number;
+  /** Changes that came while a write was under way; whether they are its own is known when it ends. */
+  held: ResourceChange[];
+  /** Versions that our own writes made and the watch has not brought yet. */
+  ownVersions: Set<string>;
+}
+
+const EMPTY: ReadonlySet<ObjectKey> = new Set();
+
+/** The objects of one kind, by key and by index; what it returns is frozen and shared by all readers. */
+export class ResourceCache {
+  readonly #entries = new Map<ObjectKey, DecodedResource>();
+  readonly #indexes = new Map<string, { of: IndexFunction; keys: Map<string, Set<ObjectKey>> }>();
+  readonly #windows = new Map<ObjectKey, WriteWindow>();
+  readonly #listeners: ((change: ResourceChange) => void)[] = [];
+  /** How far the watch has come. */
+  #observedVersion = "0";
+
+  constructor(indexes: { readonly [name: string]: IndexFunction } = {}) {
+    for (const [name, of] of Object.entries(indexes)) this.#indexes.set(name, { of, keys: new Map() });
+  }
+
+  /** Calls `listener` for every change that is not our own. */
+  onChange(listener: (change: ResourceChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: ObjectKey): DecodedResource | undefined {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) freeze(entry.object);
+    return entry;
+  }
+
+  keys(): IterableIterator<ObjectKey> {
+    return this.#entries.keys();
+  }
+
+  /** Returns the keys of the objects for which the index function gave `value`. */
+  keysByIndex(index: string, value: string): ReadonlySet<ObjectKey> {
+    return this.#indexes.get(index)?.keys.get(value) ?? EMPTY;
+  }
+
+  /** Takes a state that the watch brought. */
+  observe(entry: DecodedResource): void {
+    const version = entry.object.metadata.resourceVersion ?? "0";
+    this.#advance(version);
+    const key = keyOf(entry.object.metadata);
+    const known = this.#entries.get(key);
+    const isNews = known === undefined || compareResourceVersions(versionOf(known), version) < 0;
+    if (isNews) this.#store(key, entry);
+    const old = known?.object;
+    this.#report(
+      {
+        kind: old === undefined ? "added" : "updated",
+        key,
+        object: entry.object,
+        ...(old === undefined ? {} : { old }),
+      },
+      version,
+    );
+  }
+
+  /** Takes a deletion that the watch brought; `object` is the last state with the version of the deletion. */
+  observeDeletion(object: KubernetesObject): void {
+    const version = object.metadata.resourceVersion ?? "0";
+    this.#advance(version);
+    const key = keyOf(object.metadata);
+    const known = this.#entries.get(key);
+    // An own write may have made the object anew before this arrived.
+    if (known !== undefined && compareResourceVersions(versionOf(known), version) <= 0) this.#remove(key);
+    this.#report({ kind: "deleted", key, object: known?.object ?? object, old: known?.object ?? object }, version);
+  }
+
+  /** Takes how far the watch has come, as bookmarks tell. */
+  observeVersion(version: string): void {
+    this.#advance(version);
+  }
+
+  /** Takes the complete state of the kind as of `version`; what is missing in it was deleted while nobody watched. */
+  replace(entries: readonly DecodedResource[], version: string): void {
+    const listed = new Set<ObjectKey>();
+    for (const entry of entries) {
+      const key = keyOf(entry.object.metadata);
+      listed.add(key);
+      const known = this.#entries.get(key);
+      if (known !== undefined && compareResourceVersions(versionOf(known), versionOf(entry)) >= 0) continue;
+      this.observe(entry);
+    }
+    for (const [key, known] of [...this.#entries]) {
+      // What is newer than the list was written by us since.
+      if (listed.has(key) || compareResourceVersions(versionOf(known), version) > 0) continue;
+      this.#remove(key);
+      this.#report({ kind: "deleted", key, object: known.object, old: known.object }, version);
+    }
+    this.#advance(version);
+  }
+
+  /** Announces a write; until `endWrite`, changes of this object are held back. */
+  beginWrite(key: ObjectKey): void {
+    let window = this.#windows.get(key);
+    if (window === undefined) this.#windows.set(key, (window = { active: 0, held: [], ownVersions: new Set() }));
+    window.active++;
+  }
+
+  /**
+   * Ends a write. `entry` is the answer, which the next read sees; `isOwn` tells whether its version is the one that the write made, and
+   * nothing that somebody else changed unseen is in it.
+   */
+  endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
+    const window = this.#windows.get(key);
+    if (written !== undefined) {
+      const { entry, isOwn } = written;
+      const version = versionOf(entry);
+      if (isOwn) window?.ownVersions.add(version);
+      const known = this.#entries.get(key);
+      // If the watch is past this version without the object, the object has been deleted since.
+      const isNews =
+        known === undefined
+          ? compareResourceVersions(version, this.#observedVersion) > 0
+          : compareResourceVersions(version, versionOf(known)) > 0;
+      if (isNews) this.#store(key, entry);
+      // A watch that is past this version has brought its event, or never will.
+      if (
+        compareResourceVersions(version, this.#observedVersion) <= 0 &&
+        window !== undefined &&
+        window.held.length === 0
+      )
+        window.ownVersions.delete(version);
+    }
+    if (window === undefined || --window.active > 0) return;
+    const held = window.held;
+    window.held = [];
+    for (const change of held) this.#notifyUnlessOwn(window, change, versionOfChange(change));
+    this.#closeWindow(key, window);
+  }
+
+  /** Takes the answer to a write that has deleted or will delete the object: the watch brings the rest. */
+  removeWritten(key: ObjectKey, uid: string | undefined): void {
+    const known = this.#entries.get(key);
+    if (known !== undefined && known.object.metadata.uid === uid) this.#remove(key);
+  }
+
+  #report(change: ResourceChange, version: string): void {
+    const window = this.#windows.get(change.key);
+    if (window === undefined) return this.#notify(change);
+    if (window.active > 0) {
+      // The held state is compared by its own version, also where the cache holds a newer one.
+      window.held.push(change);
+      versions.set(change, version);
+      return;
+    }
+    this.#notifyUnlessOwn(window, change, version);
+    this.#closeWindow(change.key, window);
+  }
+
+  #notifyUnlessOwn(window: WriteWindow, change: ResourceChange, version: string): void {
+    const isOwn = change.kind !== "deleted" && window.ownVersions.delete(version);
+    // The watch brings versions in order: what is older will not come any more.
+    for (const own of window.ownVersions) if (compareResourceVersions(own, version) < 0) window.ownVersions.delete(own);
+    if (!isOwn) this.#notify(change);
+  }
+
+  #closeWindow(key: ObjectKey, window: WriteWindow): void {
+    if (window.active === 0 && window.ownVersions.size === 0) this.#windows.delete(key);
+  }
+
+  #notify(change: ResourceChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  #advance(version: string): void {
+    if (compareResourceVersions(version, this.#observedVersion) > 0) this.#observedVersion = version;
+  }
+
+  #store(key: ObjectKey, entry: DecodedResource): void {
+    const known = this.#entries.get(key);
+    this.#entries.set(key, entry);
+    for (const index of this.#indexes.values()) {
+      if (known !== undefined) removeFromIndex(index, key, known.object);
+      for (const value of index.of(entry.object)) {
+        const keys = index.keys.get(value);
+        if (keys === undefined) index.keys.set(value, new Set([key]));
+        else keys.add(key);
+      }
+    }
+  }
+
+  #remove(key: ObjectKey): void {
+    const known = this.#entries.get(key);
+    if (known === undefined) return;
+    this.#entries.delete(key);
+    for (const index of this.#indexes.values()) removeFromIndex(index, key, known.object);
+  }
+}
+
+const versions = new WeakMap<ResourceChange, string>();
+
+function versionOfChange(change: ResourceChange): string {
+  return versions.get(change) ?? change.object.metadata.resourceVersion ?? "0";
+}
+
+function versionOf({ object }: DecodedResource): string {
+  return object.metadata.resourceVersion ?? "0";
+}
+
+function removeFromIndex(
+  index: { of: IndexFunction; keys: Map<string, Set<ObjectKey>> },
+  key: ObjectKey,
+  object: KubernetesObject,
+): void {
+  for (const value of index.of(object)) {
+    const keys = index.keys.get(value);
+    keys?.delete(key);
+    if (keys?.size === 0) index.keys.delete(value);
+  }
+}
+
+// Objects are frozen when they are first read: most of what a watch brings is never looked at.
+function freeze(value: unknown): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const part of Object.values(value)) freeze(part);
+}
