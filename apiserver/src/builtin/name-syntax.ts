@@ -1,0 +1,60 @@
+// The syntax of label keys and values, with the words of Kubernetes 1.36 for what is wrong.
+
+const QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const LABEL_VALUE = `(${QUALIFIED})?`;
+const SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const QUALIFIED_RULE =
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+  `(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${QUALIFIED}')`;
+const LABEL_VALUE_RULE =
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " +
+  "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is " +
+  `'${LABEL_VALUE}')`;
+const SUBDOMAIN_RULE =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " +
+  `end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${SUBDOMAIN}')`;
+
+const qualifiedPattern = new RegExp(`^${QUALIFIED}$`);
+const labelValuePattern = new RegExp(`^${LABEL_VALUE}$`);
+const subdomainPattern = new RegExp(`^${SUBDOMAIN}$`);
+
+/** Lists what is wrong with the key of a label or the name of a finalizer: `[prefix/]name`. */
+export function qualifiedNameProblems(key: string): string[] {
+  const parts = key.split("/");
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const name = parts.at(-1) as string;
+  const problems = parts.length === 2 ? prefixProblems(parts[0] as string) : [];
+  if (name === "") problems.push("name part must be non-empty");
+  else if (byteLength(name) > 63) problems.push("name part must be no more than 63 bytes");
+  if (!qualifiedPattern.test(name)) problems.push(`name part ${QUALIFIED_RULE}`);
+  return problems;
+}
+
+function prefixProblems(prefix: string): string[] {
+  if (prefix === "") return ["prefix part must be non-empty"];
+  return subdomainProblems(prefix).map((problem) => `prefix part ${problem}`);
+}
+
+/** Lists what is wrong with the value of a label. */
+export function labelValueProblems(value: string): string[] {
+  return [
+    ...(byteLength(value) > 63 ? ["must be no more than 63 bytes"] : []),
+    ...(labelValuePattern.test(value) ? [] : [LABEL_VALUE_RULE]),
+  ];
+}
+
+/** Lists what is wrong with a DNS-1123 subdomain, the name of most objects. */
+export function subdomainProblems(name: string): string[] {
+  return [
+    ...(byteLength(name) > 253 ? ["must be no more than 253 bytes"] : []),
+    ...(subdomainPattern.test(name) ? [] : [SUBDOMAIN_RULE]),
+  ];
+}
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
