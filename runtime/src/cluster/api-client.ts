@@ -27,6 +27,13 @@ export interface Applied<Resource extends KubernetesObject = KubernetesObject> e
   readonly wasCreated: boolean;
 }
 
+/** What became of a deletion. */
+export interface Deletion {
+  readonly wasFound: boolean;
+  /** False while a finalizer or a grace period holds the object. */
+  readonly isGone: boolean;
+}
+
 const APPLY_PATCH = "application/apply-patch+yaml";
 const MERGE_PATCH = "application/merge-patch+json";
 const JSON_PATCH = "application/json-patch+json";
@@ -170,7 +177,7 @@ export class ApiClient {
     });
   }
 
-  /** Deletes an object; tells whether there was one. */
+  /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
   async delete<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
@@ -178,16 +185,18 @@ export class ApiClient {
       readonly uid?: string | undefined;
       readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
     } = {},
-  ): Promise<boolean> {
+  ): Promise<Deletion> {
     const { uid, propagationPolicy } = options;
     const preconditions = uid === undefined ? {} : { preconditions: { uid } };
     const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
     try {
-      await this.#requester.send({ method: "DELETE", path: objectPath(definition, ref), body });
-      return true;
+      const response = await this.#requester.send({ method: "DELETE", path: objectPath(definition, ref), body });
+      // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
+      const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
+      return { wasFound: true, isGone: answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined };
     } catch (error) {
-      if (isApiError(error, 404)) return false;
+      if (isApiError(error, 404)) return { wasFound: false, isGone: true };
       throw failed("delete of", describeObject(definition, ref), error);
     }
   }

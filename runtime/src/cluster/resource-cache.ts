@@ -23,7 +23,7 @@ export type IndexFunction = (object: KubernetesObject) => readonly string[];
 interface WriteWindow {
   active: number;
   /** Changes that came while a write was under way; whether they are its own is known when it ends. */
-  held: ResourceChange[];
+  held: { readonly change: ResourceChange; readonly version: string }[];
   /** Versions that our own writes made and the watch has not brought yet. */
   ownVersions: Set<string>;
 }
@@ -35,11 +35,18 @@ export class ResourceCache {
   readonly #entries = new Map<ObjectKey, DecodedResource>();
   readonly #indexes = new Map<string, { of: IndexFunction; keys: Map<string, Set<ObjectKey>> }>();
   readonly #windows = new Map<ObjectKey, WriteWindow>();
+  /** Objects that we deleted and whose deletion the watch has not brought yet, by uid. */
+  readonly #ownDeletions = new Set<string>();
   readonly #listeners: ((change: ResourceChange) => void)[] = [];
-  /** How far the watch has come. */
-  #observedVersion = "0";
+  /** How far the watch has come; with one watch for each namespace, by namespace. */
+  readonly #observedVersions = new Map<string, string>();
+  readonly #isPerNamespace: boolean;
 
-  constructor(indexes: { readonly [name: string]: IndexFunction } = {}) {
+  constructor(
+    indexes: { readonly [name: string]: IndexFunction } = {},
+    { isPerNamespace = false }: { isPerNamespace?: boolean } = {},
+  ) {
+    this.#isPerNamespace = isPerNamespace;
     for (const [name, of] of Object.entries(indexes)) this.#indexes.set(name, { of, keys: new Map() });
   }
 
@@ -69,8 +76,8 @@ export class ResourceCache {
 
   /** Takes a state that the watch brought. */
   observe(entry: DecodedResource): void {
-    const version = entry.object.metadata.resourceVersion ?? "0";
-    this.#advance(version);
+    const version = versionOf(entry);
+    this.#advance(version, entry.object.metadata.namespace);
     const key = keyOf(entry.object.metadata);
     const known = this.#entries.get(key);
     const isNews = known === undefined || compareResourceVersions(versionOf(known), version) < 0;
@@ -90,21 +97,25 @@ export class ResourceCache {
   /** Takes a deletion that the watch brought; `object` is the last state with the version of the deletion. */
   observeDeletion(object: KubernetesObject): void {
     const version = object.metadata.resourceVersion ?? "0";
-    this.#advance(version);
+    this.#advance(version, object.metadata.namespace);
     const key = keyOf(object.metadata);
     const known = this.#entries.get(key);
     // An own write may have made the object anew before this arrived.
     if (known !== undefined && compareResourceVersions(versionOf(known), version) <= 0) this.#remove(key);
+    if (this.#ownDeletions.delete(object.metadata.uid ?? "")) return;
     this.#report({ kind: "deleted", key, object: known?.object ?? object, old: known?.object ?? object }, version);
   }
 
   /** Takes how far the watch has come, as bookmarks tell. */
-  observeVersion(version: string): void {
-    this.#advance(version);
+  observeVersion(version: string, namespace?: string): void {
+    this.#advance(version, namespace);
   }
 
-  /** Takes the complete state of the kind as of `version`; what is missing in it was deleted while nobody watched. */
-  replace(entries: readonly DecodedResource[], version: string): void {
+  /**
+   * Takes the complete state of the kind, or of one namespace of it, as of `version`; what is missing in it was deleted while nobody
+   * watched.
+   */
+  replace(entries: readonly DecodedResource[], version: string, namespace?: string): void {
     const listed = new Set<ObjectKey>();
     for (const entry of entries) {
       const key = keyOf(entry.object.metadata);
@@ -116,10 +127,13 @@ export class ResourceCache {
     for (const [key, known] of [...this.#entries]) {
       // What is newer than the list was written by us since.
       if (listed.has(key) || compareResourceVersions(versionOf(known), version) > 0) continue;
+      if (namespace !== undefined && known.object.metadata.namespace !== namespace) continue;
       this.#remove(key);
       this.#report({ kind: "deleted", key, object: known.object, old: known.object }, version);
     }
-    this.#advance(version);
+    this.#advance(version, namespace);
+    // The list says what is gone; deletions from before it will not come any more.
+    this.#ownDeletions.clear();
   }
 
   /** Announces a write; until `endWrite`, changes of this object are held back. */
@@ -138,42 +152,39 @@ export class ResourceCache {
     if (written !== undefined) {
       const { entry, isOwn } = written;
       const version = versionOf(entry);
+      const observed = this.#observedVersions.get(this.#scopeOf(entry.object.metadata.namespace)) ?? "0";
       if (isOwn) window?.ownVersions.add(version);
       const known = this.#entries.get(key);
       // If the watch is past this version without the object, the object has been deleted since.
       const isNews =
         known === undefined
-          ? compareResourceVersions(version, this.#observedVersion) > 0
+          ? compareResourceVersions(version, observed) > 0
           : compareResourceVersions(version, versionOf(known)) > 0;
       if (isNews) this.#store(key, entry);
       // A watch that is past this version has brought its event, or never will.
-      if (
-        compareResourceVersions(version, this.#observedVersion) <= 0 &&
-        window !== undefined &&
-        window.held.length === 0
-      )
+      if (compareResourceVersions(version, observed) <= 0 && window !== undefined && window.held.length === 0)
         window.ownVersions.delete(version);
     }
     if (window === undefined || --window.active > 0) return;
     const held = window.held;
     window.held = [];
-    for (const change of held) this.#notifyUnlessOwn(window, change, versionOfChange(change));
+    for (const { change, version } of held) this.#notifyUnlessOwn(window, change, version);
     this.#closeWindow(key, window);
   }
 
-  /** Takes the answer to a write that has deleted or will delete the object: the watch brings the rest. */
-  removeWritten(key: ObjectKey, uid: string | undefined): void {
+  /** Takes our own deletion of an object that is gone at once; the watch will bring it, and nobody is told again. */
+  removeOwn(key: ObjectKey, uid: string): void {
     const known = this.#entries.get(key);
-    if (known !== undefined && known.object.metadata.uid === uid) this.#remove(key);
+    if (known === undefined || known.object.metadata.uid !== uid) return;
+    this.#ownDeletions.add(uid);
+    this.#remove(key);
   }
 
   #report(change: ResourceChange, version: string): void {
     const window = this.#windows.get(change.key);
     if (window === undefined) return this.#notify(change);
     if (window.active > 0) {
-      // The held state is compared by its own version, also where the cache holds a newer one.
-      window.held.push(change);
-      versions.set(change, version);
+      window.held.push({ change, version });
       return;
     }
     this.#notifyUnlessOwn(window, change, version);
@@ -195,8 +206,14 @@ export class ResourceCache {
     for (const listener of this.#listeners) listener(change);
   }
 
-  #advance(version: string): void {
-    if (compareResourceVersions(version, this.#observedVersion) > 0) this.#observedVersion = version;
+  #advance(version: string, namespace: string | undefined): void {
+    const scope = this.#scopeOf(namespace);
+    if (compareResourceVersions(version, this.#observedVersions.get(scope) ?? "0") > 0)
+      this.#observedVersions.set(scope, version);
+  }
+
+  #scopeOf(namespace: string | undefined): string {
+    return this.#isPerNamespace ? (namespace ?? "") : "";
   }
 
   #store(key: ObjectKey, entry: DecodedResource): void {
@@ -218,12 +235,6 @@ export class ResourceCache {
     this.#entries.delete(key);
     for (const index of this.#indexes.values()) removeFromIndex(index, key, known.object);
   }
-}
-
-const versions = new WeakMap<ResourceChange, string>();
-
-function versionOfChange(change: ResourceChange): string {
-  return versions.get(change) ?? change.object.metadata.resourceVersion ?? "0";
 }
 
 function versionOf({ object }: DecodedResource): string {

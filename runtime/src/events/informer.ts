@@ -1,0 +1,121 @@
+import { findError, type ApiError } from "../base/errors.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
+import { ResourceCache, type IndexFunction } from "../cluster/resource-cache.js";
+import { runListWatch } from "./list-watch.js";
+
+/** What an informer watches. */
+export interface InformerOptions {
+  readonly definition: ResourceDefinition;
+  /** The namespaces to watch; all of them unless given. */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldManager: string;
+  readonly indexes?: { readonly [name: string]: IndexFunction };
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly watchIdleTimeoutMs?: number | undefined;
+}
+
+/** Keeps a cache of one kind up to date; the cache reports what others change. */
+export class Informer {
+  readonly definition: ResourceDefinition;
+  readonly cache: ResourceCache;
+  readonly #options: InformerOptions;
+  #running: { controller: AbortController; ended: Promise<unknown>; synced: Promise<void> } | undefined;
+  #lastFailure: unknown;
+
+  constructor(options: InformerOptions) {
+    this.definition = options.definition;
+    this.cache = new ResourceCache(options.indexes, { isPerNamespace: options.namespaces !== undefined });
+    this.#options = options;
+  }
+
+  /** Starts watching, if it does not yet; resolves when the whole state is known. */
+  start(): Promise<void> {
+    if (this.#running !== undefined) return this.#running.synced;
+    const controller = new AbortController();
+    const scopes: readonly (string | undefined)[] =
+      this.definition.scope === "Cluster" ? [undefined] : (this.#options.namespaces ?? [undefined]);
+    const runs = scopes.map((namespace) => this.#run(namespace, controller.signal));
+    const synced = Promise.all(runs.map((run) => run.synced)).then(() => {});
+    this.#running = { controller, synced, ended: Promise.all(runs.map((run) => run.ended)) };
+    return synced;
+  }
+
+  /** Stops watching; what is cached stays as it is. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.controller.abort(new Error("the informer was stopped"));
+    await running?.ended;
+  }
+
+  /** Why there is no state, or no new one; absent while all is well. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
+  }
+
+  #run(namespace: string | undefined, signal: AbortSignal): { synced: Promise<void>; ended: Promise<void> } {
+    const { client, definition, fieldManager, labelSelector, watchIdleTimeoutMs } = this.#options;
+    let announceSynced = () => {};
+    const synced = new Promise<void>((resolve) => (announceSynced = resolve));
+    const { transport, requester } = client;
+    const ended = runListWatch(
+      { definition, namespace, labelSelector, fieldManager, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+      {
+        replace: (entries, version) => {
+          this.#lastFailure = undefined;
+          this.cache.replace(entries, version, namespace);
+          announceSynced();
+        },
+        observe: (entry) => {
+          this.#lastFailure = undefined;
+          this.cache.observe(entry);
+        },
+        observeDeletion: (object) => this.cache.observeDeletion(object),
+        observeVersion: (version) => this.cache.observeVersion(version, namespace),
+        onFailure: (error, retryAfterMs) => this.#reportFailure(error, retryAfterMs),
+      },
+      signal,
+    );
+    return { synced, ended };
+  }
+
+  #reportFailure(error: unknown, retryAfterMs: number): void {
+    const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
+    this.#lastFailure = error;
+    const { definition, client, logger } = this.#options;
+    const fields = {
+      kind: kindNameOf(definition),
+      server: client.connection.server,
+      retryAfterMs: Math.round(retryAfterMs),
+    };
+    const message = describeFailure(error, definition, client.connection);
+    // The first time it is news; after that it would fill the log.
+    if (isRepeated) logger.debug(fields, message);
+    else logger.warn(fields, message);
+  }
+}
+
+/** Says why a kind cannot be watched and what to do about it. */
+export function describeFailure(
+  error: unknown,
+  definition: ResourceDefinition,
+  { server, origin }: { server: string; origin: string },
+): string {
+  const apiError = findError<ApiError>(error, "ApiError");
+  const kind = kindNameOf(definition);
+  if (apiError?.code === 404 && definition.isCustom) {
+    return (
+      `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
+      `${definition.version}; install it with kubectl apply -f crds/; trying again`
+    );
+  }
+  if (apiError?.code === 401)
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${kind} cannot be watched; trying again`;
+  if (apiError?.code === 403)
+    return `not allowed to list and watch ${kind} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}; trying again`;
+  return `cannot watch ${kind} at ${server}: ${messageOf(error)}; trying again`;
+}

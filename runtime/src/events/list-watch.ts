@@ -1,0 +1,300 @@
+// Follows the objects of one kind for as long as it is told to, whatever happens.
+//
+// A stream starts with the whole state (WatchList, or a paged LIST where the server has none), goes on as a watch, and is taken up
+// again at the last version after any interruption. A version that is too old (410) means the whole state again. Every other
+// failure waits a growing, random time; nothing ends it but its signal.
+import { Backoff } from "../base/backoff.js";
+import { sleep } from "../base/clock.js";
+import { ApiError, isApiError, type ApiStatus } from "../base/errors.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
+import { decodeResource, type DecodedResource } from "../cluster/decode-resource.js";
+import { findMember } from "../cluster/json-scanner.js";
+import { LineSplitter } from "../cluster/line-splitter.js";
+import { collectionPath, queryOf } from "../cluster/resource-path.js";
+import type { Transport } from "../cluster/transport.js";
+
+/** What a list-watch follows. */
+export interface ListWatchOptions {
+  readonly definition: ResourceDefinition;
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  /** Whose managed fields are kept. */
+  readonly fieldManager: string;
+  readonly transport: Transport;
+  readonly requester: ApiRequester;
+  /** A stream without a byte for this long is taken for dead; 3 minutes unless given. */
+  readonly idleTimeoutMs?: number | undefined;
+  readonly backoff?: Backoff;
+}
+
+/** What a list-watch calls, always from within one turn of the event loop for one event. */
+export interface ListWatchConsumer {
+  /** The complete state as of `version`. */
+  replace(entries: DecodedResource[], version: string): void;
+  observe(entry: DecodedResource): void;
+  observeDeletion(object: KubernetesObject): void;
+  observeVersion(version: string): void;
+  /** A failure that is going to be retried after `retryAfterMs`. */
+  onFailure(error: unknown, retryAfterMs: number): void;
+}
+
+// The values of client-go's reflector, but for the idle time.
+const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
+const HEALTHY_AFTER_MS = 120_000;
+const SHORT_LIVED_MS = 1_000;
+const MIN_TIMEOUT_SECONDS = 300;
+const IDLE_TIMEOUT_MS = 180_000;
+const INITIAL_EVENTS_TIMEOUT_MS = 30_000;
+const LIST_LIMIT = 500;
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+/** Thrown inside when the version to resume from is too old. */
+class ExpiredError extends Error {}
+
+/** Thrown inside when the server does not know WatchList. */
+class WatchListUnsupportedError extends Error {}
+
+/** Follows the kind until the signal is aborted; resolves then, and never rejects. */
+export async function runListWatch(
+  options: ListWatchOptions,
+  consumer: ListWatchConsumer,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = options.backoff ?? new Backoff(BACKOFF);
+  const state: StreamState = { version: undefined, usesWatchList: true };
+  while (!signal.aborted) {
+    const startedAt = performance.now();
+    try {
+      await runOnce(options, { consumer, state, signal });
+      // A server that ends every stream at once would be asked again and again.
+      if (performance.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
+      else await sleep(backoff.next(), signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      const isExpired = error instanceof ExpiredError || isApiError(error, 410);
+      if (isExpired) state.version = undefined;
+      if (error instanceof WatchListUnsupportedError) {
+        state.usesWatchList = false;
+        continue;
+      }
+      if (performance.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
+      const retryAfterMs = Math.max(backoff.next(), isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
+      // An expired version is part of normal life; it is only worth a word if it comes again and again.
+      if (!isExpired) consumer.onFailure(error, retryAfterMs);
+      await sleep(isExpired ? Math.min(retryAfterMs, BACKOFF.initialMs) : retryAfterMs, signal).catch(() => {});
+    }
+  }
+}
+
+interface StreamState {
+  /** The last version seen; absent if the whole state has to be read. */
+  version: string | undefined;
+  usesWatchList: boolean;
+}
+
+interface Run {
+  readonly consumer: ListWatchConsumer;
+  readonly state: StreamState;
+  readonly signal: AbortSignal;
+}
+
+async function runOnce(options: ListWatchOptions, run: Run): Promise<void> {
+  if (run.state.version === undefined && !run.state.usesWatchList) await list(options, run);
+  await watch(options, run);
+}
+
+async function list(
+  { definition, namespace, labelSelector, fieldManager, requester }: ListWatchOptions,
+  run: Run,
+): Promise<void> {
+  const entries: DecodedResource[] = [];
+  let next: string | undefined;
+  let version = "";
+  do {
+    const path = collectionPath(definition, namespace) + queryOf({ labelSelector, limit: LIST_LIMIT, continue: next });
+    const { body } = await requester.send({ method: "GET", path, signal: run.signal });
+    const page = JSON.parse(body.toString("utf8")) as {
+      metadata: { continue?: string; resourceVersion: string };
+      items: object[];
+    };
+    const { apiVersion, kind } = definition;
+    for (const item of page.items)
+      entries.push(decodeResource(Buffer.from(JSON.stringify({ apiVersion, kind, ...item })), { fieldManager }));
+    version = page.metadata.resourceVersion;
+    next = page.metadata.continue || undefined;
+  } while (next !== undefined);
+  run.consumer.replace(entries, version);
+  run.state.version = version;
+}
+
+async function watch(options: ListWatchOptions, run: Run): Promise<void> {
+  const { definition, namespace, labelSelector, fieldManager, transport } = options;
+  const isInitial = run.state.version === undefined;
+  const query = queryOf({
+    watch: true,
+    allowWatchBookmarks: true,
+    labelSelector,
+    resourceVersion: run.state.version,
+    ...(isInitial ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" } : {}),
+    timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
+  });
+  const initial: DecodedResource[] | undefined = isInitial ? [] : undefined;
+  const reader = new EventReader({ fieldManager, run, initial });
+  const watchdog = new Watchdog(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS, run.signal, () =>
+    reader.isInitial ? INITIAL_EVENTS_TIMEOUT_MS : undefined,
+  );
+  const splitter = new LineSplitter();
+  try {
+    const response = await transport.stream(
+      { method: "GET", path: collectionPath(definition, namespace) + query, signal: watchdog.signal },
+      {
+        onData(chunk) {
+          watchdog.reset();
+          splitter.push(chunk, (line) => reader.read(line));
+        },
+      },
+    );
+    if (response.status !== 200) {
+      const error = errorOf(response);
+      if (isInitial && (error.code === 400 || error.code === 422)) throw new WatchListUnsupportedError();
+      throw error;
+    }
+    // A server that does not know sendInitialEvents ends without the bookmark.
+    if (reader.isInitial) throw new WatchListUnsupportedError();
+  } catch (error) {
+    if (watchdog.hasBarked && reader.isInitial && reader.hasRead) throw new WatchListUnsupportedError();
+    if (watchdog.hasBarked) return;
+    throw error;
+  } finally {
+    watchdog.stop();
+  }
+}
+
+/** Turns the lines of a watch into calls of the consumer. */
+class EventReader {
+  readonly #fieldManager: string;
+  readonly #run: Run;
+  #initial: DecodedResource[] | undefined;
+  hasRead = false;
+
+  constructor({
+    fieldManager,
+    run,
+    initial,
+  }: {
+    fieldManager: string;
+    run: Run;
+    initial: DecodedResource[] | undefined;
+  }) {
+    this.#fieldManager = fieldManager;
+    this.#run = run;
+    this.#initial = initial;
+  }
+
+  /** Whether the initial events are not complete yet. */
+  get isInitial(): boolean {
+    return this.#initial !== undefined;
+  }
+
+  read(line: Buffer): void {
+    this.hasRead = true;
+    const type = findMember(line, 0, '"type"')?.value;
+    const object = findMember(line, 0, '"object"')?.value;
+    if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
+    const { consumer, state } = this.#run;
+    const decode = () => decodeResource(line, { ...object, fieldManager: this.#fieldManager });
+    switch (line.toString("latin1", type.start + 1, type.end - 1)) {
+      case "ADDED":
+      case "MODIFIED": {
+        const entry = decode();
+        if (this.#initial !== undefined) this.#initial.push(entry);
+        else {
+          consumer.observe(entry);
+          state.version = entry.object.metadata.resourceVersion;
+        }
+        return;
+      }
+      case "DELETED": {
+        const { object: deleted } = decode();
+        if (this.#initial !== undefined) {
+          this.#initial = this.#initial.filter(({ object }) => object.metadata.uid !== deleted.metadata.uid);
+          return;
+        }
+        consumer.observeDeletion(deleted);
+        state.version = deleted.metadata.resourceVersion;
+        return;
+      }
+      case "BOOKMARK":
+        return this.#readBookmark(decode().object);
+      case "ERROR":
+        throw watchError(JSON.parse(line.toString("utf8", object.start, object.end)) as ApiStatus);
+    }
+  }
+
+  #readBookmark({ metadata }: KubernetesObject): void {
+    const { consumer, state } = this.#run;
+    const version = metadata.resourceVersion ?? "0";
+    if (this.#initial !== undefined) {
+      if (metadata.annotations?.[INITIAL_EVENTS_END] !== "true") return;
+      const entries = this.#initial;
+      this.#initial = undefined;
+      consumer.replace(entries, version);
+    } else consumer.observeVersion(version);
+    state.version = version;
+  }
+}
+
+function watchError(status: ApiStatus): Error {
+  if (status.code === 410 || status.reason === "Expired" || status.reason === "Gone")
+    return new ExpiredError(status.message);
+  const seconds = status.details?.retryAfterSeconds;
+  return new ApiError(status.code ?? 500, status, seconds === undefined ? undefined : seconds * 1000);
+}
+
+/** Aborts a stream on which nothing arrives. */
+class Watchdog {
+  readonly #controller = new AbortController();
+  readonly #timeoutMs: number;
+  readonly #shorterMs: () => number | undefined;
+  readonly #onAbort: () => void;
+  readonly #outer: AbortSignal;
+  #timer: NodeJS.Timeout;
+  hasBarked = false;
+
+  constructor(timeoutMs: number, outer: AbortSignal, shorterMs: () => number | undefined) {
+    this.#timeoutMs = timeoutMs;
+    this.#shorterMs = shorterMs;
+    this.#outer = outer;
+    this.#onAbort = () => this.#controller.abort(outer.reason);
+    outer.addEventListener("abort", this.#onAbort, { once: true });
+    if (outer.aborted) this.#onAbort();
+    this.#timer = this.#start();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  reset(): void {
+    this.#timer.refresh();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#outer.removeEventListener("abort", this.#onAbort);
+  }
+
+  #start(): NodeJS.Timeout {
+    const timer = setTimeout(
+      () => {
+        this.hasBarked = true;
+        this.#controller.abort(new Error("nothing arrived for too long"));
+      },
+      Math.min(this.#timeoutMs, this.#shorterMs() ?? this.#timeoutMs),
+    );
+    // A quiet watch is no reason to keep the process alive; its socket is.
+    return timer.unref();
+  }
+}

@@ -1,0 +1,62 @@
+import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import { isLeaf, itemKeyOf, parseOwnedFields, type FieldNode } from "./owned-fields.js";
+import type { SchemaNode } from "./schema-node.js";
+
+interface AppliedRecord {
+  readonly desired: string;
+  readonly fieldsV1: string;
+  readonly stored: string;
+}
+
+/**
+ * What the server made of applied objects that the matcher does not recognise in its answer: it normalises some values in ways that no
+ * schema tells. Without this such an object would be applied in every reconcile.
+ */
+export class AppliedRecords {
+  readonly #records = new Map<string, AppliedRecord>();
+
+  /** Remembers the answer to an apply of `desired` (JSON text). */
+  remember(key: string, desired: string, { entry, schema }: { entry: DecodedResource; schema: SchemaNode }): void {
+    if (entry.owned === undefined) return;
+    const { fieldsV1 } = entry.owned;
+    this.#records.set(key, { desired, fieldsV1, stored: storedText(entry.object, fieldsV1, schema) });
+  }
+
+  /** Tells whether the same was applied before, and what we own is still as the server stored it then. */
+  isUnchanged(
+    key: string,
+    desired: string,
+    { entry, schema }: { entry: DecodedResource; schema: SchemaNode },
+  ): boolean {
+    const record = this.#records.get(key);
+    if (record === undefined || entry.owned === undefined) return false;
+    if (record.desired !== desired || record.fieldsV1 !== entry.owned.fieldsV1) return false;
+    return record.stored === storedText(entry.object, entry.owned.fieldsV1, schema);
+  }
+
+  /** Forgets an object. */
+  delete(key: string): void {
+    this.#records.delete(key);
+  }
+}
+
+function storedText(object: KubernetesObject, fieldsV1: string, schema: SchemaNode): string {
+  const owned = parseOwnedFields(fieldsV1);
+  return JSON.stringify(project(object as unknown as JsonValue, owned, schema));
+}
+
+// What of a value is owned, with lists in the order in which they stand.
+function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
+  if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
+  if (Array.isArray(value)) {
+    if (owned.items.size === 0) return value.filter((item) => owned.values.has(JSON.stringify(item)));
+    return value.flatMap((item) => {
+      if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
+      const keys = schema.listMapKeys.map((name) => [name, item[name] ?? schema.items.property(name).default]);
+      const node = owned.items.get(itemKeyOf(Object.fromEntries(keys.filter(([, key]) => key !== undefined))));
+      return node === undefined ? [] : [project(item, node, schema.items)];
+    });
+  }
+  return [...owned.fields].map(([name, node]) => [name, project(value[name], node, schema.property(name))]);
+}

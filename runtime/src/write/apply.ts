@@ -1,0 +1,166 @@
+import { isApiError } from "../base/errors.js";
+import { keyOf, type JsonValue, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { ResourceCache } from "../cluster/resource-cache.js";
+import { describeObject } from "../cluster/resource-path.js";
+import { AppliedRecords } from "./applied-records.js";
+import { hasForeignChange } from "./foreign-change.js";
+import { match, type Verdict } from "./match.js";
+import { parseOwnedFields } from "./owned-fields.js";
+import { schemaOf } from "./schema-node.js";
+
+/** An object to be written, and where its state is kept. */
+export interface WriteTarget {
+  readonly definition: ResourceDefinition;
+  readonly cache: ResourceCache;
+}
+
+/** What a write did. */
+export interface Written {
+  readonly kind: "created" | "updated" | "unchanged";
+  readonly entry: DecodedResource;
+  /** Why it was not a match; absent for an unchanged object. */
+  readonly verdict?: Verdict & { readonly matches: false };
+}
+
+type JsonObject = { [key: string]: JsonValue };
+
+// An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
+const VERSION_OF_NOTHING = "1";
+
+/** Writes objects by server-side apply, and only those that are not as desired already. */
+export class Writer {
+  readonly #client: ApiClient;
+  readonly #fieldManager: string;
+  readonly #records = new AppliedRecords();
+
+  constructor(client: ApiClient, fieldManager: string) {
+    this.#client = client;
+    this.#fieldManager = fieldManager;
+  }
+
+  /**
+   * Makes an object as desired. `live` is its state if it exists and may be written; without one it is created, which fails if there
+   * is one after all.
+   */
+  async apply(
+    { definition, cache }: WriteTarget,
+    desired: object & { metadata: ObjectRef },
+    { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
+  ): Promise<Written> {
+    const text = JSON.stringify(desired);
+    const verdict = this.#compare(definition, text, live);
+    if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
+    const key = keyOf(desired.metadata);
+    const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
+    cache.beginWrite(key);
+    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
+    try {
+      const { wasCreated, ...entry } = await this.#client.apply({ definition }, body, {
+        fieldManager: this.#fieldManager,
+        ...(signal === undefined ? {} : { signal }),
+      });
+      written = { entry, isOwn: wasCreated || this.#isOwn(definition, live, entry) };
+      // If even the answer does not match, the server stores something else than we send.
+      if (!this.#compare(definition, text, entry).matches)
+        this.#records.remember(recordKey(definition, key), text, { entry, schema: schemaOf(definition) });
+      return { kind: wasCreated ? "created" : "updated", entry, verdict };
+    } catch (error) {
+      if (live === undefined && isApiError(error, 409)) throw alreadyExists(definition, desired.metadata, error);
+      throw error;
+    } finally {
+      cache.endWrite(key, written);
+    }
+  }
+
+  /** Applies the status of an object through its subresource, if it is not as desired already. */
+  async applyStatus({ definition, cache }: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
+    const { name, namespace, finalizers } = live.object.metadata;
+    const key = keyOf({ name, namespace });
+    const hasSubresource = definition.hasStatusSubresource;
+    // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
+    const owned = hasSubresource ? live.ownedStatus : live.owned;
+    const ownFinalizers = !hasSubresource && owned?.fieldsV1.includes('"f:finalizers"') ? { finalizers } : {};
+    const desired = { metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...ownFinalizers }, status };
+    const text = JSON.stringify(desired);
+    const subject = { object: live.object, ...(owned === undefined ? {} : { owned }) };
+    const verdict = this.#compare(definition, text, subject);
+    if (verdict.matches) return { kind: "unchanged", entry: live };
+    cache.beginWrite(key);
+    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
+    try {
+      const { wasCreated: _wasCreated, ...entry } = await this.#client.apply({ definition }, desired, {
+        fieldManager: this.#fieldManager,
+        ...(hasSubresource ? { subresource: "status" } : {}),
+      });
+      const answered = hasSubresource ? entry.ownedStatus : entry.owned;
+      written = {
+        entry,
+        isOwn: this.#isOwn(definition, subject, { object: entry.object, ...(answered && { owned: answered }) }),
+      };
+      return { kind: "updated", entry, verdict };
+    } finally {
+      cache.endWrite(key, written);
+    }
+  }
+
+  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
+  async delete({ definition, cache }: WriteTarget, live: KubernetesObject): Promise<boolean> {
+    const { name, namespace, uid } = live.metadata;
+    const key = keyOf(live.metadata);
+    try {
+      const { isGone } = await this.#client.delete({ definition }, { name, namespace }, { uid });
+      if (isGone && uid !== undefined) cache.removeOwn(key, uid);
+      this.#records.delete(recordKey(definition, key));
+      return isGone;
+    } catch (error) {
+      // Another object has the name by now: ours is gone.
+      if (isApiError(error, 409)) return true;
+      throw error;
+    }
+  }
+
+  #compare(definition: ResourceDefinition, desired: string, live: DecodedResource | undefined): Verdict {
+    if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
+    const { owned } = live;
+    if (owned === undefined || owned.apiVersion !== definition.apiVersion)
+      return { matches: false, path: "", reason: "was not applied by this controller in this version" };
+    const schema = schemaOf(definition);
+    const verdict = match(JSON.parse(desired) as JsonObject, live.object as unknown as JsonObject, {
+      owned: parseOwnedFields(owned.fieldsV1),
+      schema,
+    });
+    if (verdict.matches) return verdict;
+    const key = recordKey(definition, keyOf(live.object.metadata));
+    return this.#records.isUnchanged(key, desired, { entry: live, schema }) ? { matches: true } : verdict;
+  }
+
+  // The version of an answer is our own only if the write changed something and met nothing new: a write that changes nothing answers
+  // with the version of a change that we may not have seen yet.
+  #isOwn(definition: ResourceDefinition, before: DecodedResource | undefined, after: DecodedResource): boolean {
+    if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
+      return false;
+    const owned = [before.owned, after.owned].flatMap((fields) => (fields ? parseOwnedFields(fields.fieldsV1) : []));
+    return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(definition) });
+  }
+}
+
+function withVersion<Desired extends { metadata: ObjectRef }>(desired: Desired, resourceVersion: string): Desired {
+  return { ...desired, metadata: { ...desired.metadata, resourceVersion } };
+}
+
+function recordKey({ apiVersion, kind }: ResourceDefinition, key: string): string {
+  return `${apiVersion}/${kind}/${key}`;
+}
+
+function alreadyExists(definition: ResourceDefinition, ref: ObjectRef, cause: unknown): Error {
+  const object = describeObject(definition, ref);
+  return new Error(
+    `${object} exists already and does not belong to this primary; delete it or give the dependent another name`,
+    {
+      cause,
+    },
+  );
+}

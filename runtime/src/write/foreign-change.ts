@@ -1,0 +1,71 @@
+import { isDeepStrictEqual } from "node:util";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { isLeaf, itemKeyOf, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import type { SchemaNode } from "./schema-node.js";
+
+// The server sets these on every write.
+const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
+
+/**
+ * Tells whether two states of an object differ in something that none of `owned` covers: then somebody else, or the server on its own
+ * account, changed it between them.
+ */
+export function hasForeignChange(
+  before: KubernetesObject,
+  after: KubernetesObject,
+  { owned, schema }: { owned: readonly FieldNode[]; schema: SchemaNode },
+): boolean {
+  return !isCovered(withoutCounters(before), withoutCounters(after), { owned, schema });
+}
+
+function withoutCounters(object: KubernetesObject): object {
+  const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([name]) => !COUNTERS.has(name)));
+  return { ...object, metadata };
+}
+
+interface Cover {
+  readonly owned: readonly FieldNode[];
+  readonly schema: SchemaNode;
+}
+
+function isCovered(before: unknown, after: unknown, { owned, schema }: Cover): boolean {
+  if (before === after || isDeepStrictEqual(before, after)) return true;
+  if (owned.length === 0) return false;
+  if (owned.some((node) => node.isMember && isLeaf(node))) return true;
+  if (Array.isArray(before ?? []) && Array.isArray(after ?? []) && (Array.isArray(before) || Array.isArray(after)))
+    return isListCovered((before ?? []) as unknown[], (after ?? []) as unknown[], { owned, schema });
+  if (!isRecord(before ?? {}) || !isRecord(after ?? {})) return false;
+  const left = (before ?? {}) as Record<string, unknown>;
+  const right = (after ?? {}) as Record<string, unknown>;
+  return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((name) =>
+    isCovered(left[name], right[name], {
+      owned: owned.flatMap((node) => node.fields.get(name) ?? []),
+      schema: schema.property(name),
+    }),
+  );
+}
+
+function isListCovered(before: unknown[], after: unknown[], { owned, schema }: Cover): boolean {
+  const left = byKey(before, schema);
+  const right = byKey(after, schema);
+  return [...new Set([...left.keys(), ...right.keys()])].every((key) =>
+    isCovered(left.get(key), right.get(key), {
+      owned: owned.flatMap((node) => node.items.get(key) ?? node.values.get(key) ?? []),
+      schema: schema.items,
+    }),
+  );
+}
+
+function byKey(list: unknown[], { merge, listMapKeys, items }: SchemaNode): Map<string, unknown> {
+  return new Map(
+    list.map((item) => {
+      if (merge !== "listMap" || !isRecord(item)) return [valueKeyOf(item), item];
+      const keys = listMapKeys.map((name) => [name, item[name] ?? items.property(name).default]);
+      return [itemKeyOf(Object.fromEntries(keys.filter(([, value]) => value !== undefined))), item];
+    }),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
