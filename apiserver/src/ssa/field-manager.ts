@@ -1,0 +1,238 @@
+// The entrance to server-side apply: turns a write into an object with the managedFields that it leaves.
+import { clone, deepEqual, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { badRequest, plainError } from "../status/status-error.js";
+import { capUpdaters } from "./cap-managers.js";
+import { checkValue, typedErrorText } from "./check-value.js";
+import { applyConflictOf } from "./conflict.js";
+import { FieldSet } from "./field-set.js";
+import { KUBECTL, syncLastApplied, withoutLastApplied } from "./last-applied.js";
+import {
+  decodeManagedFields,
+  encodeManagedFields,
+  identityOf,
+  UNMANAGED,
+  type ManagedState,
+  type ManagerIdentity,
+} from "./managers.js";
+import type { MergeType } from "./merge-type.js";
+import { applyOwned, updateOwned, type ApplyOutcome, type OwnedWrite, type Owners } from "./updater.js";
+
+/** A write and who does it. */
+export interface ManagedWrite {
+  /** The stored object; undefined if the write creates it. */
+  live: JsonObject | undefined;
+  manager: string;
+  apiVersion: string;
+  /** "" for the main endpoint. */
+  subresource: string;
+  mergeType: MergeType;
+  /** Fields that the endpoint does not write, e.g. `FieldSet.of(".status")`. */
+  resetFields: FieldSet;
+  /** RFC 3339, seconds. */
+  now: string;
+  /** The merge type of another version; undefined if that is not served. Without it all versions are alike. */
+  mergeTypeOf?: (apiVersion: string) => MergeType | undefined;
+}
+
+/** A server-side apply. */
+export interface ManagedApply extends ManagedWrite {
+  config: JsonObject;
+  force: boolean;
+  /** Completes the merged object, which it may change: defaults and conversions of the kind. */
+  finish: (merged: JsonObject) => JsonObject;
+}
+
+/** Any other create or update. */
+export interface ManagedUpdate extends ManagedWrite {
+  object: JsonObject;
+}
+
+const DUMMY_SELF = "current-operation";
+const BEFORE_FIRST_APPLY = "before-first-apply";
+
+// What a server sets, and what merely names the object, has no owner; labels and the like do.
+const NEVER_OWNED = FieldSet.of(
+  ".apiVersion",
+  ".kind",
+  ".metadata",
+  ...["name", "namespace", "creationTimestamp", "selfLink", "uid"].map((name) => `.metadata.${name}`),
+  ...["clusterName", "generation", "managedFields", "resourceVersion"].map((name) => `.metadata.${name}`),
+);
+
+/** Applies a configuration: gives the merged object with its managedFields. Throws the StatusError of what is wrong. */
+export function applyManaged(write: ManagedApply): JsonObject {
+  const { config, live, manager, now } = write;
+  const given = objectAt(config, "metadata")?.["managedFields"];
+  if (given !== undefined && given !== null) throw badRequest("metadata.managedFields must be nil");
+  checkConfig(write);
+
+  const liveBare = withoutManagedFields(live);
+  const identity = identityOf(identityOfWrite(write, "Apply"));
+  const before = stateBeforeApply(write, liveBare);
+  const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: identity });
+  const outcome = applyOrThrow(write, owned);
+
+  const object = outcome.object === undefined ? clone(liveBare) : write.finish(clone(outcome.object));
+  if (manager === KUBECTL) syncLastApplied(object, config);
+  const times = new Map(before.times);
+  if (outcome.object !== undefined) times.set(identity, now);
+  return withManagedFields(object, { owners: stripped(outcome.owners), times });
+}
+
+/** Records a create or update: gives the object with its managedFields. A list that the request edited is believed. */
+export function updateManaged(write: ManagedUpdate): JsonObject {
+  const { live, object, now } = write;
+  const bare = withoutManagedFields(object);
+  const before = stateBeforeUpdate(write);
+  // What was never tracked stays so until somebody applies.
+  if (live !== undefined && before.owners.size === 0) return bare;
+  const liveBare = withoutManagedFields(live);
+  if (!fitsType(write, bare) || !fitsType(write, liveBare)) return withManagedFields(bare, before);
+
+  const recorded = recordUpdate(write, { before, liveBare, object: bare, manager: write.manager, now });
+  return withManagedFields(bare, capUpdaters(recorded));
+}
+
+/**
+ * Gives `object` with the old times in managedFields if nothing but those times has changed.
+ *
+ * A write that changes nothing must not become one because a second has passed.
+ */
+export function restoreUnchangedTimes(live: JsonObject, object: JsonObject): JsonObject {
+  const before = objectAt(live, "metadata")?.["managedFields"];
+  const after = objectAt(object, "metadata")?.["managedFields"];
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length !== after.length) return object;
+  if (!before.every((entry, index) => deepEqual(withoutTime(entry), withoutTime(after[index])))) return object;
+  if (!deepEqual(withoutVersion(live), withoutVersion(object))) return object;
+  return { ...object, metadata: { ...objectAt(object, "metadata"), managedFields: before } };
+}
+
+function applyOrThrow(write: ManagedApply, owned: OwnedWrite): Extract<ApplyOutcome, { kind: "applied" }> {
+  const { config, force, manager, apiVersion, mergeType: type } = write;
+  const outcome = applyOwned(owned, config, { force });
+  if (outcome.kind === "applied") return outcome;
+  const { live } = owned;
+  const conflicts =
+    manager === KUBECTL ? withoutLastApplied(outcome.conflicts, { live, apiVersion, type }) : outcome.conflicts;
+  const forced = conflicts.length === 0 ? applyOwned(owned, config, { force: true }) : undefined;
+  if (forced?.kind !== "applied") throw applyConflictOf(conflicts);
+  return forced;
+}
+
+function checkConfig({ config, live, mergeType }: ManagedApply): void {
+  const errors = checkValue(mergeType, config, { allowsDuplicates: false });
+  if (errors.length > 0) throw plainError(`failed to create typed patch object ${objectText(config, errors)}`);
+  if (live === undefined) return;
+  const liveErrors = checkValue(mergeType, withoutManagedFields(live), { allowsDuplicates: true });
+  if (liveErrors.length > 0) throw plainError(`failed to create typed live object ${objectText(live, liveErrors)}`);
+}
+
+function objectText(object: JsonObject, errors: string[]): string {
+  const metadata = objectAt(object, "metadata");
+  const [namespace, name] = [stringAt(metadata, "namespace") ?? "", stringAt(metadata, "name") ?? ""];
+  const apiVersion = stringAt(object, "apiVersion") ?? "";
+  const groupVersion = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+  const kind = stringAt(object, "kind") ?? "";
+  return `(${namespace}/${name}; ${groupVersion}, Kind=${kind}): ${typedErrorText(errors)}`;
+}
+
+function stateBeforeApply(write: ManagedApply, liveBare: JsonObject): ManagedState {
+  const { live, now } = write;
+  if (live === undefined) return UNMANAGED;
+  const decoded = decodeManagedFields(objectAt(live, "metadata")?.["managedFields"]) ?? UNMANAGED;
+  if (decoded.owners.size > 0) return decoded;
+  // Everything that is there without an owner must not silently become the applier's.
+  const update = { before: UNMANAGED, liveBare: {}, object: liveBare, manager: BEFORE_FIRST_APPLY, now };
+  return capUpdaters(recordUpdate(write, update));
+}
+
+function stateBeforeUpdate({ live, object, subresource }: ManagedUpdate): ManagedState {
+  if (live === undefined) return UNMANAGED;
+  const liveState = decodeManagedFields(objectAt(live, "metadata")?.["managedFields"]) ?? UNMANAGED;
+  if (subresource !== "") return liveState;
+  const given = objectAt(object, "metadata")?.["managedFields"];
+  if (isReset(given)) return UNMANAGED;
+  const givenState = decodeManagedFields(given);
+  // A client that does not know managedFields must not delete them.
+  return givenState === undefined || givenState.owners.size === 0 ? liveState : givenState;
+}
+
+function isReset(managedFields: JsonValue | undefined): boolean {
+  if (!Array.isArray(managedFields) || managedFields.length > 1) return false;
+  const [only] = managedFields;
+  return only === undefined || (isObject(only) && Object.keys(only).length === 0);
+}
+
+interface Recording {
+  before: ManagedState;
+  liveBare: JsonObject;
+  object: JsonObject;
+  manager: string;
+  now: string;
+}
+
+function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, now }: Recording): ManagedState {
+  // The write is recorded under a name of its own, for only what it changes itself is to be added to the manager's entry.
+  const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: DUMMY_SELF });
+  const owners = new Map(stripped(updateOwned(owned, object)));
+  const times = new Map(before.times);
+  const changed = owners.get(DUMMY_SELF);
+  if (changed !== undefined) {
+    const identity = identityOf({ ...identityOfWrite(write, "Update"), manager });
+    const previous = owners.get(identity);
+    owners.delete(DUMMY_SELF);
+    owners.set(identity, previous === undefined ? changed : { ...changed, set: changed.set.union(previous.set) });
+    times.set(identity, now);
+  }
+  return { owners, times };
+}
+
+function ownedWrite(write: ManagedWrite, on: Pick<OwnedWrite, "live" | "owners" | "manager">): OwnedWrite {
+  const { apiVersion, mergeType, mergeTypeOf, resetFields } = write;
+  const typeOf = (version: string): MergeType | undefined =>
+    version === apiVersion || mergeTypeOf === undefined ? mergeType : mergeTypeOf(version);
+  return { ...on, apiVersion, typeOf, resetFields };
+}
+
+function identityOfWrite(
+  { manager, apiVersion, subresource }: ManagedWrite,
+  operation: "Apply" | "Update",
+): ManagerIdentity {
+  return { manager: manager === "" ? "unknown" : manager, operation, apiVersion, subresource };
+}
+
+function fitsType({ mergeType }: ManagedWrite, object: JsonObject): boolean {
+  return checkValue(mergeType, object, { allowsDuplicates: true }).length === 0;
+}
+
+function stripped(owners: Owners): Owners {
+  const result = new Map<string, NonNullable<ReturnType<Owners["get"]>>>();
+  for (const [identity, owned] of owners) {
+    const set = owned.set.difference(NEVER_OWNED);
+    if (!set.isEmpty) result.set(identity, set === owned.set ? owned : { ...owned, set });
+  }
+  return result;
+}
+
+function withoutManagedFields(object: JsonObject | undefined): JsonObject {
+  if (object === undefined) return {};
+  const metadata = objectAt(object, "metadata");
+  if (metadata === undefined || !Object.hasOwn(metadata, "managedFields")) return object;
+  const { managedFields: _, ...rest } = metadata;
+  return { ...object, metadata: rest };
+}
+
+function withManagedFields(object: JsonObject, state: ManagedState): JsonObject {
+  const managedFields = encodeManagedFields(state);
+  if (managedFields.length === 0) return object;
+  return { ...object, metadata: { ...objectAt(object, "metadata"), managedFields } };
+}
+
+function withoutTime(entry: JsonValue | undefined): JsonValue | undefined {
+  return isObject(entry) ? { ...entry, time: null } : entry;
+}
+
+function withoutVersion(object: JsonObject): JsonObject {
+  const { resourceVersion: _, managedFields: __, ...metadata } = objectAt(object, "metadata") ?? {};
+  return { ...object, metadata };
+}

@@ -1,0 +1,156 @@
+// Who owns what after a write. Knows sets and values, nothing of managedFields, times or Status.
+import { deepEqual, type JsonObject } from "../json.js";
+import { fieldSetOf } from "./applied-set.js";
+import { compareValuesOf, excludeFields, type Comparison } from "./compare.js";
+import { FieldSet } from "./field-set.js";
+import { mergeValues } from "./merge.js";
+import { reconcileWithSchema } from "./reconcile.js";
+import { removeFields, withNamedFields } from "./remove.js";
+import type { MergeType } from "./type-model.js";
+
+/** The fields that a manager owns, in the terms of one API version. */
+export interface OwnedFields {
+  readonly set: FieldSet;
+  readonly apiVersion: string;
+  readonly isApplied: boolean;
+}
+
+/** Owned fields by the identity of their manager. */
+export type Owners = ReadonlyMap<string, OwnedFields>;
+
+/** A write by one manager. */
+export interface OwnedWrite {
+  readonly live: JsonObject;
+  readonly owners: Owners;
+  readonly manager: string;
+  readonly apiVersion: string;
+  /** The merge type of a version; undefined if it is not served any more. */
+  readonly typeOf: (apiVersion: string) => MergeType | undefined;
+  /** Fields that the endpoint does not write and hence nobody owns through it. */
+  readonly resetFields: FieldSet;
+}
+
+/** The fields of one other manager that an apply would change. */
+export interface OwnerConflict {
+  readonly manager: string;
+  readonly fields: FieldSet;
+}
+
+/** What an apply comes to. */
+export type ApplyOutcome =
+  | { readonly kind: "conflict"; readonly conflicts: OwnerConflict[] }
+  /** `object` is undefined if nothing changes but possibly the owners. */
+  | { readonly kind: "applied"; readonly object: JsonObject | undefined; readonly owners: Owners };
+
+/** Applies a configuration: merges it, removes what the manager applied before and nobody else owns, moves ownership. */
+export function applyOwned(write: OwnedWrite, config: JsonObject, options: { force: boolean }): ApplyOutcome {
+  const type = typeOrThrow(write);
+  const owners = reconcileOwners(write);
+  const last = owners.get(write.manager);
+  const set = fieldSetOf(type, config).differenceWithBelow(write.resetFields);
+  owners.set(write.manager, { set, apiVersion: write.apiVersion, isApplied: true });
+
+  const merged = (mergeValues(type, write.live, config) ?? {}) as JsonObject;
+  const object = last === undefined ? merged : prune({ ...write, owners }, merged, last);
+  const moved = moveOwnership({ ...write, owners }, object, options);
+  if (moved.kind === "conflict") return moved;
+  return { kind: "applied", object: deepEqual(write.live, object) ? undefined : object, owners: moved.owners };
+}
+
+/** Records any other write: the manager owns what it changes, the others lose that. */
+export function updateOwned(write: OwnedWrite, object: JsonObject): Owners {
+  const owners = reconcileOwners(write);
+  const moved = moveOwnership({ ...write, owners }, object, { force: true });
+  const { removed, modified, added } = moved.comparison;
+  const mine = owners.get(write.manager)?.set ?? FieldSet.empty;
+  const set = mine.difference(removed).union(modified).union(added).differenceWithBelow(write.resetFields);
+  const result = new Map(moved.owners);
+  if (set.isEmpty) result.delete(write.manager);
+  else result.set(write.manager, { set, apiVersion: write.apiVersion, isApplied: false });
+  return result;
+}
+
+type Moved = { kind: "moved"; owners: Map<string, OwnedFields>; comparison: Comparison };
+type MoveOutcome<Force> = Force extends true ? Moved : Moved | { kind: "conflict"; conflicts: OwnerConflict[] };
+
+function moveOwnership<Force extends boolean>(
+  write: OwnedWrite,
+  object: JsonObject,
+  { force }: { force: Force },
+): MoveOutcome<Force> {
+  const comparisons = new Map<string, Comparison>();
+  const comparisonIn = (apiVersion: string, type: MergeType): Comparison => {
+    let comparison = comparisons.get(apiVersion);
+    if (comparison === undefined) {
+      comparison = excludeFields(compareValuesOf(type, write.live, object), write.resetFields);
+      comparisons.set(apiVersion, comparison);
+    }
+    return comparison;
+  };
+  const comparison = comparisonIn(write.apiVersion, typeOrThrow(write));
+  const owners = new Map<string, OwnedFields>();
+  const conflicts: OwnerConflict[] = [];
+  for (const [manager, owned] of write.owners) {
+    let { set } = owned;
+    if (manager !== write.manager) {
+      const type = write.typeOf(owned.apiVersion);
+      // The fields of a version that is not served any more cannot be told from others.
+      if (type === undefined) continue;
+      const { removed, modified, added } = comparisonIn(owned.apiVersion, type);
+      const lost = set.intersection(modified.union(added));
+      if (!lost.isEmpty) conflicts.push({ manager, fields: lost });
+      set = set.difference(lost).difference(removed);
+    }
+    if (!set.isEmpty) owners.set(manager, set === owned.set ? owned : { ...owned, set });
+  }
+  const outcome: Moved | { kind: "conflict"; conflicts: OwnerConflict[] } =
+    !force && conflicts.length > 0 ? { kind: "conflict", conflicts } : { kind: "moved", owners, comparison };
+  return outcome as MoveOutcome<Force>;
+}
+
+/** Removes what the manager applied last time, does not apply now, and nobody owns. */
+function prune(write: OwnedWrite, merged: JsonObject, last: OwnedFields): JsonObject {
+  const mine = write.owners.get(write.manager) as OwnedFields;
+  const type = write.typeOf(last.apiVersion);
+  // What is still applied stays, so nothing can go if all of it is.
+  if (type === undefined || last.set.difference(mine.set).isEmpty) return merged;
+  const lastNamed = withNamedFields(type, last.set);
+  let pruned = removeFields(type, merged, lastNamed);
+  for (const [apiVersion, owned] of unionByVersion(write.owners, last.apiVersion)) {
+    const versionType = write.typeOf(apiVersion);
+    if (versionType === undefined) continue;
+    const all = withNamedFields(versionType, fieldSetOf(versionType, merged));
+    const kept = withNamedFields(versionType, fieldSetOf(versionType, pruned));
+    const unowned = all.difference(kept.union(withNamedFields(versionType, owned)));
+    pruned = removeFields(versionType, merged, unowned);
+  }
+  // Only what the manager owned may vanish; anything else that fell with it comes back.
+  const all = withNamedFields(type, fieldSetOf(type, merged));
+  const kept = withNamedFields(type, fieldSetOf(type, pruned));
+  return (removeFields(type, merged, all.difference(kept).intersection(lastNamed)) ?? {}) as JsonObject;
+}
+
+function unionByVersion(owners: Owners, first: string): Map<string, FieldSet> {
+  const unions = new Map<string, FieldSet>([[first, FieldSet.empty]]);
+  for (const { apiVersion, set } of owners.values()) {
+    unions.set(apiVersion, (unions.get(apiVersion) ?? FieldSet.empty).union(set));
+  }
+  return unions;
+}
+
+function reconcileOwners({ owners, typeOf }: OwnedWrite): Map<string, OwnedFields> {
+  const reconciled = new Map<string, OwnedFields>();
+  for (const [manager, owned] of owners) {
+    const type = typeOf(owned.apiVersion);
+    if (type === undefined) continue;
+    const set = reconcileWithSchema(type, owned.set);
+    reconciled.set(manager, set === owned.set ? owned : { ...owned, set });
+  }
+  return reconciled;
+}
+
+function typeOrThrow({ typeOf, apiVersion }: OwnedWrite): MergeType {
+  const type = typeOf(apiVersion);
+  if (type === undefined) throw new Error(`no merge type for the version ${apiVersion} that is being written`);
+  return type;
+}
