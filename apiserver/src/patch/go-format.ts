@@ -1,0 +1,17 @@
+import { compareText, isObject, type JsonValue } from "../json.js";
+
+/** Names a JSON value's type as Go's decoder does in its messages. */
+export function goTypeOf(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "array";
+  return typeof value === "boolean" ? "bool" : typeof value;
+}
+
+/** Writes a value as Go prints it with `%v`: `map[a:1 b:[x y]]`, keys sorted. */
+export function goFormat(value: JsonValue): string {
+  if (value === null) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(goFormat).join(" ")}]`;
+  if (!isObject(value)) return String(value);
+  const keys = Object.keys(value).sort(compareText);
+  return `map[${keys.map((key) => `${key}:${goFormat(value[key] as JsonValue)}`).join(" ")}]`;
+}

@@ -1,0 +1,165 @@
+// The server's half of strategic merge patch: applies a patch with its directives to a live object. Which lists merge, and by
+// which key, is said by the schema's x-kubernetes-patch-* extensions. Messages and quirks are those of Kubernetes 1.36.
+import { builtinSchemas, resolveSchema } from "../builtin/schemas.js";
+import { clone, isObject, memberOf, objectAt, setMember, stringAt } from "../json.js";
+import type { JsonObject, JsonValue } from "../json.js";
+import { badRequest, plainError } from "../status/status-error.js";
+import { goFormat, goTypeOf } from "./go-format.js";
+import { checkOrderList, mergeList, orderedBy, type ListMerge } from "./merge-list.js";
+
+const DIRECTIVE = "$patch";
+const RETAIN_KEYS = "$retainKeys";
+const DELETE_LIST = "$deleteFromPrimitiveList";
+const ELEMENT_ORDER = "$setElementOrder";
+
+/** Applies a strategic merge patch to a copy of `object`, an object of the named built-in schema. */
+export function applyStrategicMergePatch(schemaName: string, object: JsonObject, patch: JsonValue): JsonObject {
+  if (patch === null) return clone(object);
+  if (!isObject(patch)) {
+    throw badRequest(`json: cannot unmarshal ${goTypeOf(patch)} into Go value of type map[string]interface {}`);
+  }
+  return mergeMaps(object, patch, memberOf(builtinSchemas(), schemaName) as JsonObject);
+}
+
+// `schema` is absent where anything may stand.
+function mergeMaps(live: JsonObject, patch: JsonObject, schema: JsonObject | undefined): JsonObject {
+  const directive = memberOf(patch, DIRECTIVE);
+  if (directive !== undefined) return applyMapDirective(directive, patch);
+  const merged = retainedKeys(live, patch);
+  const ordered = mergeOrderedLists(merged, patch, schema);
+  for (const [key, value] of Object.entries(patch)) {
+    if (key === RETAIN_KEYS || key.startsWith(ELEMENT_ORDER) || ordered.has(key)) continue;
+    if (key.startsWith(DELETE_LIST)) deleteFromList(merged, keyAfter(DELETE_LIST, key), value);
+    else mergeMember({ merged, key, value, schema });
+  }
+  return merged;
+}
+
+function applyMapDirective(directive: JsonValue, patch: JsonObject): JsonObject {
+  if (directive === "delete") return {};
+  if (directive !== "replace") {
+    throw plainError(`unknown patch type: ${goFormat(directive)} in map: ${goFormat(patch)}`);
+  }
+  const { [DIRECTIVE]: _, ...rest } = patch;
+  return clone(rest);
+}
+
+// $retainKeys must name every key that the patch sets; the keys it does not name are dropped.
+function retainedKeys(live: JsonObject, patch: JsonObject): JsonObject {
+  const retained = memberOf(patch, RETAIN_KEYS);
+  if (retained === undefined) return clone(live);
+  const isPlain = (key: string) => ![RETAIN_KEYS, DELETE_LIST, ELEMENT_ORDER].some((prefix) => key.startsWith(prefix));
+  const set = Object.keys(patch).filter((key) => isPlain(key) && patch[key] !== null);
+  if (!Array.isArray(retained) || !set.every((key) => retained.includes(key))) {
+    throw badRequest("invalid patch format of retainKeys");
+  }
+  return clone(Object.fromEntries(Object.entries(live).filter(([key]) => retained.includes(key))));
+}
+
+// Merges the lists that have a $setElementOrder and returns their keys.
+function mergeOrderedLists(merged: JsonObject, patch: JsonObject, schema: JsonObject | undefined): Set<string> {
+  const keys = new Set<string>();
+  for (const [directive, order] of Object.entries(patch)) {
+    if (!directive.startsWith(ELEMENT_ORDER)) continue;
+    const key = keyAfter(ELEMENT_ORDER, directive);
+    const list = listMergeOf(schema, key);
+    const orderList = listOrThrow(order);
+    const live = memberOf(merged, key);
+    const given = memberOf(patch, key);
+    const liveList = live === undefined ? undefined : listOrThrow(live);
+    const givenList = given === undefined ? undefined : listOrThrow(given);
+    checkOrderList({ given: givenList ?? [], order: orderList, mergeKey: list.mergeKey });
+    keys.add(key);
+    if (liveList === undefined && givenList === undefined) continue;
+    const union =
+      givenList === undefined
+        ? (liveList ?? [])
+        : liveList === undefined
+          ? (withoutDirectives(givenList) as JsonValue[])
+          : list.merges
+            ? mergeList(liveList, givenList, list)
+            : givenList;
+    setMember(
+      merged,
+      key,
+      orderedBy({ items: union, order: orderList, live: liveList ?? [], mergeKey: list.mergeKey }),
+    );
+  }
+  return keys;
+}
+
+function listOrThrow(value: JsonValue): JsonValue[] {
+  if (Array.isArray(value)) return value;
+  const type = isObject(value) ? "map[string]interface {}" : goTypeOf(value);
+  throw plainError(`expected a []interface {}, but received a ${type}`);
+}
+
+function keyAfter(prefix: string, directive: string): string {
+  const slash = directive.indexOf("/");
+  if (slash === prefix.length) return directive.slice(slash + 1);
+  const list = prefix === DELETE_LIST ? "primitive list" : "setElementOrder list";
+  throw badRequest(`invalid patch format of ${list}`);
+}
+
+function deleteFromList(merged: JsonObject, key: string, doomed: JsonValue): void {
+  const live = memberOf(merged, key);
+  if (doomed === null) delete merged[key];
+  if (!Array.isArray(live) || !Array.isArray(doomed)) return;
+  merged[key] = live.filter((item) => !doomed.includes(item));
+}
+
+interface MemberMerge {
+  merged: JsonObject;
+  key: string;
+  value: JsonValue;
+  schema: JsonObject | undefined;
+}
+
+function mergeMember({ merged, key, value, schema }: MemberMerge): void {
+  const live = memberOf(merged, key);
+  if (value === null) delete merged[key];
+  else if (isObject(live) && isObject(value)) setMember(merged, key, mergeNode(live, value, childOf(schema, key)));
+  else if (Array.isArray(live) && Array.isArray(value)) {
+    const list = listMergeOf(schema, key);
+    setMember(merged, key, list.merges ? mergeList(live, value, list) : clone(value));
+  } else setMember(merged, key, withoutDirectives(value));
+}
+
+function mergeNode(live: JsonObject, patch: JsonObject, node: JsonObject | undefined): JsonObject {
+  if (strategiesOf(node).includes("replace")) return clone(patch);
+  return mergeMaps(live, patch, node === undefined ? undefined : resolveSchema(node).schema);
+}
+
+function listMergeOf(schema: JsonObject | undefined, key: string): ListMerge {
+  const node = childOf(schema, key);
+  const items = objectAt(node, "items");
+  const itemSchema = items === undefined ? undefined : resolveSchema(items).schema;
+  const mergeKey = stringAt(node, "x-kubernetes-patch-merge-key");
+  return {
+    merges: strategiesOf(node).includes("merge"),
+    mergeKey,
+    mergeItems: (live, patch) => mergeMaps(live, patch, itemSchema),
+  };
+}
+
+function childOf(schema: JsonObject | undefined, key: string): JsonObject | undefined {
+  return objectAt(objectAt(schema, "properties"), key) ?? objectAt(schema, "additionalProperties");
+}
+
+function strategiesOf(node: JsonObject | undefined): string[] {
+  return (stringAt(node, "x-kubernetes-patch-strategy") ?? "").split(",");
+}
+
+// What nothing live stands against is taken without its directives and nulls; a map or list item that is one is taken empty.
+function withoutDirectives(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) {
+    return value.filter((item) => !isObject(item) || memberOf(item, DIRECTIVE) === undefined).map(withoutDirectives);
+  }
+  if (!isObject(value)) return value;
+  const kept: JsonObject = {};
+  if (memberOf(value, DIRECTIVE) !== undefined) return kept;
+  for (const [key, member] of Object.entries(value)) {
+    if (!key.startsWith("$") && member !== null) setMember(kept, key, withoutDirectives(member));
+  }
+  return kept;
+}

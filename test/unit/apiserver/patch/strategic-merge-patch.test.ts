@@ -1,0 +1,162 @@
+import type { JsonObject, JsonValue } from "#apiserver/json.js";
+import { applyStrategicMergePatch } from "#apiserver/patch/strategic-merge-patch.js";
+import { statusOf } from "../../../support/status-message.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const POD = "io.k8s.api.core.v1.Pod";
+const web = {
+  name: "web",
+  image: "a",
+  env: [
+    { name: "X", value: "1" },
+    { name: "Y", value: "2" },
+  ],
+};
+const proxy = { name: "proxy", image: "b" };
+const pod: JsonObject = {
+  metadata: { labels: { l: "1" }, finalizers: ["x.io/b"] },
+  spec: { containers: [web, proxy], volumes: [{ name: "v", emptyDir: {} }] },
+};
+
+suite("strategic merge patch", (test) => {
+  test("lists merge by key, with new items before live ones", () => {
+    const table: [spec: JsonObject, want: JsonObject][] = [
+      [{ containers: [{ name: "web", image: "new" }] }, { containers: [{ ...web, image: "new" }, proxy] }],
+      [{ containers: [{ name: "n", image: "n" }] }, { containers: [{ name: "n", image: "n" }, web, proxy] }],
+      [{ containers: [{ name: "proxy", $patch: "delete" }] }, { containers: [web] }],
+      [{ containers: [{ name: "n" }, { $patch: "replace" }] }, { containers: [{ name: "n" }] }],
+      [{ containers: [{ name: "web", image: null }] }, { containers: [{ name: "web", env: web.env }, proxy] }],
+      [
+        {
+          containers: [
+            {
+              name: "web",
+              env: [
+                { name: "Y", value: "3" },
+                { name: "Z", value: "4" },
+              ],
+            },
+          ],
+        },
+        {
+          containers: [
+            {
+              ...web,
+              env: [
+                { name: "X", value: "1" },
+                { name: "Y", value: "3" },
+                { name: "Z", value: "4" },
+              ],
+            },
+            proxy,
+          ],
+        },
+      ],
+      [{ "$setElementOrder/containers": [{ name: "proxy" }, { name: "web" }] }, { containers: [proxy, web] }],
+      [
+        { "$setElementOrder/containers": [{ name: "n" }, { name: "web" }], containers: [{ name: "n", image: "q" }] },
+        { containers: [{ name: "n", image: "q" }, web, proxy] },
+      ],
+      [{ containers: null }, {}],
+      [{ tolerations: [{ key: "a", value: null }] }, { containers: [web, proxy], tolerations: [{ key: "a" }] }],
+      [{ nodeSelector: { a: null, b: "1" } }, { containers: [web, proxy], nodeSelector: { b: "1" } }],
+      [{ nodeSelector: { $patch: "replace", x: "y" } }, { containers: [web, proxy], nodeSelector: {} }],
+      [{ initContainers: [{ name: "i", $patch: "delete" }] }, { containers: [web, proxy], initContainers: [] }],
+      [{ $patch: "replace", containers: [] }, { containers: [] }],
+      [{ $patch: "delete" }, {}],
+    ];
+    for (const [spec, want] of table) {
+      const { volumes: _, ...patched } = applyStrategicMergePatch(POD, pod, { spec })["spec"] as JsonObject;
+      assert.equal(patched, want, JSON.stringify(spec));
+    }
+  });
+
+  test("a union drops the keys that it does not retain", () => {
+    const volume = { name: "v", $retainKeys: ["name", "hostPath"], hostPath: { path: "/x" } };
+    const patched = applyStrategicMergePatch(POD, pod, { spec: { volumes: [volume] } });
+    assert.equal((patched["spec"] as JsonObject)["volumes"], [{ name: "v", hostPath: { path: "/x" } }]);
+  });
+
+  test("lists of scalars merge as sets", () => {
+    const table: [metadata: JsonObject, want: JsonValue][] = [
+      [{ finalizers: ["x.io/c"] }, ["x.io/c", "x.io/b"]],
+      [{ finalizers: ["x.io/b"] }, ["x.io/b"]],
+      [{ "$deleteFromPrimitiveList/finalizers": ["x.io/b"] }, []],
+      [{ "$deleteFromPrimitiveList/finalizers": "x.io/b" }, ["x.io/b"]],
+      [{ "$setElementOrder/finalizers": ["x.io/a", "x.io/b"], finalizers: ["x.io/a"] }, ["x.io/a", "x.io/b"]],
+    ];
+    for (const [metadata, want] of table) {
+      const patched = applyStrategicMergePatch(POD, pod, { metadata })["metadata"] as JsonObject;
+      assert.equal(patched["finalizers"], want, JSON.stringify(metadata));
+    }
+  });
+
+  test("a live-only item stays ahead of the patch's item that it preceded", () => {
+    const env = (...names: string[]) => names.map((name) => ({ name }));
+    const table: [live: string[], patch: string[], want: string[]][] = [
+      [
+        ["X", "Y"],
+        ["Y", "Z"],
+        ["X", "Y", "Z"],
+      ],
+      [["A"], ["B", "A"], ["B", "A"]],
+      [
+        ["A", "B", "C"],
+        ["C", "A"],
+        ["B", "C", "A"],
+      ],
+      [
+        ["A", "B"],
+        ["N", "B"],
+        ["N", "A", "B"],
+      ],
+      [["A"], ["N", "M"], ["N", "M", "A"]],
+    ];
+    for (const [live, patch, want] of table) {
+      const object = { spec: { containers: [{ name: "c", env: env(...live) }] } };
+      const patched = applyStrategicMergePatch(POD, object, {
+        spec: { containers: [{ name: "c", env: env(...patch) }] },
+      });
+      assert.equal(patched, { spec: { containers: [{ name: "c", env: env(...want) }] } }, JSON.stringify(patch));
+    }
+  });
+
+  test("a patch that cannot be applied is refused with the words of Kubernetes", () => {
+    const table: [patch: JsonValue, code: number, want: string][] = [
+      [[], 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"],
+      [{ spec: { containers: [{ image: "x" }] } }, 500, "map: map[image:x] does not contain declared merge key: name"],
+      [
+        { spec: { containers: [{ $patch: "delete" }] } },
+        500,
+        "map: map[$patch:delete] does not contain declared merge key: name",
+      ],
+      [{ spec: { $patch: "explode" } }, 500, "unknown patch type: explode in map: map[$patch:explode]"],
+      [
+        { spec: { containers: [{ name: "web", $patch: "merge" }] } },
+        500,
+        "merging lists cannot yet be specified in the patch",
+      ],
+      [{ spec: { "$setElementOrder/containers": "x" } }, 500, "expected a []interface {}, but received a string"],
+      [
+        { spec: { "$setElementOrder/containers": [{ name: "c" }], containers: [{ name: "n", image: "q" }] } },
+        500,
+        "The order in patch list:\n[map[image:q name:n]]\n doesn't match $setElementOrder list:\n[map[name:c]]\n",
+      ],
+      [
+        { spec: { volumes: [{ name: "v", $retainKeys: ["name"], hostPath: {} }] } },
+        400,
+        "invalid patch format of retainKeys",
+      ],
+      [{ metadata: { $deleteFromPrimitiveList: ["x"] } }, 400, "invalid patch format of primitive list"],
+    ];
+    for (const [patch, code, want] of table) {
+      const status = statusOf(() => applyStrategicMergePatch(POD, pod, patch));
+      assert.equal([status.code, status.message], [code, want]);
+    }
+  });
+
+  test("an empty patch and null change nothing", () => {
+    assert.equal(applyStrategicMergePatch(POD, pod, {}), pod);
+    assert.equal(applyStrategicMergePatch(POD, pod, null), pod);
+  });
+});
