@@ -1,1 +1,51 @@
-export {};
+// Running an operator
+export { createOperator } from "./operator.js";
+export type { Operator, OperatorOptions } from "./operator.js";
+export { runOperator } from "./run-operator.js";
+
+// What reconcilers return and throw
+export { keepFinalizer, noUpdate, updateStatus } from "./reconcile/reconciler.js";
+export type { DeleteControl, ReconcileArguments, Reconciler, UpdateControl } from "./reconcile/reconciler.js";
+export { ApiError, ConnectionError, findError, isApiError, RetryAfterError, TerminalError } from "./base/errors.js";
+export type { ApiStatus, StatusCause } from "./base/errors.js";
+
+// Conditions
+export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
+
+// Observing
+export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
+export type { DependentOutcome, WorkflowResult } from "./workflow/workflow-result.js";
+export type { RequestObservation, RequestObserver } from "./cluster/api-requester.js";
+export { createChildLogger, createLogger, messageOf } from "./base/logger.js";
+export type { Logger, LogLevel } from "./base/logger.js";
+
+// Talking to a cluster
+export { ApiClient } from "./cluster/api-client.js";
+export type { Applied, ApplyOptions, Defined, Deletion } from "./cluster/api-client.js";
+export { createConnection } from "./cluster/connection.js";
+export type { Connection, ConnectionOptions, Credentials } from "./cluster/connection.js";
+export { loadConnection } from "./cluster/load-connection.js";
+export type { LoadConnectionOptions } from "./cluster/load-connection.js";
+export { waitFor } from "./base/wait-for.js";
+
+// Types of resources
+export type {
+  IntOrString,
+  JsonValue,
+  KubernetesObject,
+  ObjectMeta,
+  ObjectRef,
+  OwnerReference,
+  StatusCondition,
+} from "./base/kubernetes-object.js";
+export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
+export type { ControllerDefinition } from "./reconcile/controller-definition.js";
+export type { RetryOptions } from "./reconcile/retry.js";
+export type { RateLimitOptions } from "./reconcile/rate-limiter.js";
+export type {
+  Condition,
+  ConditionArguments,
+  Context,
+  DependentArguments,
+  Desired,
+} from "./workflow/workflow-definition.js";

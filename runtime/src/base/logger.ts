@@ -25,6 +25,16 @@ export function createLogger(
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
+/** Creates a logger that adds `fields` to everything it is given. */
+export function createChildLogger(logger: Logger, fields: object): Logger {
+  return {
+    debug: (more, message) => logger.debug({ ...fields, ...more }, message),
+    info: (more, message) => logger.info({ ...fields, ...more }, message),
+    warn: (more, message) => logger.warn({ ...fields, ...more }, message),
+    error: (more, message) => logger.error({ ...fields, ...more }, message),
+  };
+}
+
 // Errors have no enumerable fields, so JSON would show them as {}.
 function plainOf(fields: object): object {
   return Object.fromEntries(

@@ -65,6 +65,18 @@ export class ResourceCache {
     return entry;
   }
 
+  /** Tells whether an object is known. */
+  has(key: ObjectKey): boolean {
+    return this.#entries.has(key);
+  }
+
+  /** Forgets everything, without telling anybody. */
+  clear(): void {
+    for (const key of [...this.#entries.keys()]) this.#remove(key);
+    this.#observedVersions.clear();
+    this.#ownDeletions.clear();
+  }
+
   keys(): IterableIterator<ObjectKey> {
     return this.#entries.keys();
   }

@@ -16,7 +16,7 @@ export function createOwnerMapping(primary: ResourceDefinition): (object: Kubern
     }
     const annotations = metadata.annotations;
     const name = annotations?.[PRIMARY_NAME];
-    if (name !== undefined && annotations?.[PRIMARY_TYPE] === type) {
+    if (annotations !== undefined && name !== undefined && annotations[PRIMARY_TYPE] === type) {
       const key = keyOf({ name, namespace: annotations[PRIMARY_NAMESPACE] });
       if (!keys.includes(key)) keys.push(key);
     }

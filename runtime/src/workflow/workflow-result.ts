@@ -8,7 +8,7 @@ export type DependentOutcome =
   /** Its activation condition does not hold. */
   | { readonly kind: "inactive" }
   /** It was left to Kubernetes' garbage collector during a cleanup. */
-  | { readonly kind: "left"; readonly isGone: boolean }
+  | { readonly kind: "left" }
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** What became of all the dependents in one run of a workflow. */

@@ -1,0 +1,323 @@
+import { systemClock, type Clock } from "../base/clock.js";
+import { findError, isApiError, type RetryAfterError } from "../base/errors.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
+import type { ApiClient } from "../cluster/api-client.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { ResourceCache, ResourceChange } from "../cluster/resource-cache.js";
+import { WorkQueue } from "../queue/work-queue.js";
+import { buildPlan, type Plan } from "../workflow/plan.js";
+import {
+  cleanupWorkflow,
+  reconcileWorkflow,
+  secondaryOf,
+  WorkflowError,
+  type DependentSource,
+  type RunOptions,
+} from "../workflow/run.js";
+import type { Context } from "../workflow/workflow-definition.js";
+import type { WorkflowResult } from "../workflow/workflow-result.js";
+import { Writer } from "../write/apply.js";
+import type { ControllerDefinition } from "./controller-definition.js";
+import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { RateLimiter } from "./rate-limiter.js";
+import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
+import type { DeleteControl, ReconcileArguments, UpdateControl } from "./reconciler.js";
+import { isLastAttempt, nextRetry, retryOptionsOf, type RetryState } from "./retry.js";
+import { RunningTasks } from "./running-tasks.js";
+
+/** What a controller works with; the caches are filled by somebody else. */
+export interface ControllerDependencies {
+  readonly client: ApiClient;
+  readonly primaries: ResourceCache;
+  /** For each dependent of the workflow, in its order. */
+  readonly sources: readonly DependentSource[];
+  readonly logger: Logger;
+  readonly observer?: ReconcileObserver | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+// JOSDK's defaults.
+const MAX_CONCURRENT_RECONCILES = 50;
+const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
+
+/** What the last reconcile of a primary saw of it: a change that brings nothing beyond that is passed over. */
+interface Seen {
+  readonly uid: string | undefined;
+  readonly generation: number | undefined;
+  readonly isDeleting: boolean;
+}
+
+interface Outcome {
+  kind: ReconcileEvent["kind"];
+  workflow?: WorkflowResult;
+  wroteStatus: boolean;
+  rescheduleAfterMs?: number | undefined;
+}
+
+/** Reconciles the primaries of one kind: one at a time for each of them, many at once, until each is as desired. */
+export class Controller {
+  readonly #definition: ControllerDefinition;
+  readonly #dependencies: ControllerDependencies;
+  readonly #clock: Clock;
+  readonly #plan: Plan;
+  readonly #writer: Writer;
+  readonly #queue: WorkQueue<ObjectKey>;
+  readonly #rateLimiter: RateLimiter | undefined;
+  readonly #finalizer: string;
+  readonly #needsFinalizer: boolean;
+  readonly #retries = new Map<ObjectKey, RetryState>();
+  readonly #seen = new Map<ObjectKey, Seen>();
+  readonly #running = new Set<Promise<void>>();
+  readonly #abort = new AbortController();
+  #isStarted = false;
+
+  constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
+    const { workflow, reconciler, rateLimit, fieldManager = definition.name, finalizer } = definition;
+    this.#definition = definition;
+    this.#dependencies = dependencies;
+    this.#clock = dependencies.clock ?? systemClock;
+    this.#plan = buildPlan(workflow);
+    this.#writer = new Writer(dependencies.client, fieldManager);
+    this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
+    this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
+    this.#finalizer = finalizer ?? defaultFinalizerOf(workflow.primary);
+    this.#needsFinalizer =
+      reconciler?.cleanup !== undefined || workflow.dependents.some(({ isGarbageCollected }) => !isGarbageCollected);
+  }
+
+  /** Starts reconciling; what was asked for before is done now. */
+  start(): void {
+    this.#isStarted = true;
+    this.#fill();
+  }
+
+  /**
+   * Starts no further reconcile and waits for those under way, for `deadlineMs` at most; then their signal is aborted and they are
+   * left alone. Tells whether all of them finished.
+   */
+  async stop(deadlineMs: number): Promise<boolean> {
+    this.#queue.close();
+    const finished = Promise.all(this.#running).then(() => true);
+    let cancel = () => {};
+    const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
+    const isFinished = await Promise.race([finished, late]);
+    cancel();
+    this.#abort.abort(new Error("the operator stops"));
+    return isFinished;
+  }
+
+  /** Asks for a reconcile. */
+  enqueue(key: ObjectKey): void {
+    this.#queue.add(key);
+  }
+
+  /** Takes a change of a primary. */
+  onPrimaryChange({ kind, key, object }: ResourceChange): void {
+    if (kind === "deleted") this.#forget(key);
+    else if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
+  }
+
+  /** Takes a change of something that belongs to these primaries. */
+  onSecondaryChange(keys: Iterable<ObjectKey>): void {
+    // Of a primary that is not known yet there will be an event of its own.
+    for (const key of keys) if (this.#dependencies.primaries.has(key)) this.#queue.add(key);
+  }
+
+  // JOSDK's internal filters, compared with what the last reconcile saw instead of with the state before: an own write may have
+  // brought a foreign change into the cache ahead of its event.
+  #isRelevant(key: ObjectKey, object: KubernetesObject): boolean {
+    const { uid, generation, deletionTimestamp } = object.metadata;
+    const seen = this.#seen.get(key);
+    const isGenerationAware = this.#definition.isGenerationAware ?? true;
+    if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
+    if (generation > (seen.generation ?? 0)) return true;
+    if (deletionTimestamp !== undefined) return !seen.isDeleting;
+    return this.#needsFinalizer && !hasFinalizer(object, this.#finalizer);
+  }
+
+  #forget(key: ObjectKey): void {
+    this.#queue.remove(key);
+    this.#retries.delete(key);
+    this.#seen.delete(key);
+    this.#rateLimiter?.delete(key);
+  }
+
+  #fill(): void {
+    const limit = this.#definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
+    while (this.#isStarted && this.#running.size < limit) {
+      const key = this.#queue.take();
+      if (key === undefined) return;
+      const run = this.#reconcile(key).finally(() => {
+        this.#running.delete(run);
+        this.#queue.done(key);
+        this.#fill();
+      });
+      this.#running.add(run);
+    }
+  }
+
+  /** One reconcile; never rejects. */
+  async #reconcile(key: ObjectKey): Promise<void> {
+    const waitMs = this.#rateLimiter?.take(key) ?? 0;
+    if (waitMs > 0) return this.#queue.add(key, waitMs);
+    const entry = this.#dependencies.primaries.get(key);
+    if (entry === undefined) return this.#forget(key);
+    const { uid, generation, deletionTimestamp } = entry.object.metadata;
+    this.#seen.set(key, { uid, generation, isDeleting: deletionTimestamp !== undefined });
+    const startedAt = this.#clock.now();
+    const outcome: Outcome = { kind: deletionTimestamp === undefined ? "reconcile" : "cleanup", wroteStatus: false };
+    const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
+    const tasks = new RunningTasks(logger, this.#clock);
+    let failure: { error: unknown; retryAfterMs: number | undefined } | undefined;
+    try {
+      const context = this.#contextOf(key, logger);
+      if (outcome.kind === "reconcile") await this.#reconcileLive(entry, { context, outcome, tasks });
+      else await this.#cleanup(entry, { context, outcome, tasks });
+      this.#retries.delete(key);
+      this.#reschedule(key, outcome.rescheduleAfterMs);
+    } catch (error) {
+      failure = { error, retryAfterMs: this.#scheduleRetry(key, error, logger) };
+    } finally {
+      tasks.close();
+    }
+    const { kind, wroteStatus, workflow } = outcome;
+    this.#dependencies.observer?.({
+      controller: this.#definition.name,
+      primary: key,
+      kind,
+      wroteStatus,
+      durationMs: this.#clock.now() - startedAt,
+      ...(workflow === undefined ? {} : { workflow }),
+      ...(failure === undefined ? {} : { error: failure.error }),
+      ...(failure?.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
+    });
+  }
+
+  async #reconcileLive(
+    found: DecodedResource,
+    { context, outcome, tasks }: { context: Context; outcome: Outcome; tasks: RunningTasks },
+  ): Promise<void> {
+    const entry =
+      this.#needsFinalizer && !hasFinalizer(found.object, this.#finalizer) ? await this.#addFinalizer(found) : found;
+    const run = this.#runOptions(entry.object, context, tasks);
+    const result = await reconcileWorkflow(run);
+    outcome.workflow = result;
+    throwErrors(result);
+    const { reconciler } = this.#definition;
+    if (reconciler === undefined) return;
+    const args = argumentsOf(run, result);
+    const control = await tasks.track("the reconciler", () => reconciler.reconcile(args as never));
+    const { status, rescheduleAfterMs } = (control ?? {}) as UpdateControl<object>;
+    if (status !== undefined) outcome.wroteStatus = await this.#applyStatus(entry.object, status);
+    outcome.rescheduleAfterMs = rescheduleAfterMs;
+  }
+
+  async #cleanup(
+    { object }: DecodedResource,
+    { context, outcome, tasks }: { context: Context; outcome: Outcome; tasks: RunningTasks },
+  ): Promise<void> {
+    if (!hasFinalizer(object, this.#finalizer)) return;
+    const run = this.#runOptions(object, context, tasks);
+    const result = await cleanupWorkflow(run);
+    outcome.workflow = result;
+    throwErrors(result);
+    const { reconciler, workflow } = this.#definition;
+    const args = argumentsOf(run, result);
+    const control = (await tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.(args as never))) as
+      DeleteControl | undefined;
+    outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
+    // What is not gone yet brings an event when it goes.
+    if (control?.removeFinalizer === false || !result.isReady) return;
+    const { client, primaries: cache } = this.#dependencies;
+    await removeFinalizer(object, { finalizer: this.#finalizer, definition: workflow.primary, client, cache });
+  }
+
+  async #addFinalizer(entry: DecodedResource): Promise<DecodedResource> {
+    const { name, namespace, uid } = entry.object.metadata;
+    // With its uid an object that was deleted meanwhile is not made anew.
+    const metadata = { name, uid, finalizers: [this.#finalizer], ...(namespace === undefined ? {} : { namespace }) };
+    const written = await this.#writer.apply(this.#primaryTarget(), { metadata }, { live: entry });
+    return written.entry;
+  }
+
+  async #applyStatus(primary: KubernetesObject, status: object): Promise<boolean> {
+    const latest = this.#dependencies.primaries.get(keyOf(primary.metadata));
+    if (latest === undefined || latest.object.metadata.uid !== primary.metadata.uid) return false;
+    try {
+      return (await this.#writer.applyStatus(this.#primaryTarget(), status, latest)).kind !== "unchanged";
+    } catch (error) {
+      // The primary has been deleted: there is nothing left to report on.
+      if (isApiError(error, 404)) return false;
+      throw error;
+    }
+  }
+
+  #primaryTarget() {
+    return { definition: this.#definition.workflow.primary, cache: this.#dependencies.primaries };
+  }
+
+  #runOptions(primary: KubernetesObject, context: Context, tasks: RunningTasks): RunOptions {
+    const definition = this.#definition.workflow.primary;
+    const { sources } = this.#dependencies;
+    return { plan: this.#plan, sources, definition, primary, writer: this.#writer, context, track: tasks.track };
+  }
+
+  #contextOf(key: ObjectKey, logger: Logger): Context {
+    const state = this.#retries.get(key);
+    const options = retryOptionsOf(this.#definition.retry);
+    const retry = { attempt: state?.attempt ?? 0, isLastAttempt: isLastAttempt(options, state) };
+    return { signal: this.#abort.signal, client: this.#dependencies.client, logger, retry };
+  }
+
+  #reschedule(key: ObjectKey, rescheduleAfterMs: number | undefined): void {
+    const { maxReconciliationIntervalMs = MAX_RECONCILIATION_INTERVAL_MS } = this.#definition;
+    const delayMs = rescheduleAfterMs ?? (maxReconciliationIntervalMs > 0 ? maxReconciliationIntervalMs : undefined);
+    if (delayMs !== undefined) this.#queue.add(key, delayMs);
+  }
+
+  #scheduleRetry(key: ObjectKey, error: unknown, logger: Logger): number | undefined {
+    const message = messageOf(error);
+    if (this.#abort.signal.aborted) return undefined;
+    if (!this.#dependencies.primaries.has(key)) {
+      logger.debug({}, `the primary went while it was reconciled: ${message}`);
+      return undefined;
+    }
+    // A change came meanwhile: it is reconciled at once, and that is no retry.
+    if (this.#queue.isImminent(key)) {
+      logger.warn({}, `reconcile failed, and runs again for a new change: ${message}`);
+      return 0;
+    }
+    const stated = findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs;
+    const options = retryOptionsOf(this.#definition.retry);
+    const next = isTerminal(error)
+      ? undefined
+      : stated === undefined
+        ? nextRetry(options, this.#retries.get(key))
+        : undefined;
+    if (next !== undefined) this.#retries.set(key, next);
+    const retryAfterMs = isTerminal(error) ? undefined : (stated ?? next?.intervalMs);
+    if (retryAfterMs === undefined) {
+      logger.error({}, `reconcile failed, and is not tried again before something changes: ${message}`);
+      this.#reschedule(key, undefined);
+      return undefined;
+    }
+    logger.warn({ retryAfterMs, attempt: next?.attempt ?? 0 }, `reconcile failed: ${message}`);
+    this.#queue.add(key, retryAfterMs);
+    return retryAfterMs;
+  }
+}
+
+function argumentsOf(run: RunOptions, workflow: WorkflowResult): ReconcileArguments<KubernetesObject, object> {
+  return { primary: run.primary, secondary: secondaryOf(run), context: run.context, workflow };
+}
+
+function throwErrors({ errors }: WorkflowResult): void {
+  if (errors.size > 0) throw new WorkflowError([...errors.values()], "the workflow failed");
+}
+
+// Trying again helps if any of several failures may go away.
+function isTerminal(error: unknown): boolean {
+  const parts: unknown[] = error instanceof AggregateError ? error.errors : [error];
+  return parts.every((part) => findError(part, "TerminalError") !== undefined);
+}

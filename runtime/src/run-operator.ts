@@ -1,0 +1,47 @@
+import { createLogger, messageOf, type LogLevel } from "./base/logger.js";
+import { createOperator, type OperatorOptions } from "./operator.js";
+import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+
+/**
+ * Runs controllers as a process: starts them, stops them gracefully at SIGTERM and SIGINT, and sets the exit code.
+ *
+ * The environment variable LOG_LEVEL chooses debug, info, warn, error or silent. START_TIMEOUT_SECONDS makes the process exit with 1 if
+ * it could not start in time; without it, it keeps trying.
+ */
+export async function runOperator(
+  controllers: readonly ControllerDefinition[],
+  options: Omit<OperatorOptions, "controllers"> = {},
+): Promise<void> {
+  const logger = options.logger ?? createLogger((process.env["LOG_LEVEL"] as LogLevel | undefined) ?? "info");
+  const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
+  const startTimeoutMs =
+    options.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
+  const operator = createOperator({
+    ...options,
+    controllers,
+    logger,
+    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
+  });
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals) => {
+    // Whoever asks twice does not want to wait.
+    if (isStopping) process.exit(1);
+    isStopping = true;
+    logger.info({ signal }, "stopping");
+    void operator.stop().then((isFinished) => {
+      // A function that never returns would keep the process alive.
+      process.exit(isFinished ? 0 : 1);
+    });
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  try {
+    await operator.start();
+  } catch (error) {
+    if (isStopping) return;
+    logger.error({}, messageOf(error));
+    process.exitCode = 1;
+    process.removeListener("SIGTERM", onSignal);
+    process.removeListener("SIGINT", onSignal);
+  }
+}
