@@ -10,8 +10,8 @@ import { assert, suite } from "../support/suite.js";
 suite("control plane", (test) => {
   test("it serves the pinned version, with its own authority and token", async () => {
     await using plane = await startControlPlane();
-    const version = await apiRequestOrThrow(plane, "GET /version");
-    assert.is(version["gitVersion"], kubernetesVersion());
+    const version = await apiRequestOrThrow<{ gitVersion: string }>(plane, "GET /version");
+    assert.is(version.gitVersion, kubernetesVersion());
     const anonymous = await apiRequest({ ...plane, token: "wrong" }, "GET /api/v1/namespaces");
     assert.is(anonymous.status, 401);
   });

@@ -10,16 +10,33 @@ export interface Connection {
 }
 
 /** An answer of an API server; `body` is parsed JSON, or text where it is not JSON. */
-export interface ApiAnswer {
+export interface ApiAnswer<T = ApiObject> {
   status: number;
   headers: http.IncomingHttpHeaders;
   text: string;
-  // Tests look into answers of any shape.
-  body: JsonAnswer;
+  body: T;
 }
 
-/** JSON that a test walks without knowing its type. */
-export type JsonAnswer = { [key: string]: JsonAnswer } & JsonAnswer[] & string & number & boolean;
+/** What tests read of any object, list or Status. */
+export interface ApiObject {
+  apiVersion: string;
+  kind: string;
+  metadata: {
+    name: string;
+    namespace?: string;
+    uid: string;
+    resourceVersion: string;
+    generation?: number;
+    deletionTimestamp?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+    finalizers?: string[];
+    ownerReferences?: { apiVersion: string; kind: string; name: string; uid: string; blockOwnerDeletion?: boolean }[];
+  };
+  spec?: Record<string, unknown>;
+  status?: Record<string, unknown>;
+  items?: ApiObject[];
+}
 
 /** One request; a body that is not text is sent as JSON. */
 export interface ApiRequestOptions {
@@ -29,11 +46,11 @@ export interface ApiRequestOptions {
 }
 
 /** Sends one request over a connection of its own, so that nothing is left open. */
-export function apiRequest(
+export function apiRequest<T = ApiObject>(
   connection: Connection,
   methodAndPath: string,
   { body, contentType = "application/json", headers = {} }: ApiRequestOptions = {},
-): Promise<ApiAnswer> {
+): Promise<ApiAnswer<T>> {
   const [method = "GET", path = "/"] = methodAndPath.split(" ");
   const data = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
   const send = connection.url.startsWith("https:") ? https.request : http.request;
@@ -60,22 +77,22 @@ export function apiRequest(
 }
 
 /** Sends one request and fails, with the server's message, when the answer is not a success. */
-export async function apiRequestOrThrow(
+export async function apiRequestOrThrow<T = ApiObject>(
   connection: Connection,
   methodAndPath: string,
   options: ApiRequestOptions = {},
-): Promise<JsonAnswer> {
-  const { status, body, text } = await apiRequest(connection, methodAndPath, options);
+): Promise<T> {
+  const { status, body, text } = await apiRequest<T>(connection, methodAndPath, options);
   if (status >= 300) throw new Error(`${methodAndPath}: ${status} ${text.slice(0, 500)}`);
   return body;
 }
 
-function answerOf(response: http.IncomingMessage, text: string): ApiAnswer {
+function answerOf<T>(response: http.IncomingMessage, text: string): ApiAnswer<T> {
   const isJson = response.headers["content-type"]?.startsWith("application/json") === true;
   return {
     status: response.statusCode ?? 0,
     headers: response.headers,
     text,
-    body: (isJson ? JSON.parse(text) : text) as JsonAnswer,
+    body: (isJson ? JSON.parse(text) : text) as T,
   };
 }

@@ -38,6 +38,29 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
   uvuTest.run();
 }
 
+const sharedResources: AsyncDisposable[] = [];
+
+/**
+ * Returns a function that creates a resource at its first call and hands out the same one afterwards.
+ *
+ * For what is too slow to start for every test. It is disposed after the last test of the file.
+ */
+export function shared<T extends AsyncDisposable>(create: () => Promise<T>): () => Promise<T> {
+  let created: Promise<T> | undefined;
+  const createOnce = async () => {
+    const resource = await create();
+    sharedResources.push(resource);
+    return resource;
+  };
+  return () => (created ??= createOnce());
+}
+
+/** A resource that cannot be disposed makes the file fail: the rejection ends the process. */
+async function disposeSharedResources(): Promise<void> {
+  for (let last = sharedResources.pop(); last !== undefined; last = sharedResources.pop())
+    await last[Symbol.asyncDispose]();
+}
+
 async function counted(outcome: Promise<void>): Promise<void> {
   try {
     await outcome;
@@ -47,6 +70,7 @@ async function counted(outcome: Promise<void>): Promise<void> {
     throw error;
   } finally {
     process.send?.(report);
+    if (report.passed + report.failed === report.declared) await disposeSharedResources();
   }
 }
 

@@ -1,0 +1,136 @@
+// The simulated controllers speak to the server as any client does: HTTP, JSON, a bearer token.
+import * as http from "node:http";
+import * as https from "node:https";
+import { readLines } from "./read-lines.js";
+
+/** What is needed to speak to an API server. */
+export interface Connection {
+  url: string;
+  token: string;
+  /** The authority's certificate as PEM; absent for plain HTTP and for well-known authorities. */
+  ca?: string;
+}
+
+/** A request; `body` is sent as JSON. */
+export interface ApiRequest {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  path: string;
+  body?: unknown;
+  accept?: string;
+}
+
+/** An event of a watch. */
+export interface WatchEvent<T> {
+  type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
+  object: T;
+}
+
+/** Sends requests and reads watches over pooled connections. */
+export interface ApiClient {
+  request<T>(request: ApiRequest): Promise<T>;
+  /** Yields the events of a watch until the server ends it; throws when it breaks, and ends when `signal` aborts. */
+  watch<T>(path: string, options: { accept?: string; signal: AbortSignal }): AsyncGenerator<WatchEvent<T>>;
+  close(): void;
+}
+
+/** An answer that is not a success. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Is this the server's answer that the object does not exist? */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
+const MAX_CONNECTIONS = 8;
+/** A watch that is silent for longer is taken for dead; the server ends it before that (see `timeoutSeconds` in feed.ts). */
+const SILENCE_TIMEOUT_MS = 360_000;
+
+/** Creates a client; every write of it is recorded under one field manager. */
+export function createApiClient(connection: Connection): ApiClient {
+  const { send, requestAgent, watchAgent } = transportOf(connection);
+  const open = (request: ApiRequest, agent: http.Agent, signal?: AbortSignal): Promise<http.IncomingMessage> =>
+    new Promise((done, fail) => {
+      const data = request.body === undefined ? undefined : JSON.stringify(request.body);
+      const outgoing = send(connection.url + request.path, {
+        method: request.method,
+        agent,
+        headers: headersOf(connection, request, data),
+        ...(signal === undefined ? {} : { signal }),
+      });
+      outgoing.setTimeout(SILENCE_TIMEOUT_MS, () => outgoing.destroy(new Error("the server is silent")));
+      outgoing.once("error", fail);
+      outgoing.once("response", done);
+      outgoing.end(data);
+    });
+  return {
+    async request(request) {
+      const response = await open(request, requestAgent);
+      const text = await readText(response);
+      if ((response.statusCode ?? 500) >= 300) throw errorOf(request, response, text);
+      return JSON.parse(text);
+    },
+    async *watch(path, { accept, signal }) {
+      const request: ApiRequest = { method: "GET", path, ...(accept === undefined ? {} : { accept }) };
+      const response = await open(request, watchAgent, signal);
+      if (response.statusCode !== 200) throw errorOf(request, response, await readText(response));
+      for await (const line of readLines(response)) yield JSON.parse(line);
+    },
+    close() {
+      requestAgent.destroy();
+      watchAgent.destroy();
+    },
+  };
+}
+
+function transportOf({ url, ca }: Connection) {
+  // Watches stay open, so they get connections beside the limited ones.
+  if (!url.startsWith("https:")) {
+    return {
+      send: http.request,
+      requestAgent: new http.Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS }),
+      watchAgent: new http.Agent({ keepAlive: false }),
+    };
+  }
+  const tls = ca === undefined ? {} : { ca };
+  return {
+    send: https.request,
+    requestAgent: new https.Agent({ keepAlive: true, maxSockets: MAX_CONNECTIONS, ...tls }),
+    watchAgent: new https.Agent({ keepAlive: false, ...tls }),
+  };
+}
+
+function headersOf({ token }: Connection, { method, accept }: ApiRequest, data?: string): http.OutgoingHttpHeaders {
+  const contentType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  return {
+    authorization: `Bearer ${token}`,
+    accept: accept ?? "application/json",
+    "user-agent": "gen-operator-simulation",
+    ...(data === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(data) }),
+  };
+}
+
+async function readText(response: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function errorOf({ method, path }: ApiRequest, { statusCode = 500 }: http.IncomingMessage, text: string): ApiError {
+  return new ApiError(statusCode, `${method} ${path} failed: ${statusCode} ${messageOf(text)}`);
+}
+
+function messageOf(text: string): string {
+  try {
+    return (JSON.parse(text) as { message?: string }).message ?? text;
+  } catch {
+    return text.slice(0, 200);
+  }
+}
