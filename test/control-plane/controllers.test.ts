@@ -1,5 +1,6 @@
 import { startControlPlane } from "../support/control-plane.js";
-import { declareGarbageCollectionLaws, declareNamespaceLaws } from "../support/simulation-laws.js";
+import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
+import { declareNamespaceLaws } from "../support/laws/namespaces.js";
 import { shared, suite } from "../support/suite.js";
 
 suite("kube-controller-manager", (test) => {

@@ -1,12 +1,15 @@
 import { startSimulation } from "#apiserver/simulate/index.js";
 import { startControlPlane, type ControlPlane } from "../support/control-plane.js";
-import { declareGarbageCollectionLaws, declareNamespaceLaws } from "../support/simulation-laws.js";
+import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
+import { declareNamespaceLaws } from "../support/laws/namespaces.js";
+import { declareWorkloadLaws } from "../support/laws/workloads.js";
 import { shared, suite } from "../support/suite.js";
 
 suite("simulated controllers beside a real API server", (test) => {
   const cluster = shared(startSimulated);
   declareGarbageCollectionLaws(test, cluster);
   declareNamespaceLaws(test, cluster);
+  declareWorkloadLaws(test, cluster);
 });
 
 async function startSimulated(): Promise<ControlPlane> {

@@ -31,6 +31,7 @@ export interface ApiObject {
     labels?: Record<string, string>;
     annotations?: Record<string, string>;
     finalizers?: string[];
+    managedFields?: { manager: string; operation: string; subresource?: string }[];
     ownerReferences?: { apiVersion: string; kind: string; name: string; uid: string; blockOwnerDeletion?: boolean }[];
   };
   spec?: Record<string, unknown>;

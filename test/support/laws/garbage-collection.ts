@@ -1,15 +1,21 @@
-// What an operator notices of a cluster's own controllers. The same laws hold for kube-controller-manager and for our simulation
-// of it, on a real API server and on the embedded one.
 import { setTimeout as sleep } from "node:timers/promises";
-import { apiRequest, apiRequestOrThrow, type Connection, type ApiObject } from "./api-request.js";
-import { eventually } from "./eventually.js";
-import { assert, type DeclareTest } from "./suite.js";
-
-/** How long a law may take to come true; a real namespace takes seconds to go. */
-const PATIENCE = { timeoutMs: 40_000 };
-const TEST_OPTIONS = { timeoutMs: 60_000 };
-/** How long we watch that something does not happen. */
-const RESTRAINT_MS = 700;
+import { apiRequest, apiRequestOrThrow, type Connection } from "../api-request.js";
+import { eventually } from "../eventually.js";
+import { assert, type DeclareTest } from "../suite.js";
+import {
+  PATIENCE,
+  RESTRAINT_MS,
+  TEST_OPTIONS,
+  createConfigMap,
+  createNamespace,
+  find,
+  isGone,
+  ownerReference,
+  ownersOf,
+  pathOf,
+  release,
+  remove,
+} from "./cluster-steps.js";
 
 const WIDGET_CRD = {
   apiVersion: "apiextensions.k8s.io/v1",
@@ -228,137 +234,5 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       await isGone(cluster, namespace, "child");
     },
     TEST_OPTIONS,
-  );
-}
-
-/** Declares the laws of the deletion of namespaces. */
-export function declareNamespaceLaws(test: DeclareTest, connect: () => Promise<Connection>): void {
-  test(
-    "a namespace that is deleted takes all that is in it with it",
-    async () => {
-      const cluster = await connect();
-      const namespace = await createNamespace(cluster);
-      await createConfigMap(cluster, namespace, "a");
-      await apiRequestOrThrow(cluster, `POST /api/v1/namespaces/${namespace}/secrets`, {
-        body: { metadata: { name: "s" } },
-      });
-      await apiRequestOrThrow(cluster, `DELETE /api/v1/namespaces/${namespace}`);
-      await namespaceIsGone(cluster, namespace);
-      const { items } = await apiRequestOrThrow(cluster, `GET /api/v1/namespaces/${namespace}/secrets`);
-      assert.equal(items, []);
-    },
-    TEST_OPTIONS,
-  );
-
-  test(
-    "an object with a finalizer holds its namespace, and the conditions say so",
-    async () => {
-      const cluster = await connect();
-      const namespace = await createNamespace(cluster);
-      await createConfigMap(cluster, namespace, "held", { finalizers: ["example.com/hold"] });
-      await apiRequestOrThrow(cluster, `DELETE /api/v1/namespaces/${namespace}`);
-      const conditions = await eventually(
-        "the conditions are written",
-        async () =>
-          (await apiRequestOrThrow(cluster, `GET /api/v1/namespaces/${namespace}`)).status?.["conditions"] as
-            Condition[] | undefined,
-        PATIENCE,
-      );
-      assert.equal(
-        conditions.map(({ type, status, reason }) => [type, status, reason].join(" ")),
-        [
-          "NamespaceDeletionDiscoveryFailure False ResourcesDiscovered",
-          "NamespaceDeletionGroupVersionParsingFailure False ParsedGroupVersions",
-          "NamespaceDeletionContentFailure False ContentDeleted",
-          "NamespaceContentRemaining True SomeResourcesRemain",
-          "NamespaceFinalizersRemaining True SomeFinalizersRemain",
-        ],
-      );
-      assert.is(conditions[3]?.message, "Some resources are remaining: configmaps. has 1 resource instances");
-      assert.is(
-        conditions[4]?.message,
-        "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
-      );
-      await release(cluster, namespace, "held");
-      await namespaceIsGone(cluster, namespace);
-    },
-    TEST_OPTIONS,
-  );
-}
-
-interface Condition {
-  type: string;
-  status: string;
-  reason: string;
-  message: string;
-}
-
-let namespaces = 0;
-
-async function createNamespace(cluster: Connection): Promise<string> {
-  const name = `simulation-${++namespaces}`;
-  await apiRequestOrThrow(cluster, "POST /api/v1/namespaces", { body: { metadata: { name } } });
-  return name;
-}
-
-interface ConfigMapOptions {
-  owners?: ApiObject[];
-  blocks?: boolean;
-  finalizers?: string[];
-}
-
-function createConfigMap(
-  cluster: Connection,
-  ...[namespace, name, { owners = [], blocks = false, finalizers = [] } = {}]: [string, string, ConfigMapOptions?]
-): Promise<ApiObject> {
-  const ownerReferences = owners.map((owner) => ownerReference(owner, blocks));
-  return apiRequestOrThrow(cluster, `POST /api/v1/namespaces/${namespace}/configmaps`, {
-    body: { metadata: { name, ownerReferences, finalizers } },
-  });
-}
-
-function ownerReference({ apiVersion, kind, metadata }: ApiObject, blockOwnerDeletion = false): object {
-  return { apiVersion, kind, name: metadata.name, uid: metadata.uid, blockOwnerDeletion };
-}
-
-function pathOf(namespace: string, name: string): string {
-  return `/api/v1/namespaces/${namespace}/configmaps/${name}`;
-}
-
-async function find(cluster: Connection, namespace: string, name: string): Promise<ApiObject | undefined> {
-  const { status, body } = await apiRequest(cluster, `GET ${pathOf(namespace, name)}`);
-  return status === 200 ? body : undefined;
-}
-
-async function ownersOf(cluster: Connection, namespace: string, name: string): Promise<string[]> {
-  const { metadata } = await apiRequestOrThrow(cluster, `GET ${pathOf(namespace, name)}`);
-  return (metadata.ownerReferences ?? []).map((owner) => owner.name);
-}
-
-async function remove(cluster: Connection, { metadata }: ApiObject, propagationPolicy: string): Promise<void> {
-  await apiRequestOrThrow(cluster, `DELETE ${pathOf(metadata.namespace ?? "", metadata.name)}`, {
-    body: { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy },
-  });
-}
-
-/** Takes away the finalizer of the test, and leaves those of the garbage collector. */
-async function release(cluster: Connection, namespace: string, name: string): Promise<void> {
-  const { metadata } = await apiRequestOrThrow(cluster, `GET ${pathOf(namespace, name)}`);
-  const finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== "example.com/hold");
-  await apiRequestOrThrow(cluster, `PATCH ${pathOf(namespace, name)}`, {
-    contentType: "application/merge-patch+json",
-    body: { metadata: { finalizers } },
-  });
-}
-
-async function isGone(cluster: Connection, namespace: string, name: string): Promise<void> {
-  await eventually(`${name} is gone`, async () => (await find(cluster, namespace, name)) === undefined, PATIENCE);
-}
-
-async function namespaceIsGone(cluster: Connection, namespace: string): Promise<void> {
-  await eventually(
-    "the namespace is gone",
-    async () => (await apiRequest(cluster, `GET /api/v1/namespaces/${namespace}`)).status === 404,
-    PATIENCE,
   );
 }

@@ -1,0 +1,12 @@
+import { startTestApiServer } from "../support/api-server.js";
+import { declareGarbageCollectionLaws } from "../support/laws/garbage-collection.js";
+import { declareNamespaceLaws } from "../support/laws/namespaces.js";
+import { declareWorkloadLaws } from "../support/laws/workloads.js";
+import { shared, suite } from "../support/suite.js";
+
+suite("controllers of a cluster", (test) => {
+  const cluster = shared(() => startTestApiServer({ simulate: true }));
+  declareGarbageCollectionLaws(test, cluster);
+  declareNamespaceLaws(test, cluster);
+  declareWorkloadLaws(test, cluster);
+});
