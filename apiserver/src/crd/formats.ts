@@ -1,0 +1,139 @@
+// The string formats that Kubernetes checks; any other is ignored. https://github.com/kubernetes/kube-openapi/tree/master/pkg/validation/strfmt
+import { isIPv4, isIPv6 } from "node:net";
+
+type FormatCheck = (text: string) => boolean;
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+// One label with a hyphen at most after its first character, or several of which the last has two letters or more.
+const HOST_LABEL = "[0-9\\p{L}\\p{S}]([-0-9\\p{L}\\p{S}]{0,61}[0-9\\p{L}\\p{S}])?";
+const HOSTNAME = new RegExp(`^([0-9\\p{L}\\p{S}](-?[0-9\\p{L}\\p{S}]{0,62})?|(${HOST_LABEL}\\.)+\\p{L}{2,63})$`, "u");
+const EMAIL = /^([^<>]*<)?[^\s@<>()[\],;:\\"]+@[^\s@<>()[\],;:\\"]+>?$/;
+const RGB = /^rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$/;
+const SEPARATED_MAC = /^[0-9a-f]{2}([-:])[0-9a-f]{2}(\1[0-9a-f]{2}){4}((\1[0-9a-f]{2}){2})?$/i;
+const DOTTED_MAC = /^[0-9a-f]{4}(\.[0-9a-f]{4}){2,3}$/i;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+const GO_DURATION = /^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$/;
+const COUNTED_UNIT = /\d+\s*([A-Za-zµ]+)/g;
+const DURATION_UNIT =
+  /^(ns|nanos?|us|µs|micros?|ms|millis?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)$/i;
+
+const checks = new Map<string, FormatCheck>([
+  ["bsonobjectid", (text) => /^[0-9a-f]{24}$/i.test(text)],
+  ["uri", isRequestUri],
+  ["email", (text) => EMAIL.test(text)],
+  ["hostname", (text) => text.length <= 255 && HOSTNAME.test(text)],
+  ["ipv4", isLooseIPv4],
+  ["ipv6", isZonelessIPv6],
+  ["cidr", isCidr],
+  ["mac", (text) => SEPARATED_MAC.test(text) || DOTTED_MAC.test(text)],
+  ["uuid", (text) => isUuid(text, "[0-9a-f]{4}", "[0-9a-f]{4}")],
+  ["uuid3", (text) => isUuid(text, "3[0-9a-f]{3}", "[0-9a-f]{4}")],
+  ["uuid4", (text) => isUuid(text, "4[0-9a-f]{3}", "[89ab][0-9a-f]{3}")],
+  ["uuid5", (text) => isUuid(text, "5[0-9a-f]{3}", "[89ab][0-9a-f]{3}")],
+  ["isbn", (text) => isIsbn10(text) || isIsbn13(text)],
+  ["isbn10", isIsbn10],
+  ["isbn13", isIsbn13],
+  ["creditcard", isCreditCard],
+  ["ssn", (text) => /^\d{3}[- ]\d{2}[- ]\d{4}$/.test(text)],
+  ["hexcolor", (text) => /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)],
+  [
+    "rgbcolor",
+    (text) =>
+      RGB.exec(text)
+        ?.slice(1)
+        .every((part) => Number(part) <= 255) ?? false,
+  ],
+  ["byte", isBase64],
+  ["password", () => true],
+  ["date", isDate],
+  ["duration", isDuration],
+  ["datetime", isDateTime],
+  ["k8sshortname", (text) => text.length <= 63 && DNS_LABEL.test(text)],
+  ["k8slongname", (text) => text.length <= 253 && DNS_SUBDOMAIN.test(text)],
+]);
+
+const NUMBER_FORMATS = new Set(["int32", "int64", "float", "double"]);
+
+/** True if the text has the format; undefined if the format is not one that is checked. */
+export function hasFormat(text: string, format: string): boolean | undefined {
+  return checks.get(format.replaceAll("-", ""))?.(text);
+}
+
+/** True if Kubernetes knows the format, of strings or numbers. */
+export function isKnownFormat(format: string): boolean {
+  return NUMBER_FORMATS.has(format) || checks.has(format.replaceAll("-", ""));
+}
+
+function isRequestUri(text: string): boolean {
+  if (text.startsWith("/")) return !/[\s\u0000-\u001f]/.test(text);
+  return /^[a-z][a-z0-9+.-]*:/i.test(text) && URL.canParse(text.replace(/^([a-z][a-z0-9+.-]*):(?!\/)/i, "$1:/"));
+}
+
+function isLooseIPv4(text: string): boolean {
+  // Kubernetes still reads leading zeros as decimal.
+  return isIPv4(text.replace(/\b0+(?=\d)/g, ""));
+}
+
+function isZonelessIPv6(text: string): boolean {
+  return isIPv6(text) && !text.includes("%");
+}
+
+function isCidr(text: string): boolean {
+  const [, address = "", bits = ""] = /^(.+)\/(\d{1,3})$/.exec(text) ?? [];
+  return (isLooseIPv4(address) && Number(bits) <= 32) || (isZonelessIPv6(address) && Number(bits) <= 128);
+}
+
+function isUuid(text: string, third: string, fourth: string): boolean {
+  return new RegExp(`^[0-9a-f]{8}-?[0-9a-f]{4}-?${third}-?${fourth}-?[0-9a-f]{12}$`, "i").test(text);
+}
+
+function isDuration(text: string): boolean {
+  if (text === "0" || GO_DURATION.test(text)) return true;
+  const units = [...text.matchAll(COUNTED_UNIT)].map((match) => match[1] ?? "");
+  return units.length > 0 && units.every((unit) => DURATION_UNIT.test(unit));
+}
+
+function isBase64(text: string): boolean {
+  const body = text.replace(/[\r\n]/g, "");
+  return body !== "" && body.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(body);
+}
+
+function isDate(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
+  if (year === undefined) return false;
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
+  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
+}
+
+function isDateTime(text: string): boolean {
+  const [, date = "", hour, minute, second] = DATE_TIME.exec(text) ?? [];
+  return isDate(date) && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+}
+
+function isIsbn10(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, "");
+  if (!/^\d{9}[\dX]$/.test(digits)) return false;
+  const sum = [...digits].reduce(
+    (total, digit, index) => total + (digit === "X" ? 10 : Number(digit)) * (10 - index),
+    0,
+  );
+  return sum % 11 === 0;
+}
+
+function isIsbn13(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, "");
+  if (!/^\d{13}$/.test(digits)) return false;
+  const sum = [...digits].reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0);
+  return sum % 10 === 0;
+}
+
+function isCreditCard(text: string): boolean {
+  const digits = text.replace(/[\s-]/g, "");
+  if (!/^\d{13,16}$/.test(digits)) return false;
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const doubled = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    return total + (doubled > 9 ? doubled - 9 : doubled);
+  }, 0);
+  return sum % 10 === 0;
+}
