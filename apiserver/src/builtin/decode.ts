@@ -1,0 +1,169 @@
+// What Kubernetes finds when it decodes an object into the Go type of a built-in kind: members that the type does not have,
+// and the first value that does not fit.
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { goTypeOf } from "../patch/go-format.js";
+import { childNode, resolveSchema } from "./schemas.js";
+import { isIntOrString, isQuantity, textTypeOf } from "./scalar-text.js";
+import type { ServedType } from "./served-type.js";
+
+/** The result of decoding an object, which is not changed. */
+export interface Decoding {
+  /** Paths of unknown members in document order, e.g. `spec.containers[0].x`. */
+  unknownFields: string[];
+  /** Why the object cannot be decoded, in the words of Go's JSON decoder. */
+  error?: string;
+}
+
+/** Says what is unknown or wrong about an object of a built-in type. */
+export function decodeBuiltin(type: ServedType, object: JsonObject): Decoding {
+  const decoding: Decoding = { unknownFields: [] };
+  if (type.schemaName === undefined) return decoding;
+  const node: JsonObject = { $ref: `#/components/schemas/${type.schemaName}` };
+  const place = { path: "", goPath: "", struct: "" };
+  inspect({ node, value: object, place, decoding });
+  return decoding;
+}
+
+/** Names the members of an object that its built-in type does not have, in document order. */
+export function unknownFieldsOf(type: ServedType, object: JsonObject): string[] {
+  return decodeBuiltin(type, object).unknownFields;
+}
+
+interface Place {
+  /** With indexes, e.g. `spec.containers[0].name`. */
+  path: string;
+  /** Without indexes, as Go reports it. */
+  goPath: string;
+  /** The Go struct that holds the field. */
+  struct: string;
+}
+
+interface Inspection {
+  node: JsonObject;
+  value: JsonValue;
+  place: Place;
+  decoding: Decoding;
+}
+
+function inspect({ node, value, place, decoding }: Inspection): void {
+  if (value === null || decoding.error !== undefined) return;
+  const { name, schema } = resolveSchema(node);
+  const misfit = misfitOf(node, value, place);
+  if (misfit !== undefined) decoding.error = misfit;
+  else if (Array.isArray(value)) {
+    const items = objectAt(schema, "items");
+    if (items === undefined) return;
+    value.forEach((item, index) => {
+      inspect({ node: items, value: item, place: { ...place, path: `${place.path}[${index}]` }, decoding });
+    });
+  } else if (isObject(value)) inspectMembers({ name, schema, value, place, decoding });
+}
+
+interface MemberInspection {
+  name: string | undefined;
+  schema: JsonObject;
+  value: JsonObject;
+  place: Place;
+  decoding: Decoding;
+}
+
+function inspectMembers({ name, schema, value, place, decoding }: MemberInspection): void {
+  const properties = objectAt(schema, "properties");
+  const isMap = objectAt(schema, "additionalProperties") !== undefined;
+  if (properties === undefined && !isMap) return;
+  for (const [key, member] of Object.entries(value)) {
+    const path = place.path === "" ? key : `${place.path}.${key}`;
+    const node = childNode(schema, key);
+    if (node === undefined) {
+      decoding.unknownFields.push(path);
+      continue;
+    }
+    const goPath = isMap ? place.goPath : place.goPath === "" ? key : `${place.goPath}.${key}`;
+    const struct = isMap || name === undefined ? place.struct : shortName(name);
+    inspect({ node, value: member, place: { path, goPath, struct }, decoding });
+  }
+}
+
+function misfitOf(node: JsonObject, value: JsonValue, place: Place): string | undefined {
+  const { name, schema } = resolveSchema(node);
+  const text = textTypeOf(name);
+  const misfit = (target: string, shown = goTypeOf(value)) => {
+    const field = place.struct === "" ? "value" : `struct field ${place.struct}.${place.goPath}`;
+    return `json: cannot unmarshal ${shown} into Go ${field} of type ${target}`;
+  };
+  if (text !== undefined) {
+    if (typeof value !== "string" && !text.takesNumbers) return misfit("string");
+    const canonical = text.canonical(
+      isQuantity(name) && typeof value === "number" ? decimalText(value) : String(value),
+    );
+    return "problem" in canonical ? canonical.problem : undefined;
+  }
+  if (isIntOrString(name)) {
+    if (typeof value === "string") return undefined;
+    return typeof value === "number" ? integerMisfit(value, "int32", misfit) : misfit("int32");
+  }
+  const target = goTargetOf(node);
+  switch (schema["type"]) {
+    case "object":
+      return isObject(value) ? undefined : misfit(target);
+    case "array":
+      return Array.isArray(value) ? undefined : misfit(target);
+    case "integer":
+      return typeof value === "number" ? integerMisfit(value, target, misfit) : misfit(target);
+    case "number":
+      return typeof value === "number" ? undefined : misfit(target);
+    case "boolean":
+      return typeof value === "boolean" ? undefined : misfit(target);
+    case "string":
+      if (typeof value !== "string") return misfit(target);
+      return schema["format"] === "byte" ? base64Problem(value) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function integerMisfit(value: number, target: string, misfit: (target: string, shown: string) => string) {
+  const limit = target === "int32" ? 2 ** 31 : 2 ** 63;
+  return Number.isInteger(value) && value >= -limit && value < limit ? undefined : misfit(target, `number ${value}`);
+}
+
+function base64Problem(text: string): string | undefined {
+  const index = text.search(/[^A-Za-z0-9+/=\r\n]/);
+  const isComplete = text.replace(/[\r\n]/g, "").length % 4 === 0;
+  if (index === -1 && isComplete) return undefined;
+  return `illegal base64 data at input byte ${index === -1 ? text.length : index}`;
+}
+
+/** Writes a number as JSON does, but never with an exponent that a quantity could not take. */
+export function decimalText(value: number): string {
+  return String(value).replace("e+", "e");
+}
+
+// The Go type that a schema node was generated from, as far as the schema tells.
+function goTargetOf(node: JsonObject): string {
+  const { name, schema } = resolveSchema(node);
+  if (name !== undefined) return `${name.split(".").at(-2)}.${shortName(name)}`;
+  const values = objectAt(schema, "additionalProperties");
+  if (values !== undefined) {
+    return isQuantity(resolveSchema(values).name) ? "v1.ResourceList" : `map[string]${goTargetOf(values)}`;
+  }
+  const format = stringAt(schema, "format");
+  switch (schema["type"]) {
+    case "array":
+      return `[]${goTargetOf(objectAt(schema, "items") ?? {})}`;
+    case "boolean":
+      return "bool";
+    case "integer":
+      return format ?? "int64";
+    case "number":
+      return "float64";
+    case "string":
+      return format === "byte" ? "[]uint8" : "string";
+    default:
+      return "map[string]interface {}";
+  }
+}
+
+function shortName(schemaName: string): string {
+  return schemaName.slice(schemaName.lastIndexOf(".") + 1);
+}

@@ -1,0 +1,85 @@
+// Brings an object of a built-in kind into the form that Kubernetes' own types give it: members that the type does not have, nulls,
+// and zeros that mean "absent" are dropped; quantities and times are written canonically.
+import { isObject, memberOf, objectAt, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { decimalText } from "./decode.js";
+import { textTypeOf } from "./scalar-text.js";
+import { childNode, resolveSchema } from "./schemas.js";
+import { typeFactsOf } from "./type-facts.js";
+
+/** Normalises an object of the named schema in place; values that do not fit their type stay as they are. */
+export function normalise(schemaName: string, object: JsonObject): void {
+  normaliseNode({ $ref: `#/components/schemas/${schemaName}` }, object);
+}
+
+function normaliseNode(node: JsonObject, value: JsonValue): JsonValue | undefined {
+  const { name, schema } = resolveSchema(node);
+  if (value === null) return undefined;
+  if (typeof value !== "object") return canonicalText(name, value);
+  if (Array.isArray(value)) {
+    const items = objectAt(schema, "items");
+    return items === undefined ? value : value.map((item) => normaliseNode(items, item) ?? zeroOf(items));
+  }
+  if (objectAt(schema, "additionalProperties") !== undefined) normaliseMap(schema, value);
+  else if (objectAt(schema, "properties") !== undefined) normaliseStruct({ name, schema, object: value });
+  return value;
+}
+
+function canonicalText(name: string | undefined, value: string | number | boolean): JsonValue {
+  const type = textTypeOf(name);
+  if (type === undefined || typeof value === "boolean") return value;
+  const canonical = type.canonical(typeof value === "number" ? decimalText(value) : value);
+  return "text" in canonical ? canonical.text : value;
+}
+
+function normaliseMap(schema: JsonObject, map: JsonObject): void {
+  for (const [key, member] of Object.entries(map)) {
+    const node = childNode(schema, key) as JsonObject;
+    setMember(map, key, normaliseNode(node, member) ?? zeroOf(node));
+  }
+}
+
+// A null in a list or map is the zero value of its type.
+function zeroOf(node: JsonObject): JsonValue {
+  const { schema } = resolveSchema(node);
+  switch (schema["type"]) {
+    case "string":
+      return "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "object":
+      return {};
+    default:
+      return null;
+  }
+}
+
+interface Struct {
+  name: string | undefined;
+  schema: JsonObject;
+  object: JsonObject;
+}
+
+function normaliseStruct({ name, schema, object }: Struct): void {
+  const facts = typeFactsOf(name);
+  for (const [key, member] of Object.entries(object)) {
+    const node = objectAt(objectAt(schema, "properties"), key);
+    const value = node === undefined ? undefined : normaliseNode(node, member);
+    if (value === undefined || isUnset(node as JsonObject, value, facts.keepsZero?.includes(key) === true)) {
+      delete object[key];
+    } else object[key] = value;
+  }
+}
+
+function isUnset(node: JsonObject, value: JsonValue, keepsZero: boolean): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isObject(value)) return Object.keys(value).length === 0 && isMapNode(node);
+  if (keepsZero || resolveSchema(node).name !== undefined) return false;
+  return value === "" || value === 0 || value === false;
+}
+
+function isMapNode(node: JsonObject): boolean {
+  return memberOf(resolveSchema(node).schema, "additionalProperties") !== undefined;
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from "node:fs";
+import type { JsonObject } from "../json.js";
+
+/** What a built-in schema does not say about its type; recorded from a kube-apiserver 1.36. */
+export interface TypeFacts {
+  /** Scalars without default that keep an explicit "", 0 or false; of all others a zero is as good as absent. */
+  keepsZero?: string[];
+  /** Members that are shown as null when they are absent or an empty list. */
+  nullIfUnset?: string[];
+  /** Members whose empty default in the schema is not shown. */
+  dropsEmpty?: string[];
+  /** Defaults besides those of the schema. */
+  defaults?: JsonObject;
+}
+
+const FACTS_FILE = new URL("../../data/kubernetes-1.36-defaults.json", import.meta.url);
+const NONE: TypeFacts = {};
+
+let memoisedFacts: Record<string, TypeFacts> | undefined;
+
+/** Gives the facts of a named built-in schema. */
+export function typeFactsOf(schemaName: string | undefined): TypeFacts {
+  memoisedFacts ??= JSON.parse(readFileSync(FACTS_FILE, "utf8")) as Record<string, TypeFacts>;
+  return (schemaName === undefined ? undefined : memoisedFacts[schemaName]) ?? NONE;
+}
