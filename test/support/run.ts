@@ -3,7 +3,7 @@
 // Each file runs in a process of its own, as many at once as there are cores: a leaked timer, a hang or a crash stays with the
 // file that caused it. A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
-import { readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,8 +23,16 @@ export interface FileOutcome {
   durationMs: number;
 }
 
+/** How long a test file may take. */
+export interface FileLimits {
+  fileTimeoutMs?: number;
+  /** From the end of its last test until the process has ended. */
+  exitGraceMs?: number;
+}
+
 /** Runs one compiled test file in a process of its own. */
-export function runFile(file: string, fileTimeoutMs = FILE_TIMEOUT_MS): Promise<FileOutcome> {
+export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
+  const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
   let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0 };
   let output = "";
@@ -47,8 +55,8 @@ export function runFile(file: string, fileTimeoutMs = FILE_TIMEOUT_MS): Promise<
       report = message as SuiteReport;
       if (report.passed + report.failed < report.declared) return;
       exitGrace ??= setTimeout(
-        () => kill(`did not exit within ${EXIT_GRACE_MS} ms after its last test: a handle was left open`),
-        EXIT_GRACE_MS,
+        () => kill(`did not exit within ${exitGraceMs} ms after its last test: a handle was left open`),
+        exitGraceMs,
       );
     });
     child.on("close", (code, signal) => {
@@ -76,7 +84,13 @@ function testFiles(path: string): string[] {
   return readdirSync(path, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.js"))
     .map((name) => join(path, name))
+    .filter(hasSource)
     .sort();
+}
+
+/** The compiler leaves behind what it made of sources that were removed or renamed. */
+function hasSource(file: string): boolean {
+  return existsSync(join(root, "..", relative(root, file).replace(/\.js$/, ".ts")));
 }
 
 async function main(paths: string[]): Promise<number> {

@@ -1,0 +1,102 @@
+import ts from "typescript";
+import { assert, suite } from "../support/suite.js";
+import { readPackageSources, type SourceFile } from "./source-files.js";
+
+/** Verbs that say nothing about what a function does. */
+const BANNED_VERBS = /^(handle|process|manage|do)([A-Z]|$)/;
+
+suite("exported names", (test) => {
+  const sources = readPackageSources();
+
+  test("every exported name has a sentence that says what it is", () => {
+    const missing = sources.flatMap((source) =>
+      exportsOf(source)
+        .filter(({ sentence }) => sentence === "")
+        .map(({ line, name }) => `${source.path}:${line}: ${name} has no doc sentence`),
+    );
+    assert.equal(missing, []);
+  });
+
+  test("no function is named after a verb that says nothing", () => {
+    const violations = sources.flatMap((source) =>
+      functionsOf(source)
+        .filter(({ name }) => BANNED_VERBS.test(name))
+        .map(({ line, name }) => `${source.path}:${line}: ${name}`),
+    );
+    assert.equal(violations, []);
+  });
+
+  test("nothing is exported as default", () => {
+    const violations = sources
+      .filter(({ syntax }) => syntax.statements.some((statement) => isDefaultExport(statement)))
+      .map(({ path }) => path);
+    assert.equal(violations, []);
+  });
+
+  test("no parameter list is longer than three", () => {
+    const violations = sources.flatMap((source) =>
+      functionsOf(source)
+        .filter(({ parameters }) => parameters > 3)
+        .map(({ line, name, parameters }) => `${source.path}:${line}: ${name} takes ${parameters}`),
+    );
+    assert.equal(violations, []);
+  });
+});
+
+interface Exported {
+  name: string;
+  line: number;
+  sentence: string;
+}
+
+function exportsOf({ syntax }: SourceFile): Exported[] {
+  const all = syntax.statements.flatMap((statement): Exported[] => {
+    if (!hasModifier(statement, ts.SyntaxKind.ExportKeyword)) return [];
+    const line = lineOf(syntax, statement);
+    const sentence = sentenceOf(statement);
+    return namesOf(statement).map((name) => ({ name, line, sentence }));
+  });
+  // Overloads, and a type and a value of one name, are documented once.
+  const documented = new Set(all.filter(({ sentence }) => sentence !== "").map(({ name }) => name));
+  return all.filter(({ name, sentence }) => sentence !== "" || !documented.has(name));
+}
+
+function namesOf(statement: ts.Statement): string[] {
+  if (ts.isVariableStatement(statement))
+    return statement.declarationList.declarations.map(({ name }) => name.getText(statement.getSourceFile()));
+  const { name } = statement as ts.Statement & { name?: ts.Node };
+  return name === undefined ? [] : [name.getText(statement.getSourceFile())];
+}
+
+function sentenceOf(statement: ts.Statement): string {
+  const comments = ts.getJSDocCommentsAndTags(statement).filter(ts.isJSDoc);
+  return comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? "").join("");
+}
+
+function functionsOf({ syntax }: SourceFile): { name: string; line: number; parameters: number }[] {
+  const functions: { name: string; line: number; parameters: number }[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node) || ts.isConstructorDeclaration(node)) {
+      const name = node.name?.getText(syntax) ?? "constructor";
+      functions.push({ name, line: lineOf(syntax, node), parameters: node.parameters.length });
+    } else if (ts.isVariableDeclaration(node) && node.initializer && ts.isArrowFunction(node.initializer)) {
+      const { length } = node.initializer.parameters;
+      functions.push({ name: node.name.getText(syntax), line: lineOf(syntax, node), parameters: length });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(syntax);
+  return functions;
+}
+
+function isDefaultExport(statement: ts.Statement): boolean {
+  return hasModifier(statement, ts.SyntaxKind.DefaultKeyword) || ts.isExportAssignment(statement);
+}
+
+function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
+  return ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some((each) => each.kind === kind) === true;
+}
+
+function lineOf(syntax: ts.SourceFile, node: ts.Node): number {
+  return syntax.getLineAndCharacterOfPosition(node.getStart(syntax)).line + 1;
+}

@@ -1,0 +1,156 @@
+// The table of layers. A folder may import itself and what is listed for it; "types of" means that nothing of it is left at run
+// time. Files beside the folders of a package (operator.ts, generate.ts, server.ts, cli.ts, index.ts) put the parts together and
+// may import everything in it; `diagnostic` is such a file that others may import.
+import { readFileSync } from "node:fs";
+import { builtinModules } from "node:module";
+import { join } from "node:path";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+import { packages, readPackageSources, type Import, type SourceFile } from "./source-files.js";
+
+interface Layer {
+  values: string[];
+  types?: string[];
+}
+
+const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
+  generator: {
+    diagnostic: { values: [] },
+    input: { values: ["diagnostic"] },
+    model: { values: ["diagnostic"], types: ["input"] },
+    output: { values: ["model"], types: ["@gen-operator/runtime/codegen"] },
+  },
+  runtime: {
+    base: { values: [] },
+    cluster: { values: ["base"] },
+    queue: { values: ["base"] },
+    events: { values: ["queue", "cluster", "base"] },
+    write: { values: ["cluster", "base"] },
+    workflow: { values: ["write", "cluster", "base"] },
+    reconcile: { values: ["workflow", "queue", "cluster", "base"] },
+    operate: { values: ["reconcile", "events", "cluster", "base"] },
+    codegen: { values: [], types: ["workflow", "reconcile", "cluster", "base"] },
+  },
+  apiserver: {
+    simulate: { values: [] },
+  },
+};
+
+/** Packages that a whole package may import beside its dependencies; everything else of ours is closed to it. */
+const ownPackages: Record<(typeof packages)[number], string[]> = {
+  generator: ["@gen-operator/runtime/codegen", "@gen-operator/templates/package.json"],
+  runtime: [],
+  apiserver: [],
+};
+
+suite("layers", (test) => {
+  const sources = readPackageSources();
+
+  test("a folder imports only what its layer allows", () => {
+    const violations = sources.flatMap((source) =>
+      source.imports
+        .filter((each) => !isAllowed(source, each))
+        .map((each) => `${source.path}:${each.line}: ${layerOf(source.path)} may not import ${describe(each)}`),
+    );
+    assert.equal(violations, []);
+  });
+
+  test("every folder of the generator and the runtime has its line in the table", () => {
+    const folders = new Set(
+      sources
+        .map(({ path }) => path.split("/"))
+        .filter(([name, , , ...rest]) => name !== "apiserver" && rest.length > 0)
+        .map(([name = "", , folder = ""]) => `${name}/${folder}`),
+    );
+    const unknown = [...folders].filter((folder) => {
+      const [name, layer] = folder.split("/") as [(typeof packages)[number], string];
+      return layers[name][layer] === undefined && folder !== "generator/cli";
+    });
+    assert.equal(unknown, []);
+  });
+
+  test("a package imports only Node and the dependencies that it declares", () => {
+    const violations = sources.flatMap((source) => {
+      const name = packageOf(source.path);
+      const declared = dependenciesOf(name);
+      return source.imports
+        .filter(({ specifier, target }) => target === undefined && !isNodeModule(specifier))
+        .filter(({ specifier }) => !declared.includes(dependencyOf(specifier)) || !isOpen(name, specifier))
+        .map(({ line, specifier }) => `${source.path}:${line}: ${name} does not declare, or may not use, ${specifier}`);
+    });
+    assert.equal(violations, []);
+  });
+
+  test("an import names a file that exists, with its extension", () => {
+    const paths = new Set(sources.map(({ path }) => path));
+    const violations = sources.flatMap((source) =>
+      source.imports
+        .filter(({ target }) => target !== undefined && !target.endsWith(".json") && !paths.has(target))
+        .map(({ line, specifier }) => `${source.path}:${line}: ${specifier}`),
+    );
+    assert.equal(violations, []);
+  });
+
+  test("in the generator only the command line prints or sets an exit code", () => {
+    const violations = sources
+      .filter(({ path }) => path.startsWith("generator/") && !/^generator\/src\/cli(\.ts$|\/)/.test(path))
+      .flatMap(({ path, text }) =>
+        text
+          .split("\n")
+          .flatMap((line, index) =>
+            /\bconsole\.|\bprocess\.(exit|exitCode|stdout|stderr)\b/.test(line)
+              ? [`${path}:${index + 1}: ${line.trim()}`]
+              : [],
+          ),
+      );
+    assert.equal(violations, []);
+  });
+});
+
+function isAllowed(source: SourceFile, { specifier, target, isTypeOnly }: Import): boolean {
+  const name = packageOf(source.path);
+  const from = layerOf(source.path);
+  const rule = layers[name][from];
+  const to = target === undefined ? specifier : layerOf(target);
+  if (target !== undefined && packageOf(target) !== name) return false;
+  if (to === from) return true;
+  if (rule === undefined) {
+    // Nothing in the API server but server.ts knows of the simulation, so that it stays usable without it.
+    return !(name === "apiserver" && to === "simulate" && source.path.split("/").length > 3);
+  }
+  if (target === undefined && !specifier.startsWith("@gen-operator/")) return true;
+  return rule.values.includes(to) || (isTypeOnly && rule.types?.includes(to) === true);
+}
+
+/** The folder below src, or the file's name where it lies beside the folders. */
+function layerOf(path: string): string {
+  return (path.split("/")[2] ?? "").replace(/\.ts$/, "");
+}
+
+function packageOf(path: string): (typeof packages)[number] {
+  return path.split("/")[0] as (typeof packages)[number];
+}
+
+function describe({ specifier, isTypeOnly }: Import): string {
+  return `${isTypeOnly ? "types" : "values"} of ${specifier}`;
+}
+
+function isNodeModule(specifier: string): boolean {
+  return specifier.startsWith("node:") && builtinModules.includes(specifier.slice("node:".length).split("/")[0] ?? "");
+}
+
+function dependenciesOf(name: string): string[] {
+  const text = readFileSync(join(repositoryRoot, name, "package.json"), "utf8");
+  return Object.keys((JSON.parse(text) as { dependencies?: object }).dependencies ?? {});
+}
+
+function dependencyOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+function isOpen(name: (typeof packages)[number], specifier: string): boolean {
+  return !specifier.startsWith("@gen-operator/") || ownPackages[name].includes(specifier);
+}

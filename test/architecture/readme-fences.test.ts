@@ -1,0 +1,97 @@
+// Code in the documentation compiles. Every fence marked `ts` is a module of its own, type-checked against the packages as built;
+// one that cannot be, because it belongs to a user's project, is marked "ts ignore: REASON".
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+
+interface Fence {
+  readme: string;
+  /** The line of its first line of code. */
+  line: number;
+  info: string;
+  code: string;
+}
+
+suite("code in the documentation", (test) => {
+  const fences = findReadmes().flatMap((readme) =>
+    fencesOf(readme, readFileSync(join(repositoryRoot, readme), "utf8")),
+  );
+
+  test(
+    "every TypeScript fence compiles",
+    () => assert.equal(checkFences(fences.filter(({ info }) => info === "ts")), []),
+    { timeoutMs: 60_000 },
+  );
+
+  test("a fence that is not checked says why", () => {
+    const silent = fences.filter(({ info }) => info.startsWith("ts") && !/^ts( ignore: \S.*)?$/.test(info));
+    assert.equal(
+      silent.map(({ readme, line, info }) => `${readme}:${line}: ${info}`),
+      [],
+    );
+  });
+
+  test("an error is reported at its line in the document", () => {
+    const text = ["# A title", "", "```ts", "const one = 1;", "export const two: string = one;", "```"].join("\n");
+    assert.equal(checkFences(fencesOf("README.md", text)), [
+      "README.md:5: TS2322 Type 'number' is not assignable to type 'string'.",
+    ]);
+  });
+});
+
+function findReadmes(): string[] {
+  const folders = readdirSync(repositoryRoot, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !entry.name.startsWith("."))
+    .map(({ name }) => `${name}/README.md`);
+  return ["README.md", "CONTRIBUTING.md", ...folders].filter((path) => existsSync(join(repositoryRoot, path)));
+}
+
+function fencesOf(readme: string, text: string): Fence[] {
+  const fences: Fence[] = [];
+  let open: Fence | undefined;
+  for (const [index, line] of text.split("\n").entries()) {
+    if (open === undefined) {
+      const info = /^```(\w.*)$/.exec(line)?.[1];
+      if (info !== undefined) open = { readme, line: index + 2, info: info.trim(), code: "" };
+    } else if (line.startsWith("```")) {
+      fences.push(open);
+      open = undefined;
+    } else {
+      open.code += `${line}\n`;
+    }
+  }
+  return fences;
+}
+
+function checkFences(fences: Fence[]): string[] {
+  // Below the test folder, so that packages are found as a test finds them.
+  const files = new Map(
+    fences.map((fence) => [join(repositoryRoot, "test", `${fence.readme.replace("/", "-")}.${fence.line}.ts`), fence]),
+  );
+  const options = compilerOptions();
+  const host = ts.createCompilerHost(options);
+  const { readFile, fileExists } = host;
+  host.readFile = (path) => files.get(path)?.code ?? readFile(path);
+  host.fileExists = (path) => files.has(path) || fileExists(path);
+  const program = ts.createProgram([...files.keys()], options, host);
+  return [...files].flatMap(([path, fence]) => {
+    const file = program.getSourceFile(path);
+    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+    return diagnostics.map(({ start = 0, code, messageText }) => {
+      const line = fence.line + (file?.getLineAndCharacterOfPosition(start).line ?? 0);
+      return `${fence.readme}:${line}: TS${code} ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+    });
+  });
+}
+
+function compilerOptions(): ts.CompilerOptions {
+  const { config } = ts.readConfigFile(join(repositoryRoot, "tsconfig.json"), (path) => readFileSync(path, "utf8")) as {
+    config: object;
+  };
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, repositoryRoot);
+  // An example declares what it does not use, and belongs to no project.
+  const { composite, rootDir, outDir, tsBuildInfoFile, ...rest } = options;
+  return { ...rest, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };
+}

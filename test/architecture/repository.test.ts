@@ -1,0 +1,65 @@
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { kubernetesVersion } from "../support/binaries.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+import { readSources } from "./source-files.js";
+
+suite("repository", (test) => {
+  test("only the wrapper and its fixtures import uvu, which exits 0 when hooks throw", () => {
+    const importers = readSources("test").filter(({ imports }) =>
+      imports.some(({ specifier }) => /^uvu(\/|$)/.test(specifier)),
+    );
+    assert.equal(
+      importers.map(({ path }) => path),
+      ["test/support/suite.ts", "test/unit/support/fixtures/forgets-to-run.fixture.ts"],
+    );
+  });
+
+  test("the generator and the API server ship the same data of Kubernetes", () => {
+    const [names, others] = ["apiserver/data", "generator/data"].map((folder) =>
+      readdirSync(join(repositoryRoot, folder)).filter((name) => /^kubernetes-.*\.json$/.test(name)),
+    );
+    const shared = names?.filter((name) => others?.includes(name)) ?? [];
+    assert.ok(shared.length >= 2, "schemas and discovery");
+    for (const name of shared) {
+      const [ours, theirs] = ["apiserver", "generator"].map((folder) =>
+        readFileSync(join(repositoryRoot, folder, "data", name)),
+      );
+      assert.ok(theirs !== undefined && ours?.equals(theirs), `${name} differs`);
+    }
+  });
+
+  test("the data, the control plane and the file names speak of one version of Kubernetes", () => {
+    const [, minor] = /^v(\d+\.\d+)\./.exec(kubernetesVersion()) ?? [];
+    assert.ok(existsSync(join(repositoryRoot, `apiserver/data/kubernetes-${minor}-schemas.json`)));
+  });
+
+  test("the lock file names no registry, so that any registry can be used", () => {
+    const lock = JSON.parse(readFileSync(join(repositoryRoot, "package-lock.json"), "utf8")) as {
+      packages: Record<string, { resolved?: string }>;
+    };
+    const hosted = Object.entries(lock.packages).filter(([, { resolved }]) => /^\w+:\/\//.test(resolved ?? ""));
+    assert.equal(
+      hosted.map(([name, { resolved }]) => `${name}: ${resolved}`),
+      [],
+    );
+  });
+
+  test("the packages have one version, and depend on each other at exactly that", () => {
+    const manifests = ["apiserver", "generator", "runtime", "templates"].map(
+      (folder) =>
+        JSON.parse(readFileSync(join(repositoryRoot, folder, "package.json"), "utf8")) as {
+          name: string;
+          version: string;
+          dependencies?: Record<string, string>;
+        },
+    );
+    const [first] = manifests;
+    for (const { name, version, dependencies = {} } of manifests) {
+      assert.is(version, first?.version, name);
+      for (const [dependency, range] of Object.entries(dependencies))
+        if (dependency.startsWith("@gen-operator/")) assert.is(range, version, `${name} → ${dependency}`);
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import ts from "typescript";
+import { repositoryRoot } from "../support/repository.js";
+
+/** The packages whose sources obey the rules of this folder. */
+export const packages = ["apiserver", "generator", "runtime"] as const;
+
+/** A source file, with what it imports. */
+export interface SourceFile {
+  /** Relative to the repository, with forward slashes. */
+  path: string;
+  text: string;
+  syntax: ts.SourceFile;
+  imports: Import[];
+}
+
+/** One import or re-export. */
+export interface Import {
+  line: number;
+  specifier: string;
+  isTypeOnly: boolean;
+  /** The source file behind a relative specifier, relative to the repository. */
+  target?: string;
+}
+
+/** Reads the hand-written TypeScript files below a folder of the repository; none when there is no such folder. */
+export function readSources(folder: string): SourceFile[] {
+  const root = join(repositoryRoot, folder);
+  if (!existsSync(root)) return [];
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name).replaceAll("\\", "/"))
+    .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts") && !/(^|\/)(dist|node_modules)\//.test(path))
+    .sort()
+    .map(readSource);
+}
+
+/** Reads the sources of all packages. */
+export function readPackageSources(): SourceFile[] {
+  return packages.flatMap((name) => readSources(`${name}/src`));
+}
+
+function readSource(path: string): SourceFile {
+  const text = readFileSync(join(repositoryRoot, path), "utf8");
+  const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  return { path, text, syntax, imports: importsOf(path, syntax) };
+}
+
+function importsOf(path: string, syntax: ts.SourceFile): Import[] {
+  const imports: Import[] = [];
+  const add = (node: ts.Node, specifier: ts.Node | undefined, isTypeOnly: boolean) => {
+    if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
+    const line = syntax.getLineAndCharacterOfPosition(node.getStart(syntax)).line + 1;
+    const target = specifier.text.startsWith(".")
+      ? relative(repositoryRoot, resolve(repositoryRoot, dirname(path), specifier.text)).replace(/\.js$/, ".ts")
+      : undefined;
+    imports.push({ line, specifier: specifier.text, isTypeOnly, ...(target === undefined ? {} : { target }) });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node));
+    else if (ts.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node));
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node, node.argument.literal, true);
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node, node.arguments[0], false);
+    ts.forEachChild(node, visit);
+  };
+  visit(syntax);
+  return imports;
+}
+
+function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
+  if (importClause === undefined) return false;
+  if (importClause.isTypeOnly) return true;
+  const { name, namedBindings } = importClause;
+  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) return false;
+  return namedBindings.elements.length > 0 && namedBindings.elements.every(({ isTypeOnly }) => isTypeOnly);
+}
+
+function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean {
+  if (isTypeOnly) return true;
+  if (exportClause === undefined || !ts.isNamedExports(exportClause)) return false;
+  return exportClause.elements.length > 0 && exportClause.elements.every((element) => element.isTypeOnly);
+}

@@ -1,0 +1,59 @@
+import { fileURLToPath } from "node:url";
+import { runFile, type FileOutcome } from "../../support/run.js";
+import { assert, suite } from "../../support/suite.js";
+
+suite("test runner", (test) => {
+  const failures: [fixture: string, problem: RegExp, what: string][] = [
+    ["fails-an-assertion", /^failed 1 of 2 tests$/, "a failed assertion"],
+    ["throws-while-loading", /^(declares no test|left 1 tests unfinished)$/, "a file that throws while it is loaded"],
+    [
+      "throws-in-declaration",
+      /^(declares no test|left 1 tests unfinished)$/,
+      "a suite that throws while it is declared",
+    ],
+    ["throws-in-set-up", /^failed 1 of 1 tests$/, "a set-up that throws"],
+    ["throws-in-tear-down", /^failed 1 of 1 tests$/, "a tear-down that throws"],
+    ["throws-in-shared-tear-down", /^exited with code 1$/, "a tear-down of a shared resource that throws"],
+    ["declares-nothing", /^declares no test$/, "a suite without tests"],
+    ["is-empty", /^declares no test$/, "a file without a suite"],
+    ["forgets-to-run", /^declares no test$/, "a suite that is not run"],
+    ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure that a later suite outshines"],
+    ["hangs", /^failed 1 of 1 tests$/, "a test that never ends"],
+    ["blocks", /^did not finish within 1500 ms$/, "a test that blocks the thread"],
+    [
+      "leaves-a-handle-open",
+      /^did not exit within 300 ms after its last test: a handle was left open$/,
+      "an open handle",
+    ],
+    ["exits-early", /^left 2 tests unfinished$/, "a test that ends the process with code 0"],
+    ["exits-at-the-end", /^exited with code 1$/, "a rejection that nobody waits for"],
+  ];
+  for (const [fixture, problem, what] of failures) {
+    test(`${what} fails the file`, async () => {
+      const outcome = await run(fixture);
+      assert.match(outcome.problem ?? "no problem", problem);
+    });
+  }
+
+  test("a file that passes is reported with its counts", async () => {
+    const { report, problem } = await run("passes");
+    assert.is(problem, undefined);
+    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1 });
+  });
+
+  test("a shared resource is created once and disposed after the last test", async () => {
+    const { report, problem } = await run("disposes-shared");
+    assert.is(problem, undefined);
+    assert.is(report.passed, 2);
+  });
+
+  test("the output of a file is kept, so that a failure can be printed with it", async () => {
+    const { output } = await run("throws-in-set-up");
+    assert.match(output, "set-up of the test failed");
+  });
+});
+
+function run(fixture: string): Promise<FileOutcome> {
+  const file = fileURLToPath(new URL(`fixtures/${fixture}.fixture.js`, import.meta.url));
+  return runFile(file, { fileTimeoutMs: 1_500, exitGraceMs: 300 });
+}
