@@ -1,6 +1,7 @@
 // node test/dist/control-plane/build.js builds etcd, kube-apiserver, kube-controller-manager and kubectl from the modules that
 // go.mod pins, into a cache outside of the checkout. What is already there, or found elsewhere (support/binaries.ts), is not
-// built again. The first build takes about seven minutes on two cores.
+// built again. The first build takes about seven minutes on two cores. With --check it builds nothing, and exits with code 1 when
+// a program is missing.
 import { spawn } from "node:child_process";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,14 +11,18 @@ import { repositoryRoot } from "../support/repository.js";
 
 /** Builds the programs that are missing; the names of those that were built. */
 export async function buildControlPlane(folder = binaryCache()): Promise<BinaryName[]> {
-  const names = Object.keys(binaryPackages) as BinaryName[];
-  const missing = names.filter((name) => findBinary(name) === undefined);
+  const missing = missingBinaries();
   await mkdir(folder, { recursive: true });
   for (const name of missing) {
     console.log(`building ${name} ${name === "etcd" ? "" : kubernetesVersion()}`.trimEnd());
     await build(name, join(folder, name));
   }
   return missing;
+}
+
+function missingBinaries(): BinaryName[] {
+  const names = Object.keys(binaryPackages) as BinaryName[];
+  return names.filter((name) => findBinary(name) === undefined);
 }
 
 async function build(name: BinaryName, path: string): Promise<void> {
@@ -51,7 +56,14 @@ function runGo(args: string[]): Promise<void> {
   });
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+async function main(args: string[]): Promise<void> {
+  if (args.includes("--check")) {
+    const missing = missingBinaries();
+    if (missing.length === 0) return console.log("the control plane is already built");
+    console.log(`missing: ${missing.join(", ")}`);
+    process.exitCode = 1;
+    return;
+  }
   const built = await buildControlPlane();
   console.log(
     built.length > 0 ? `built ${built.join(", ")} into ${binaryCache()}` : "the control plane is already built",
