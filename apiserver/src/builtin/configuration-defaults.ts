@@ -70,7 +70,25 @@ export function defaultWebhook(webhook: JsonObject, isMutating: boolean): void {
   webhook["objectSelector"] ??= {};
   webhook["timeoutSeconds"] ??= 10;
   if (isMutating) webhook["reinvocationPolicy"] ??= "Never";
-  for (const rule of (arrayAt(webhook, "rules") ?? []).filter(isObject)) rule["scope"] ??= "*";
+  defaultRuleScopes(webhook, "rules");
   const service = objectAt(objectAt(webhook, "clientConfig"), "service");
   if (service !== undefined) service["port"] ??= 443;
+}
+
+/** Sets what an admission policy leaves open. */
+export function defaultAdmissionPolicy(spec: JsonObject): void {
+  spec["failurePolicy"] ??= "Fail";
+}
+
+/** Lets the resources that an admission policy matches be all that its rules name. */
+export function defaultMatchResources(resources: JsonObject): void {
+  resources["matchPolicy"] ??= "Equivalent";
+  resources["namespaceSelector"] ??= {};
+  resources["objectSelector"] ??= {};
+  defaultRuleScopes(resources, "resourceRules");
+  defaultRuleScopes(resources, "excludeResourceRules");
+}
+
+function defaultRuleScopes(holder: JsonObject, list: string): void {
+  for (const rule of (arrayAt(holder, list) ?? []).filter(isObject)) rule["scope"] ??= "*";
 }

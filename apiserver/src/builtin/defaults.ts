@@ -1,5 +1,5 @@
 // Defaults of built-in kinds. What is fixed is data (static-defaults.ts); what depends on other members is called from here.
-import { isObject, objectAt, type JsonObject } from "../json.js";
+import { arrayAt, isObject, objectAt, type JsonObject } from "../json.js";
 import * as configuration from "./configuration-defaults.js";
 import { normalise } from "./normal-form.js";
 import { defaultPod, defaultPullPolicy, defaultVolumeSource } from "./pod-defaults.js";
@@ -18,6 +18,8 @@ export interface DefaultingContext {
   old?: JsonObject;
 }
 
+const NOT_READY = "node.kubernetes.io/not-ready";
+
 type RootDefault = (object: JsonObject, context: DefaultingContext) => void;
 type StructDefault = (struct: JsonObject) => void;
 
@@ -33,6 +35,13 @@ const ROOT_DEFAULTS: Record<string, RootDefault> = {
     const metadata = objectAt(daemonSet, "metadata") ?? {};
     const generation = { "deprecated.daemonset.template.generation": "1" };
     metadata["annotations"] = { ...generation, ...objectAt(metadata, "annotations") };
+  },
+  Node: (node, { uid }) => {
+    if (uid === undefined) return;
+    const taints = arrayAt(objectAt(node, "spec"), "taints") ?? [];
+    const isTainted = taints.some((taint) => isObject(taint) && taint["key"] === NOT_READY);
+    const added = isTainted ? [] : [{ key: NOT_READY, effect: "NoSchedule" }];
+    node["spec"] = { ...objectAt(node, "spec"), taints: [...taints, ...added] };
   },
   PersistentVolumeClaim: (claim, { uid }) => {
     if (uid !== undefined) configuration.protectByFinalizer(claim, "kubernetes.io/pvc-protection");
@@ -54,6 +63,9 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "core.v1.Volume": defaultVolumeSource,
   "core.v1.PodSpec": (spec) => {
     spec["securityContext"] ??= {};
+    // The deprecated name of the same field is kept equal.
+    const account = spec["serviceAccountName"] ?? spec["serviceAccount"];
+    if (account !== undefined) spec["serviceAccountName"] = spec["serviceAccount"] = account;
   },
   "core.v1.LoadBalancerIngress": defaultIpMode,
   "core.v1.LimitRangeItem": configuration.defaultLimitRangeItem,
@@ -70,6 +82,9 @@ const STRUCT_DEFAULTS: Record<string, StructDefault> = {
   "autoscaling.v2.HorizontalPodAutoscalerSpec": workload.defaultAutoscaler,
   "rbac.v1.Subject": configuration.defaultSubject,
   "networking.v1.NetworkPolicySpec": configuration.defaultPolicyTypes,
+  "admissionregistration.v1.MatchResources": configuration.defaultMatchResources,
+  "admissionregistration.v1.MutatingAdmissionPolicySpec": configuration.defaultAdmissionPolicy,
+  "admissionregistration.v1.ValidatingAdmissionPolicySpec": configuration.defaultAdmissionPolicy,
   "admissionregistration.v1.MutatingWebhook": (webhook) => configuration.defaultWebhook(webhook, true),
   "admissionregistration.v1.ValidatingWebhook": (webhook) => configuration.defaultWebhook(webhook, false),
 };
