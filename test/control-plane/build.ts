@@ -69,3 +69,5 @@ async function main(args: string[]): Promise<void> {
     built.length > 0 ? `built ${built.join(", ")} into ${binaryCache()}` : "the control plane is already built",
   );
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2));
