@@ -1,1 +1,2 @@
-export {};
+export { startApiServer, type ApiServer, type ApiServerOptions, type RequestRecord } from "./server.js";
+export type { ActiveFault, FaultAnswer, FaultControl, FaultRule } from "./faults.js";

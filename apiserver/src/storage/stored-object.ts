@@ -18,6 +18,11 @@ export class StoredObject {
     return (this.#json ??= JSON.stringify(this.object));
   }
 
+  /** Returns the same version of the object in another form. */
+  as(object: JsonObject): StoredObject {
+    return new StoredObject(this.key, object, this.revision);
+  }
+
   /** Returns the same state as seen at another revision, which is what the events of deleted objects show. */
   at(revision: number): StoredObject {
     return new StoredObject(this.key, withResourceVersion(this.object, revision), revision);

@@ -1,0 +1,86 @@
+import { LineCounter, parseDocument, type Tags } from "yaml";
+import type { JsonValue } from "../json.js";
+import { quote } from "../status/quote.js";
+import { unsupportedMediaType } from "../status/status-error.js";
+import { duplicateFieldTexts } from "./duplicate-fields.js";
+
+/** A body as a value, with what only its text shows. */
+export interface ParsedBody {
+  value: JsonValue;
+  /** Members that are set twice, in the words of strict decoding. */
+  duplicates: () => string[];
+}
+
+/** Says that a text is neither JSON nor YAML, in words that resemble those of Kubernetes' parsers. */
+export class BodySyntaxError extends Error {
+  override readonly name = "BodySyntaxError";
+}
+
+/** What bodies of objects may be written in; protobuf, which real servers take as well, is not understood. */
+export const OBJECT_MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/** Parses the body of a request that sends an object. */
+export function parseObjectBody(body: Buffer, contentType: string | undefined): ParsedBody {
+  const mediaType = mediaTypeOf(contentType);
+  if (mediaType === "" || mediaType === "application/json") return parseJson(body);
+  if (mediaType === "application/yaml") return parseYaml(body);
+  throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
+}
+
+/** Returns a content type without its parameters, "" for none. */
+export function mediaTypeOf(contentType: string | undefined): string {
+  return (contentType ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
+}
+
+/** Parses JSON. */
+export function parseJson(body: Buffer): ParsedBody {
+  const text = body.toString();
+  try {
+    return { value: JSON.parse(text) as JsonValue, duplicates: () => duplicateFieldTexts(text) };
+  } catch (error) {
+    throw new BodySyntaxError(syntaxErrorText(text, error as Error));
+  }
+}
+
+/** Parses YAML 1.1, of which JSON is a part; a text that is JSON is parsed as such. */
+export function parseYaml(body: Buffer): ParsedBody {
+  const text = body.toString();
+  if (text.startsWith("{")) {
+    try {
+      return { value: JSON.parse(text) as JsonValue, duplicates: () => duplicateFieldTexts(text) };
+    } catch {
+      // A flow mapping of YAML looks the same at its start.
+    }
+  }
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { version: "1.1", customTags: plainTags, lineCounter, prettyErrors: false });
+  const repeated: string[] = [];
+  for (const error of document.errors) {
+    const { line } = lineCounter.linePos(error.pos[0]);
+    if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(`yaml: line ${line}: ${error.message}`);
+    repeated.push(`line ${line}: key ${quote(keyAt(text, error.pos[0]))} already set in map`);
+  }
+  return { value: (document.toJS() ?? null) as JsonValue, duplicates: () => repeated };
+}
+
+// Kubernetes' parser leaves times and numbers in base 60 as text.
+function plainTags(tags: Tags): Tags {
+  return tags.filter((tag) => typeof tag === "string" || (!tag.tag.endsWith(":timestamp") && tag.format !== "TIME"));
+}
+
+function keyAt(text: string, start: number): string {
+  return /^["']?([^"':\n]*)/.exec(text.slice(start))?.[1]?.trim() ?? "";
+}
+
+function syntaxErrorText(text: string, error: Error): string {
+  const position = /position (\d+)/.exec(error.message)?.[1];
+  const trimmed = text.trim();
+  if (trimmed === "" || position === undefined) return "unexpected end of JSON input";
+  return `invalid character '${text[Number(position)] ?? ""}' looking for beginning of value`;
+}
+
+/** Returns the start of a body as failures quote it. */
+export function bodyStart(body: Buffer): string {
+  const text = body.toString();
+  return text === "" ? "<empty>" : text.length > 30 ? `${text.slice(0, 30)} ...` : text;
+}

@@ -1,0 +1,181 @@
+/** From any request to its answer: who asks, what for, and which part of the server knows. */
+import { discoveryAnswer } from "./pending.js";
+import type { Registry } from "../registry/registry.js";
+import { isTrue } from "../registry/list-options.js";
+import { resourceRefOf } from "../registry/object-key.js";
+import { answerReview, isReview } from "../registry/reviews.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import {
+  badRequest,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  StatusError,
+  unauthorized,
+  unknownResource,
+} from "../status/status-error.js";
+import { isObject } from "../json.js";
+import { parseObjectBody } from "./body.js";
+import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import { readList, readObject, readWatch } from "./read-requests.js";
+import { renderFailure, renderValue } from "./render.js";
+import { parseResourcePath, type ResourcePath } from "./resource-path.js";
+import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
+import { writeScaleRequest } from "./scale-requests.js";
+import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdate } from "./write-requests.js";
+
+/** What requests are answered from. */
+export interface EndpointOptions {
+  registry: Registry;
+  token: string;
+}
+
+const OPEN_PATHS = new Set(["/healthz", "/livez", "/readyz", "/version"]);
+const HEALTH_PATHS = /^\/(healthz|livez|readyz)(\/|$)/;
+const PLAIN = "text/plain; charset=utf-8";
+
+/** Answers a request; every failure is an answer, too. */
+export async function answerRequest(options: EndpointOptions, request: ApiRequest): Promise<Answer | StreamAnswer> {
+  const warnings: string[] = [];
+  try {
+    checkToken(request, options.token);
+    return (await openAnswer(options, request)) ?? (await answerResource(options, { request, warnings }));
+  } catch (error) {
+    const failure = error instanceof StatusError ? error : internalError(textOf(error));
+    const isPretty = request.query.get("pretty") === "true";
+    return renderFailure(failure, { isPretty, warnings });
+  }
+}
+
+/** Returns the verb of a request in the words of Kubernetes, for records and fault rules. */
+export function verbOf({ method, path, query }: ApiRequest): string {
+  const resourcePath = parseResourcePath(path);
+  const isCollection = resourcePath !== undefined && resourcePath.name === undefined;
+  if (method === "GET" && isCollection) return isWatch(query, resourcePath) ? "watch" : "list";
+  if (method === "DELETE") return isCollection ? "deletecollection" : "delete";
+  return { POST: "create", PUT: "update" }[method] ?? method.toLowerCase();
+}
+
+function checkToken({ path, headers }: ApiRequest, token: string): void {
+  if (OPEN_PATHS.has(path) || HEALTH_PATHS.test(path)) return;
+  if (headers.authorization !== `Bearer ${token}`) throw unauthorized();
+}
+
+function openAnswer({ registry }: EndpointOptions, { path, headers, method }: ApiRequest): Answer | undefined {
+  if (HEALTH_PATHS.test(path)) return plainAnswer(200, "ok");
+  if (method !== "GET") return undefined;
+  const answer = discoveryAnswer({ path, accept: headers.accept ?? "" }, registry.types);
+  return answer === undefined ? undefined : { kind: "answer", ...answer };
+}
+
+function answerResource(
+  options: EndpointOptions,
+  { request, warnings }: { request: ApiRequest; warnings: string[] },
+): Promise<Answer> | Answer | StreamAnswer {
+  const path = parseResourcePath(request.path);
+  if (path === undefined) return plainAnswer(404, "404 page not found\n");
+  const { registry } = options;
+  const resource = registry.find(path);
+  if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path);
+  if (request.method === "HEAD") throw methodNotAllowed();
+  if (isReview(resource.type)) return answerReviewRequest(options, request, resource);
+  const { namespace, name = "", subresource = "" } = path;
+  const deprecation = deprecationWarningOf(resource, registry);
+  if (deprecation !== undefined) warnings.push(deprecation);
+  const on: ResourceRequest = { registry, request, resource, namespace, name, subresource, warnings };
+  checkVerb(on);
+  if (subresource !== "") return answerSubresource(on);
+  return name === "" ? answerCollection(on, path) : answerObject(on);
+}
+
+function answerCollection(on: ResourceRequest, path: ResourcePath): Promise<Answer> | Answer | StreamAnswer {
+  switch (on.request.method) {
+    case "GET":
+      return isWatch(on.request.query, path) ? readWatch(on) : readList(on);
+    case "POST":
+      return writeCreate(on);
+    default:
+      return writeDeleteCollection(on);
+  }
+}
+
+function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
+  switch (on.request.method) {
+    case "GET":
+      return readObject(on);
+    case "PUT":
+      return writeUpdate(on);
+    case "PATCH":
+      return writePatch(on);
+    default:
+      return writeDelete(on);
+  }
+}
+
+function answerSubresource(on: ResourceRequest): Promise<Answer> | Answer {
+  const { request, subresource } = on;
+  if (request.method === "GET") return readObject(on);
+  if (subresource === "scale") return writeScaleRequest(on);
+  return request.method === "PATCH" ? writePatch(on) : writeUpdate(on);
+}
+
+function isWatch(query: URLSearchParams, path: ResourcePath): boolean {
+  return path.isWatchPath || isTrue(query.get("watch"));
+}
+
+const IMPLEMENTED_SUBRESOURCES = new Set(["status", "scale", "finalize", "approval", "resize", "ephemeralcontainers"]);
+
+function checkVerb(on: ResourceRequest): void {
+  const { resource, subresource, name, request, namespace } = on;
+  const { type } = resource;
+  const verb = verbOf(request);
+  if (subresource !== "") {
+    const declared = type.subresources.find((known) => known.name === subresource);
+    if (declared === undefined)
+      throw type.custom === undefined ? unknownResource() : notFound(resourceRefOf(type, name));
+    if (!declared.verbs.includes(verb) || !IMPLEMENTED_SUBRESOURCES.has(subresource)) throw refusedVerb(on, verb);
+    return;
+  }
+  if (request.method === "PUT" && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
+  const isMisplaced =
+    (verb === "create") !== (request.method === "POST" && name === "") ||
+    (name === "" && ["update", "patch"].includes(verb));
+  const isEverywhere = type.namespaced && namespace === undefined && (verb === "create" || verb === "deletecollection");
+  const known = verb === "list" || verb === "watch" ? [verb] : [verb];
+  if (isMisplaced || isEverywhere || !known.every((one) => type.verbs.includes(one))) throw refusedVerb(on, verb);
+}
+
+function refusedVerb({ resource }: ResourceRequest, verb: string): Error {
+  const { type } = resource;
+  if (type.custom === undefined) return methodNotAllowed();
+  return methodNotAllowed({ verb, resource: type.plural, group: type.group });
+}
+
+function isInScope({ type }: ServedResource, path: ResourcePath): boolean {
+  if (!type.namespaced) return path.namespace === undefined;
+  return path.namespace !== undefined || path.name === undefined;
+}
+
+function unknownPath(registry: Registry, path: ResourcePath): Answer {
+  if (registry.isBuiltinGroup(path.group)) throw unknownResource();
+  return plainAnswer(404, "404 page not found\n");
+}
+
+function answerReviewRequest(options: EndpointOptions, request: ApiRequest, resource: ServedResource): Answer {
+  if (request.method !== "POST") throw methodNotAllowed();
+  const { registry, token } = options;
+  const on = { registry, request, resource, namespace: undefined, name: "", subresource: "", warnings: [] };
+  const render = renderContextOf(on);
+  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  const review = isObject(value) ? value : {};
+  const { kind, version, group } = resource.type;
+  return renderValue(render, 201, answerReview({ ...review, kind, apiVersion: `${group}/${version}` }, { token }));
+}
+
+function plainAnswer(status: number, body: string): Answer {
+  return { kind: "answer", status, contentType: PLAIN, body };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

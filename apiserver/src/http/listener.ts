@@ -1,0 +1,146 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import { StreamConnection } from "./stream-connection.js";
+
+const HOST = "127.0.0.1";
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
+
+/** What the listener needs from the server behind it. */
+export interface ListenerOptions {
+  port: number;
+  /** Serving certificate and key in PEM; plain HTTP without. */
+  tls?: { cert: string; key: string };
+  answer(request: ApiRequest): Promise<Answer | StreamAnswer> | Answer | StreamAnswer;
+  /** Answers a request whose body is larger than the given limit. */
+  answerTooLarge(limit: number): Answer;
+}
+
+/** The only part of the server that knows sockets. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #streams = new Map<StreamConnection, { path: string }>();
+  #server: Server | undefined;
+  #port: number;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+    this.#port = options.port;
+  }
+
+  get url(): string {
+    return `${this.#options.tls === undefined ? "http" : "https"}://${HOST}:${this.#port}`;
+  }
+
+  /** The streams that are open, with their paths. */
+  get streams(): ReadonlyMap<StreamConnection, { path: string }> {
+    return this.#streams;
+  }
+
+  /** Listens; a port that was chosen by the system the first time is kept. */
+  async open(): Promise<void> {
+    const { tls } = this.#options;
+    const listener = (message: IncomingMessage, response: ServerResponse): void => void this.#serve(message, response);
+    const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+    // Watches last longer than any of these.
+    server.requestTimeout = 0;
+    server.keepAliveTimeout = 120_000;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(this.#port, HOST, () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+    this.#server = server;
+    this.#port = (server.address() as AddressInfo).port;
+  }
+
+  /** Stops listening and breaks every connection. */
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on("error", () => response.destroy());
+    try {
+      const body = await readBody(message);
+      const answer =
+        body === undefined
+          ? this.#options.answerTooLarge(MAX_BODY_BYTES)
+          : await this.#options.answer(requestOf(message, body));
+      if (response.destroyed) return;
+      if (answer.kind === "answer") writeAnswer(response, answer);
+      else this.#writeStream(response, { answer, path: message.url ?? "/" });
+    } catch {
+      // The client left while it was sending, or a fault broke the connection.
+      response.destroy();
+    }
+  }
+
+  #writeStream(response: ServerResponse, stream: { answer: StreamAnswer; path: string }): void {
+    const { answer, path } = stream;
+    response.writeHead(200, [...headersOf(answer), "Content-Type", answer.contentType, "Transfer-Encoding", "chunked"]);
+    response.flushHeaders();
+    const connection = new StreamConnection(response);
+    this.#streams.set(connection, { path });
+    const stop = answer.open(connection);
+    response.once("close", () => {
+      this.#streams.delete(connection);
+      stop();
+    });
+  }
+}
+
+function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
+  const url = message.url ?? "/";
+  const mark = url.indexOf("?");
+  return {
+    method: message.method ?? "GET",
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
+    headers: message.headers,
+    body,
+  };
+}
+
+async function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of message as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    // The rest is read and thrown away, so that the client can read the answer.
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+  }
+  if (bytes > MAX_BODY_BYTES) return undefined;
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+}
+
+function writeAnswer(response: ServerResponse, answer: Answer): void {
+  const body = Buffer.from(answer.body);
+  response.writeHead(answer.status, [
+    ...headersOf(answer),
+    "Content-Type",
+    answer.contentType,
+    "Content-Length",
+    String(body.length),
+  ]);
+  response.end(body);
+}
+
+function headersOf(answer: { headers?: Record<string, string>; warnings?: readonly string[] }): string[] {
+  const warnings = (answer.warnings ?? []).flatMap((text) => ["Warning", `299 - ${quoted(text)}`]);
+  return ["Cache-Control", "no-cache, private", ...Object.entries(answer.headers ?? {}).flat(), ...warnings];
+}
+
+function quoted(text: string): string {
+  // Header values are Latin-1 without control characters.
+  const safe = text.replace(/[^\x20-\xff]/g, " ");
+  return `"${safe.replace(/["\\]/g, "\\$&")}"`;
+}

@@ -1,0 +1,70 @@
+import { notAcceptable, notAcceptableBuiltin, statusError } from "../status/status-error.js";
+
+/** How a client wants an answer. */
+export interface Representation {
+  format: "json" | "yaml";
+  as: "Object" | "Table" | "PartialObjectMetadata";
+  isPretty: boolean;
+}
+
+interface Clause {
+  mediaType: string;
+  parameters: Map<string, string>;
+}
+
+const MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const STREAMING = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+const FORMATS: Record<string, "json" | "yaml"> = {
+  "": "json",
+  "*/*": "json",
+  "application/json": "json",
+  "application/yaml": "yaml",
+};
+const PRETTY_AGENTS = /^(curl|Wget|Mozilla)\//;
+
+/** Chooses the first representation that the client accepts. Protobuf, which real servers offer for built-in types, is none. */
+export function negotiate(
+  request: { accept: string | undefined; userAgent: string | undefined; pretty: string | null },
+  target: { isCustom: boolean; isList: boolean; listKind: string },
+): Representation {
+  const isPretty = request.pretty === null ? PRETTY_AGENTS.test(request.userAgent ?? "") : isTruthy(request.pretty);
+  const clauses = (request.accept ?? "").split(",").map(parseClause);
+  let hasUnknownForm = false;
+  for (const { mediaType, parameters } of clauses) {
+    const format = FORMATS[mediaType];
+    if (format === undefined) continue;
+    const form = formOf(parameters, target);
+    if (form === undefined) hasUnknownForm = true;
+    else return { format, as: form, isPretty };
+  }
+  if (target.isCustom || hasUnknownForm) throw notAcceptable(MEDIA_TYPES);
+  throw notAcceptableBuiltin(target.isList ? [...MEDIA_TYPES, ...STREAMING] : MEDIA_TYPES);
+}
+
+function isTruthy(value: string): boolean {
+  return value !== "false" && value !== "0";
+}
+
+function parseClause(text: string): Clause {
+  const [mediaType = "", ...parameters] = text.split(";").map((part) => part.trim());
+  return {
+    mediaType,
+    parameters: new Map(parameters.map((parameter) => parameter.split("=", 2) as [string, string])),
+  };
+}
+
+function formOf(
+  parameters: Map<string, string>,
+  target: { isList: boolean; listKind: string },
+): Representation["as"] | undefined {
+  const as = parameters.get("as");
+  if (as === undefined) return "Object";
+  if (parameters.get("g") !== "meta.k8s.io" || parameters.get("v") !== "v1") return undefined;
+  if (as === "Table") return "Table";
+  if (as !== "PartialObjectMetadata" && as !== "PartialObjectMetadataList") return undefined;
+  if (as === "PartialObjectMetadata" && target.isList) {
+    const message = `you requested PartialObjectMetadata, but the requested object is a list (*core.${target.listKind})`;
+    throw statusError({ code: 406, reason: "NotAcceptable", message });
+  }
+  return "PartialObjectMetadata";
+}

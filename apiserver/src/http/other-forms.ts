@@ -1,0 +1,65 @@
+/** The forms of an object that are not the object: its metadata alone, or a row of a table. */
+import type { ServedType } from "../builtin/served-type.js";
+import type { JsonObject } from "../json.js";
+import { bookmarkOf, eventLine } from "../registry/event-writer.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { EventWriter } from "../registry/watch.js";
+import { invalidError, fieldErrorText } from "../status/field-error.js";
+import { badRequest } from "../status/status-error.js";
+import { tableOf } from "./pending.js";
+
+type IncludeObject = "None" | "Metadata" | "Object";
+
+const INCLUDES: readonly IncludeObject[] = ["None", "Metadata", "Object"];
+
+/** Parses how much of each object a table is to carry. */
+export function includeObjectOf(query: URLSearchParams): IncludeObject {
+  const given = query.get("includeObject") || "Metadata";
+  const known = INCLUDES.find((include) => include === given);
+  if (known !== undefined) return known;
+  const error = invalidError("includeObject", given, "must be 'Metadata', 'Object', 'None', or empty");
+  throw badRequest(`Unable to convert to Table as requested: ${fieldErrorText(error)}`);
+}
+
+/** Returns a table of objects as of now. */
+export function tableAnswerOf(
+  type: ServedType,
+  objects: JsonObject[],
+  options: { includeObject: IncludeObject; listMeta: JsonObject; withColumns: boolean },
+): JsonObject {
+  return tableOf(type, objects, { ...options, now: new Date() });
+}
+
+/** Returns an object that has the metadata of another and nothing else. */
+export function partialMetadataOf(object: JsonObject): JsonObject {
+  return {
+    kind: "PartialObjectMetadata",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: object["metadata"] as JsonObject,
+  };
+}
+
+/** Returns the writer of a watch whose events show the metadata of the objects. */
+export function partialEventWriter(resource: ServedResource): EventWriter {
+  return {
+    write: (type, stored) => eventLine(type, partialMetadataOf(resource.read(stored).object)),
+    writeBookmark: (revision, options) =>
+      eventLine("BOOKMARK", partialMetadataOf(bookmarkOf(resource, revision, options))),
+  };
+}
+
+/** Returns the writer of one watch whose events are tables of one row; only the first describes the columns. */
+export function tableEventWriter(resource: ServedResource, query: URLSearchParams): EventWriter {
+  const includeObject = includeObjectOf(query);
+  let withColumns = true;
+  const tableLine = (event: string, objects: JsonObject[], revision: number): Buffer => {
+    const listMeta = { resourceVersion: String(revision) };
+    const table = tableAnswerOf(resource.type, objects, { includeObject, listMeta, withColumns });
+    withColumns = false;
+    return eventLine(event, table);
+  };
+  return {
+    write: (type, stored) => tableLine(type, [resource.read(stored).object], stored.revision),
+    writeBookmark: (revision, options) => tableLine("BOOKMARK", [bookmarkOf(resource, revision, options)], revision),
+  };
+}

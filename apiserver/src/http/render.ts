@@ -1,0 +1,117 @@
+import { stringify } from "yaml";
+import type { JsonObject } from "../json.js";
+import type { ListResult } from "../registry/list.js";
+import { apiVersionOf } from "../registry/object-key.js";
+import type { ServedResource } from "../registry/served-resource.js";
+import type { Status, StatusError } from "../status/status-error.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import type { Answer } from "./message.js";
+import type { Representation } from "./negotiate.js";
+import { includeObjectOf, partialMetadataOf, tableAnswerOf } from "./other-forms.js";
+
+const CONTENT_TYPES = { json: "application/json", yaml: "application/yaml" } as const;
+
+/** What a resource's answers depend on besides their content. */
+export interface RenderContext {
+  resource: ServedResource;
+  representation: Representation;
+  query: URLSearchParams;
+  warnings: readonly string[];
+}
+
+/** Renders one object. */
+export function renderObject(context: RenderContext, status: number, stored: StoredObject): Answer {
+  const { resource, representation } = context;
+  if (isPlainJson(representation)) return jsonAnswer(context, status, stored.json);
+  if (representation.as === "Table") {
+    const metadata = { resourceVersion: String(stored.revision) };
+    const includeObject = includeObjectOf(context.query);
+    const table = tableAnswerOf(resource.type, [stored.object], {
+      includeObject,
+      listMeta: metadata,
+      withColumns: true,
+    });
+    return valueAnswer(context, status, table);
+  }
+  const isPartial = representation.as === "PartialObjectMetadata";
+  return valueAnswer(context, status, isPartial ? partialMetadataOf(stored.object) : stored.object);
+}
+
+/** Renders a value that is no object of the resource, such as a Scale or a Status. */
+export function renderValue(context: RenderContext, status: number, value: JsonObject): Answer {
+  return valueAnswer(context, status, value);
+}
+
+/** Renders a page of a list. */
+export function renderList(context: RenderContext, list: ListResult): Answer {
+  const { resource, representation } = context;
+  const { type } = resource;
+  const metadata = listMetaOf(resource, list);
+  const head = { kind: type.listKind, apiVersion: apiVersionOf(type), metadata };
+  if (isPlainJson(representation)) {
+    const items = list.items.map((stored) => resource.itemJsonOf(stored)).join(",");
+    return jsonAnswer(context, 200, `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`);
+  }
+  const objects = list.items.map((stored) => resource.read(stored).object);
+  if (representation.as === "Table") {
+    const includeObject = includeObjectOf(context.query);
+    return valueAnswer(
+      context,
+      200,
+      tableAnswerOf(type, objects, { includeObject, listMeta: metadata, withColumns: true }),
+    );
+  }
+  if (representation.as === "PartialObjectMetadata") {
+    const kind = "PartialObjectMetadataList";
+    const items = objects.map((object) => ({ metadata: object["metadata"] as JsonObject }));
+    return valueAnswer(context, 200, { kind, apiVersion: "meta.k8s.io/v1", metadata, items });
+  }
+  const items = list.items.map((stored) => JSON.parse(resource.itemJsonOf(stored)) as JsonObject);
+  return valueAnswer(context, 200, { ...head, items });
+}
+
+/** Renders a failure, which is always JSON unless the client asks for YAML alone. */
+export function renderFailure(
+  error: StatusError,
+  options: { isPretty: boolean; warnings?: readonly string[] },
+): Answer {
+  const { status } = error;
+  const retryAfter = status.details?.retryAfterSeconds;
+  return {
+    kind: "answer",
+    status: status.code,
+    contentType: CONTENT_TYPES.json,
+    body: statusText(status, options.isPretty),
+    ...(retryAfter === undefined ? {} : { headers: { "Retry-After": String(retryAfter) } }),
+    ...(options.warnings === undefined ? {} : { warnings: options.warnings }),
+  };
+}
+
+function statusText(status: Status, isPretty: boolean): string {
+  return isPretty ? JSON.stringify(status, null, 2) : `${JSON.stringify(status)}\n`;
+}
+
+function isPlainJson({ format, as, isPretty }: Representation): boolean {
+  return format === "json" && as === "Object" && !isPretty;
+}
+
+function jsonAnswer({ warnings }: RenderContext, status: number, json: string): Answer {
+  return { kind: "answer", status, contentType: CONTENT_TYPES.json, body: `${json}\n`, warnings };
+}
+
+function valueAnswer({ representation, warnings }: RenderContext, status: number, value: JsonObject): Answer {
+  const { format, isPretty } = representation;
+  const body =
+    format === "yaml" ? stringify(value) : isPretty ? JSON.stringify(value, null, 2) : `${JSON.stringify(value)}\n`;
+  return { kind: "answer", status, contentType: CONTENT_TYPES[format], body, warnings };
+}
+
+function listMetaOf(resource: ServedResource, list: ListResult): JsonObject {
+  const { revision, continueToken, remainingItemCount } = list;
+  const isCustom = resource.type.custom !== undefined;
+  return {
+    resourceVersion: String(revision),
+    ...(continueToken === "" && !isCustom ? {} : { continue: continueToken }),
+    ...(remainingItemCount === undefined ? {} : { remainingItemCount }),
+  };
+}

@@ -1,0 +1,48 @@
+import { isObject } from "../json.js";
+import { parseConfig } from "../registry/apply.js";
+import { applyPatch, parsePatch, patchTypeOf } from "../registry/patch.js";
+import { applyScale, scaleOf, writeScale } from "../registry/scale.js";
+import type { WriteContext, WriteResult } from "../registry/write-context.js";
+import { parseWriteOptions } from "../registry/write-options.js";
+import { badRequest } from "../status/status-error.js";
+import { parseObjectBody } from "./body.js";
+import type { Answer } from "./message.js";
+import { renderValue } from "./render.js";
+import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
+
+const SCALE_SCHEMA = "io.k8s.api.autoscaling.v1.Scale";
+
+/** Answers a PUT or PATCH of a Scale. */
+export function writeScaleRequest(on: ResourceRequest): Answer {
+  const render = renderContextOf(on);
+  const { object } = on.request.method === "PUT" ? putScale(on) : patchScale(on);
+  return renderValue(render, 200, scaleOf(on.resource.type, object));
+}
+
+function putScale(on: ResourceRequest): WriteResult {
+  const { request, name } = on;
+  const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
+  const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+  if (!isObject(value)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+  return writeScale(context, { name, isPut: true, change: () => value });
+}
+
+function patchScale(on: ResourceRequest): WriteResult {
+  const { request, resource, name } = on;
+  const patchType = patchTypeOf(resource.type, request.headers["content-type"]);
+  const options = parseWriteOptions(request.query, "PatchOptions", { isApply: patchType === "apply" });
+  const context: WriteContext = writeContextOf(on, options);
+  if (patchType === "apply") {
+    return applyScale(context, { name, config: parseConfig(context, request.body), force: options.force });
+  }
+  const { value } = parsePatch({ patchType, body: request.body });
+  return writeScale(context, {
+    name,
+    isPut: false,
+    change(scale) {
+      const patched = applyPatch(scale, { patchType, value, schemaName: SCALE_SCHEMA });
+      if (!isObject(patched)) throw badRequest("the object provided is unrecognized (must be of type Scale)");
+      return patched;
+    },
+  });
+}

@@ -1,0 +1,112 @@
+import type { ServerResponse } from "node:http";
+import type { StreamSink } from "./message.js";
+
+/** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
+const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
+const WRITE_BYTES = 256 * 1024;
+
+/**
+ * Writes the lines of one watch to one response.
+ *
+ * Lines that arrive in the same turn of the event loop leave in one write. A slow client is waited for, up to a bound.
+ */
+export class StreamConnection implements StreamSink {
+  readonly #response: ServerResponse;
+  #initial: Iterator<Buffer> | undefined;
+  #queued: Buffer[] = [];
+  #queuedBytes = 0;
+  #isScheduled = false;
+  #isBlocked = false;
+  #hasEnded = false;
+  #cutsNextLine = false;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.on("drain", () => {
+      this.#isBlocked = false;
+      this.#flush();
+    });
+  }
+
+  sendLazily(lines: Iterable<Buffer>): void {
+    this.#initial = lines[Symbol.iterator]();
+    this.#schedule();
+  }
+
+  send(line: Buffer): void {
+    if (this.#hasEnded) return;
+    this.#queued.push(line);
+    this.#queuedBytes += line.length;
+    if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#response.destroy();
+    else this.#schedule();
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    this.#schedule();
+  }
+
+  /** Breaks the connection in the middle of a line: of the next event, or of one that never was. */
+  cut(options: { at: "now" | "next-event" }): void {
+    this.#cutsNextLine = true;
+    if (options.at === "now")
+      this.send(Buffer.from('{"type":"MODIFIED","object":{"kind":"Cut","metadata":{"name":"in-the-middle"}}}\n'));
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isBlocked) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (!this.#isBlocked && !this.#response.destroyed) {
+      const chunk = this.#take();
+      if (chunk === undefined) {
+        if (this.#hasEnded) this.#response.end();
+        return;
+      }
+      if (this.#cutsNextLine) return this.#writeHalf(chunk);
+      this.#isBlocked = !this.#response.write(chunk);
+    }
+  }
+
+  #take(): Buffer | undefined {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    while (bytes < WRITE_BYTES) {
+      const line = this.#nextLine();
+      if (line === undefined) break;
+      chunks.push(line);
+      bytes += line.length;
+    }
+    if (chunks.length === 0) return undefined;
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, bytes);
+  }
+
+  #nextLine(): Buffer | undefined {
+    if (this.#initial !== undefined) {
+      const next = this.#initial.next();
+      if (next.done !== true) return next.value;
+      this.#initial = undefined;
+      return this.#nextLine();
+    }
+    return this.#nextQueued();
+  }
+
+  #nextQueued(): Buffer | undefined {
+    if (this.#queued.length === 0) return undefined;
+    const lines = this.#queued.length === 1 ? this.#queued[0] : Buffer.concat(this.#queued, this.#queuedBytes);
+    this.#queued = [];
+    this.#queuedBytes = 0;
+    return lines;
+  }
+
+  #writeHalf(chunk: Buffer): void {
+    const end = chunk.indexOf("\n");
+    this.#response.write(chunk.subarray(0, Math.max(1, end >> 1)), () => this.#response.destroy());
+  }
+}

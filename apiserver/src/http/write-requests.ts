@@ -1,0 +1,122 @@
+import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { applyObject } from "../registry/apply.js";
+import { createObject } from "../registry/create.js";
+import { decodeObject } from "../registry/decode.js";
+import { deleteCollection } from "../registry/delete-collection.js";
+import { deleteObject, type DeleteResult } from "../registry/delete.js";
+import { parseDeleteOptions } from "../registry/delete-options.js";
+import { parseListOptions } from "../registry/list-options.js";
+import { mismatchedName, patchObject, patchTypeOf } from "../registry/patch.js";
+import { updateObject } from "../registry/update.js";
+import type { WriteContext, WriteResult } from "../registry/write-context.js";
+import { parseWriteOptions } from "../registry/write-options.js";
+import { badRequest } from "../status/status-error.js";
+import { BodySyntaxError, parseObjectBody } from "./body.js";
+import type { Answer } from "./message.js";
+import { renderList, renderObject, renderValue, type RenderContext } from "./render.js";
+import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";
+
+/** Answers a POST to a collection. */
+export function writeCreate(on: ResourceRequest): Answer {
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(on.request.query, "CreateOptions"));
+  return renderResult(render, createObject(context, decodeBody(on, context)));
+}
+
+/** Answers a PUT of an object, its status or the finalizers of a namespace. */
+export function writeUpdate(on: ResourceRequest): Answer {
+  const { request, resource, name, subresource } = on;
+  const render = renderContextOf(on);
+  const context = writeContextOf(on, parseWriteOptions(request.query, "UpdateOptions"));
+  const object = decodeBody(on, context);
+  checkName(object, name);
+  const change = (): { object: JsonObject; isTracked: boolean } => ({ object, isTracked: false });
+  const canCreate = resource.type.strategy.createsOnUpdate && subresource === "";
+  const result = updateObject(context, {
+    name,
+    subresource,
+    isPut: true,
+    change,
+    ...(canCreate ? { create: change } : {}),
+  });
+  return renderResult(render, result);
+}
+
+/** Answers a PATCH of an object or its status. */
+export function writePatch(on: ResourceRequest): Answer {
+  const { request, resource, name, subresource } = on;
+  const render = renderContextOf(on);
+  const patchType = patchTypeOf(resource.type, request.headers["content-type"]);
+  const options = parseWriteOptions(request.query, "PatchOptions", { isApply: patchType === "apply" });
+  const context = writeContextOf(on, options);
+  const { body } = request;
+  const result =
+    patchType === "apply"
+      ? applyObject(context, { name, subresource, body, force: options.force })
+      : patchObject(context, { name, subresource, patchType, body });
+  return renderResult(render, result);
+}
+
+/** Answers a DELETE of an object. */
+export function writeDelete(on: ResourceRequest): Answer {
+  const { resource, name } = on;
+  const render = renderContextOf(on);
+  const options = parseDeleteOptions(deleteBody(on), on.request.query);
+  const result = deleteObject(deleteContextOf(on, options), name, options);
+  const answersObject = !result.isGone || resource.type.strategy.returnsDeletedObject;
+  return answersObject ? renderObject(render, 200, result.object) : renderValue(render, 200, deletedStatus(on, result));
+}
+
+/** Answers a DELETE of a collection. */
+export function writeDeleteCollection(on: ResourceRequest): Answer {
+  const { request } = on;
+  const render = renderContextOf(on, { isList: true });
+  const deletion = parseDeleteOptions(deleteBody(on), request.query);
+  const list = parseListOptions(request.query, { isWatch: false });
+  return renderList(render, deleteCollection(deleteContextOf(on, deletion), { deletion, list }));
+}
+
+/** Decodes the object in the body of a request. */
+export function decodeBody({ request }: ResourceRequest, context: WriteContext): JsonObject {
+  return decodeObject(context, request.body, () => parseObjectBody(request.body, request.headers["content-type"]));
+}
+
+/** Fails when the name in an object is not the one in the path. */
+export function checkName(object: JsonObject, name: string): void {
+  const given = stringAt(objectAt(object, "metadata"), "name") ?? "";
+  if (given === "") {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (given !== name) throw mismatchedName(given, name);
+}
+
+function renderResult(render: RenderContext, { status, object }: WriteResult): Answer {
+  return renderObject(render, status, object);
+}
+
+function deleteContextOf(on: ResourceRequest, { isDryRun }: { isDryRun: boolean }): WriteContext {
+  return writeContextOf(on, { isDryRun, fieldManager: "", fieldValidation: "Ignore", force: false });
+}
+
+function deleteBody({ request }: ResourceRequest): JsonObject | undefined {
+  if (request.body.length === 0) return undefined;
+  try {
+    const { value } = parseObjectBody(request.body, request.headers["content-type"]);
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError)) throw error;
+    throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`);
+  }
+}
+
+function deletedStatus({ resource, name }: ResourceRequest, { object }: DeleteResult): JsonObject {
+  const { group, plural } = resource.type;
+  const uid = stringAt(objectAt(object.object, "metadata"), "uid") ?? "";
+  return {
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Success",
+    details: { name, ...(group === "" ? {} : { group }), kind: plural, uid },
+  };
+}

@@ -1,0 +1,30 @@
+import { decodeBuiltin } from "../builtin/decode.js";
+import { defaultBuiltin } from "../builtin/defaults.js";
+import { builtinSchemas } from "../builtin/schemas.js";
+import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { stringAt } from "../json.js";
+import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
+import { quote } from "../status/quote.js";
+import { badRequest } from "../status/status-error.js";
+import type { Allocator } from "./allocator.js";
+import { metadataOf } from "./object-meta.js";
+import type { TypeRules } from "./type-rules.js";
+
+/** Returns the rules of a built-in kind. */
+export function builtinRules(type: ServedType, allocator: Allocator): TypeRules {
+  return {
+    mergeType: mergeTypeOfBuiltin(builtinSchemas(), hasBuiltinSchema(type) ? type.schemaName : ""),
+    decode(object) {
+      const { unknownFields, error } = decodeBuiltin(type, object);
+      if (error === undefined) return unknownFields;
+      throw badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`);
+    },
+    fillDefaults: (object, live) =>
+      defaultBuiltin(type, object, { ...allocator, ...(live === undefined ? {} : { old: live }) }),
+    finishNew: (object) =>
+      defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" }),
+    validate: () => [],
+    validateStatus: () => [],
+    warnings: () => [],
+  };
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import { stringAt, type JsonObject } from "../json.js";
+import { alreadyExists, generatedNamesTaken, invalid, plainError } from "../status/status-error.js";
+import { StoredObject } from "../storage/stored-object.js";
+import { checkCreationAllowed, settleNamespace } from "./admission.js";
+import { setFirstGeneration } from "./generation.js";
+import { trackUpdate } from "./managed-fields.js";
+import { generateName } from "./names.js";
+import { keyOf, kindRefOf, resourceRefOf } from "./object-key.js";
+import { checkObjectMeta, dropDuplicateOwners, isTerminating, metadataOf } from "./object-meta.js";
+import { wipeReset } from "./reset-paths.js";
+import { normalForm } from "./served-resource.js";
+import { now, type WriteContext, type WriteResult } from "./write-context.js";
+
+const GENERATE_ATTEMPTS = 8;
+const SERVER_OWNED = ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
+
+/**
+ * Creates a decoded object.
+ *
+ * `isTracked` says that the managedFields are final already, as those of an apply are.
+ */
+export function createObject(context: WriteContext, body: JsonObject, { isTracked = false } = {}): WriteResult {
+  const { registry, resource, namespace } = context;
+  const { type, rules } = resource;
+  settleNamespace(metadataOf(body), namespace);
+  if (!isTracked && (stringAt(metadataOf(body), "resourceVersion") ?? "") !== "") {
+    throw plainError("resourceVersion should not be set on objects to be created");
+  }
+  checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
+  rules.fillDefaults(body);
+  const object = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });
+  wipeReset(type, object);
+  setServerOwned(object);
+  setFirstGeneration(type, object);
+  rules.finishNew(object);
+  const warning = dropDuplicateOwners(metadataOf(object));
+  if (warning !== undefined) context.warnings.push(warning);
+  const key = chooseKey(context, object);
+  const errors = [...checkObjectMeta(type, object), ...rules.validate(object)];
+  if (errors.length > 0) throw invalid(kindRefOf(type, stringAt(metadataOf(object), "name") ?? ""), errors);
+  context.warnings.push(...rules.warnings(object));
+  return { status: 201, object: store(context, key, normalForm(type, object)) };
+}
+
+function store(context: WriteContext, key: string, object: JsonObject): StoredObject {
+  const { resource, isDryRun } = context;
+  // A dry run has no revision to show.
+  if (isDryRun) return new StoredObject(key, object, 0);
+  return resource.read(resource.store.put(key, resource.storedForm(object)));
+}
+
+function setServerOwned(object: JsonObject): void {
+  const metadata = metadataOf(object);
+  for (const field of [...SERVER_OWNED, "resourceVersion"]) delete metadata[field];
+  metadata["uid"] = randomUUID();
+  metadata["creationTimestamp"] = now();
+}
+
+function chooseKey({ resource, namespace }: WriteContext, object: JsonObject): string {
+  const metadata = metadataOf(object);
+  const given = stringAt(metadata, "name") ?? "";
+  const base = stringAt(metadata, "generateName") ?? "";
+  if (given !== "" || base === "") {
+    const key = keyOf({ namespace, name: given });
+    const existing = given === "" ? undefined : resource.store.get(key);
+    if (existing === undefined) return key;
+    throw alreadyExists(resourceRefOf(resource.type, given), { isTerminating: isTerminating(existing.object) });
+  }
+  for (let attempt = 0; attempt < GENERATE_ATTEMPTS; attempt++) {
+    metadata["name"] = generateName(base);
+    const key = keyOf({ namespace, name: metadata["name"] });
+    if (resource.store.get(key) === undefined) return key;
+  }
+  throw generatedNamesTaken(resourceRefOf(resource.type, metadata["name"] as string));
+}

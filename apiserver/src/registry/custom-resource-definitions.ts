@@ -1,0 +1,152 @@
+/**
+ * The life of CustomResourceDefinitions.
+ *
+ * What the controllers of a real server do in milliseconds happens here in the next microtask, in the same separate writes, so
+ * that whoever watches sees the same steps: names accepted, established, and on deletion its objects gone before itself.
+ */
+import { servedTypesOf } from "../builtin/served-type.js";
+import { clone, deepEqual, stringAt, type JsonObject } from "../json.js";
+import type { ResourceStore, Subscriber } from "../storage/store.js";
+import { acceptedStatus } from "./accepted-names.js";
+import { ownContext } from "./bootstrap.js";
+import { hasCondition, setCondition } from "./conditions.js";
+import { CLEANUP_FINALIZER, terminating } from "./definition-cleanup.js";
+import { deleteCollection } from "./delete-collection.js";
+import { parseDeleteOptions } from "./delete-options.js";
+import { parseListOptions } from "./list-options.js";
+import { resourceNameOf } from "./object-key.js";
+import { finalizersOf, isTerminating, metadataOf } from "./object-meta.js";
+import type { Registry } from "./registry.js";
+import type { ServedResource } from "./served-resource.js";
+import { updateObject } from "./update.js";
+
+const DEFINITIONS = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+
+/** Keeps the served types in step with the definitions in the store, as long as the registry lives. */
+export function followDefinitions(registry: Registry): void {
+  const controller = new DefinitionController(registry);
+  controller.follow();
+}
+
+class DefinitionController {
+  readonly #registry: Registry;
+  readonly #definitions: ServedResource;
+  /** Ends the subscriptions to the objects of definitions that wait for them to go. */
+  readonly #waiting = new Map<string, () => void>();
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    this.#definitions = registry.find(DEFINITIONS) as ServedResource;
+  }
+
+  follow(): void {
+    const subscriber: Subscriber = {
+      next: (event) => queueMicrotask(() => this.#settle(event.key)),
+      // Closing the watches of clients must not end this.
+      end: () => queueMicrotask(() => this.follow()),
+    };
+    this.#definitions.store.subscribe(subscriber);
+  }
+
+  #settle(name: string): void {
+    const crd = this.#definitions.store.get(name)?.object;
+    if (crd === undefined) this.#forget(name);
+    else if (isTerminating(crd)) this.#terminate(name, crd);
+    else this.#establish(name, crd);
+  }
+
+  #establish(name: string, crd: JsonObject): void {
+    const others = this.#definitions.store.list("").map(({ object }) => object);
+    const accepted = acceptedStatus(
+      crd,
+      others.filter((other) => other !== crd),
+    );
+    if (!deepEqual(accepted, crd["status"])) return this.#writeStatus(name, () => accepted);
+    if (!hasCondition(crd, "NamesAccepted")) return;
+    if (!hasCondition(crd, "Established")) {
+      return this.#writeCondition(name, {
+        type: "Established",
+        status: "True",
+        reason: "InitialNamesAccepted",
+        message: "the initial names have been accepted",
+      });
+    }
+    this.#serve(name, crd);
+  }
+
+  #serve(name: string, crd: JsonObject): void {
+    this.#registry.serveCustomTypes(name, servedTypesOf(crd));
+  }
+
+  #terminate(name: string, crd: JsonObject): void {
+    // The types learn that nothing new may be created.
+    if (hasCondition(crd, "Established")) this.#serve(name, crd);
+    if (!finalizersOf(crd).includes(CLEANUP_FINALIZER)) return;
+    const objects = this.#registry.store.resource(definedResource(crd));
+    if (objects.size > 0) this.#deleteObjects(name, objects);
+    else this.#release(name);
+  }
+
+  #deleteObjects(name: string, objects: ResourceStore): void {
+    if (this.#waiting.has(name)) return;
+    const again = (): void => {
+      if (objects.size === 0) queueMicrotask(() => this.#settle(name));
+    };
+    this.#waiting.set(name, objects.subscribe({ next: again, end: again }));
+    this.#writeCondition(name, terminating("InstanceDeletionInProgress", "CustomResource deletion is in progress"));
+    const resource = [...this.#registry.resources].find(({ store }) => store === objects);
+    if (resource === undefined) return;
+    const nothing = new URLSearchParams();
+    deleteCollection(ownContext(this.#registry, resource), {
+      deletion: parseDeleteOptions(undefined, nothing),
+      list: parseListOptions(nothing, { isWatch: false }),
+    });
+  }
+
+  #release(name: string): void {
+    const done = terminating("InstanceDeletionCompleted", "removed all instances");
+    this.#writeCondition(name, { ...done, status: "False" });
+    updateObject(ownContext(this.#registry, this.#definitions), {
+      name,
+      subresource: "",
+      isPut: false,
+      change(live) {
+        const object = clone(live);
+        metadataOf(object)["finalizers"] = finalizersOf(object).filter((one) => one !== CLEANUP_FINALIZER);
+        return { object, isTracked: false };
+      },
+    });
+  }
+
+  #forget(name: string): void {
+    this.#waiting.get(name)?.();
+    this.#waiting.delete(name);
+    this.#registry.serveCustomTypes(name, []);
+    this.#registry.store.drop(name);
+  }
+
+  #writeCondition(name: string, condition: Parameters<typeof setCondition>[1]): void {
+    this.#writeStatus(name, (live) => {
+      const object = clone(live);
+      setCondition(object, condition);
+      return object["status"] as JsonObject;
+    });
+  }
+
+  #writeStatus(name: string, status: (live: JsonObject) => JsonObject): void {
+    updateObject(ownContext(this.#registry, this.#definitions), {
+      name,
+      subresource: "status",
+      isPut: false,
+      change: (live) => ({ object: { ...clone(live), status: status(live) }, isTracked: false }),
+    });
+  }
+}
+
+function definedResource(crd: JsonObject): string {
+  const spec = crd["spec"] as JsonObject;
+  return resourceNameOf({
+    group: stringAt(spec, "group") ?? "",
+    plural: stringAt(spec["names"] as JsonObject, "plural") ?? "",
+  });
+}

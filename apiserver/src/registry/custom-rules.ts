@@ -1,0 +1,46 @@
+import { decodeBuiltin } from "../builtin/decode.js";
+import type { ServedType } from "../builtin/served-type.js";
+import { applyDefaults, dropNulls, pruneUnknownFields } from "../crd/structural.js";
+import { validateCustomResource, validateStatus } from "../crd/validate.js";
+import { arrayAt, isObject } from "../json.js";
+import { mergeTypeOfCustomResource } from "../ssa/merge-type.js";
+import { quote } from "../status/quote.js";
+import { badRequest } from "../status/status-error.js";
+import { finalizerWarnings, metadataOf } from "./object-meta.js";
+import type { TypeRules } from "./type-rules.js";
+
+const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/** Returns the rules of a custom resource. */
+export function customRules(type: ServedType): TypeRules {
+  const schema = type.custom?.schema ?? {};
+  const metadataType: ServedType = { ...type, schemaName: OBJECT_META };
+  let mergeType: TypeRules["mergeType"] | undefined;
+  return {
+    get mergeType() {
+      return (mergeType ??= mergeTypeOfCustomResource(schema));
+    },
+    decode(object) {
+      const { metadata } = object;
+      const { error } = isObject(metadata) ? decodeBuiltin(metadataType, metadata) : { error: undefined };
+      if (error !== undefined) {
+        throw badRequest(
+          `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`,
+        );
+      }
+      // Pruning drops what is empty, but an empty list of managers is an order to forget them.
+      const forgetsManagers = isObject(metadata) && arrayAt(metadata, "managedFields")?.length === 0;
+      const dropped = pruneUnknownFields(schema, object);
+      if (forgetsManagers) metadataOf(object)["managedFields"] = [];
+      return dropped;
+    },
+    fillDefaults(object) {
+      dropNulls(schema, object);
+      applyDefaults(schema, object);
+    },
+    finishNew: () => undefined,
+    validate: (object, live) => validateCustomResource(schema, object, live),
+    validateStatus: (object, live) => validateStatus(schema, object, live),
+    warnings: finalizerWarnings,
+  };
+}

@@ -1,0 +1,92 @@
+import { bodyStart, BodySyntaxError, type ParsedBody } from "../http/body.js";
+import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { invalidError } from "../status/field-error.js";
+import { quote } from "../status/quote.js";
+import { badRequest, invalid } from "../status/status-error.js";
+import { apiVersionOf } from "./object-key.js";
+import type { ServedResource } from "./served-resource.js";
+import type { WriteContext } from "./write-context.js";
+
+/** Turns the body of a request into an object of the type that it was sent to. */
+export function decodeObject(context: WriteContext, raw: Buffer, parse: () => ParsedBody): JsonObject {
+  const { resource } = context;
+  const { value, duplicates } = parsedOrThrow(resource, raw, parse);
+  const object = checkedObject(resource, raw, value);
+  const unknown = resource.rules.decode(object).map((path) => `unknown field ${quote(path)}`);
+  if (context.fieldValidation === "Ignore") return object;
+  const problems = [...duplicates(), ...unknown];
+  if (context.fieldValidation === "Warn") context.warnings.push(...problems);
+  else if (problems.length > 0) throw strictFailure(resource, problems);
+  return object;
+}
+
+function parsedOrThrow({ type }: ServedResource, raw: Buffer, parse: () => ParsedBody): ParsedBody {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError)) throw error;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; ` +
+        `json parse error: ${error.message} (${bodyStart(raw)})`,
+    );
+  }
+}
+
+function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): JsonObject {
+  const { type } = resource;
+  if (!isObject(value)) {
+    const goType = Array.isArray(value) ? "array" : typeof value;
+    const target = "Go value of type struct { APIVersion string; Kind string }";
+    const error = `json: cannot unmarshal ${goType} into ${target}`;
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${error} (${bodyStart(raw)})`,
+    );
+  }
+  checkTypeMeta(resource, raw, value);
+  if (objectAt(value, "metadata") === undefined) value["metadata"] = {};
+  return value;
+}
+
+function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject): void {
+  const kind = stringAt(object, "kind") ?? "";
+  const apiVersion = stringAt(object, "apiVersion") ?? "";
+  if (type.custom !== undefined) checkPresence(type.kind, raw, { kind, apiVersion });
+  const expected = apiVersionOf(type);
+  if (kind !== "" && kind !== type.kind) {
+    if (type.custom === undefined) throw unknownConversion(type, { kind, apiVersion });
+    const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
+    throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
+  }
+  if (apiVersion !== "" && apiVersion !== expected) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    );
+  }
+}
+
+function checkPresence(kind: string, raw: Buffer, given: { kind: string; apiVersion: string }): void {
+  const missing = given.kind === "" ? "Kind" : given.apiVersion === "" ? "apiVersion" : undefined;
+  if (missing === undefined) return;
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): Object '${missing}' is missing in ` +
+      `'${raw.toString()}' (${bodyStart(raw)})`,
+  );
+}
+
+function unknownConversion(
+  type: { group: string; version: string; kind: string },
+  given: { kind: string; apiVersion: string },
+): Error {
+  const version = given.apiVersion === "" ? type.version : given.apiVersion;
+  const short = version.split("/").at(-1) as string;
+  const internal = type.group === "" ? "core" : (type.group.split(".")[0] as string);
+  return badRequest(
+    `${given.kind} in version ${quote(version)} cannot be handled as a ${type.kind}: ` +
+      `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`,
+  );
+}
+
+function strictFailure({ type }: ServedResource, problems: string[]): Error {
+  const text = `strict decoding error: ${problems.join(", ")}`;
+  return badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${text}`);
+}

@@ -1,0 +1,31 @@
+import { stringAt } from "../json.js";
+import { StatusError } from "../status/status-error.js";
+import { deleteObject } from "./delete.js";
+import type { DeleteOptions } from "./delete-options.js";
+import { listObjects, type ListResult } from "./list.js";
+import type { ListOptions } from "./list-options.js";
+import { metadataOf } from "./object-meta.js";
+import type { WriteContext } from "./write-context.js";
+
+/** Deletes what a list returns, and returns that list: the objects as they were before. */
+export function deleteCollection(
+  context: WriteContext,
+  options: { deletion: DeleteOptions; list: ListOptions },
+): ListResult {
+  const { resource, namespace } = context;
+  const list = listObjects(resource, { ...options.list, namespace });
+  for (const { object } of list.items) {
+    const metadata = metadataOf(object);
+    const of = { ...context, namespace: stringAt(metadata, "namespace") };
+    deleteUnlessGone(of, stringAt(metadata, "name") ?? "", options.deletion);
+  }
+  return list;
+}
+
+function deleteUnlessGone(context: WriteContext, name: string, options: DeleteOptions): void {
+  try {
+    deleteObject(context, name, options);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 404) throw error;
+  }
+}

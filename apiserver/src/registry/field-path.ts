@@ -1,0 +1,28 @@
+/** Paths such as `.metadata.labels`, made of the names of fields only. */
+import { isObject, memberOf, setMember, type JsonObject, type JsonValue } from "../json.js";
+
+/** Returns the value at a path. */
+export function valueAtPath(object: JsonObject, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const name of path.slice(1).split(".")) value = isObject(value) ? memberOf(value, name) : undefined;
+  return value;
+}
+
+/** Sets the value at a path, in place; undefined removes it. */
+export function setAtPath(object: JsonObject, path: string, value: JsonValue | undefined): void {
+  const names = path.slice(1).split(".");
+  const last = names.pop() as string;
+  let parent = object;
+  for (const name of names) {
+    const child = memberOf(parent, name);
+    if (isObject(child)) parent = child;
+    else if (value === undefined) return;
+    else {
+      const made: JsonObject = {};
+      setMember(parent, name, made);
+      parent = made;
+    }
+  }
+  if (value === undefined) delete parent[last];
+  else setMember(parent, last, value);
+}

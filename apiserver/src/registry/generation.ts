@@ -1,0 +1,39 @@
+import type { ServedType } from "../builtin/served-type.js";
+import { deepEqual, objectAt, type JsonObject } from "../json.js";
+import { metadataOf } from "./object-meta.js";
+
+/** Sets the generation of a new object; types without one keep what the client sent. */
+export function setFirstGeneration(type: ServedType, object: JsonObject): void {
+  if (type.strategy.generation !== "never") metadataOf(object)["generation"] = 1;
+}
+
+/** Raises the generation of an object that is about to replace `live` through the main endpoint, if its type says so. */
+export function raiseGeneration(type: ServedType, object: JsonObject, live: JsonObject): void {
+  const generation = metadataOf(live)["generation"];
+  if (generation !== undefined && isRaised(type, object, live))
+    metadataOf(object)["generation"] = Number(generation) + 1;
+}
+
+function isRaised(type: ServedType, object: JsonObject, live: JsonObject): boolean {
+  switch (type.strategy.generation) {
+    case "never":
+      return false;
+    case "spec":
+      return !deepEqual(object["spec"], live["spec"]);
+    case "spec-and-annotations":
+      return !deepEqual(object["spec"], live["spec"]) || !deepEqual(annotationsOf(object), annotationsOf(live));
+    case "outside-metadata":
+      return !deepEqual(outsideMetadata(type, object), outsideMetadata(type, live));
+  }
+}
+
+function annotationsOf(object: JsonObject): JsonObject {
+  return objectAt(metadataOf(object), "annotations") ?? {};
+}
+
+function outsideMetadata(type: ServedType, object: JsonObject): JsonObject {
+  const rest = { ...object };
+  for (const key of ["apiVersion", "kind", "metadata"]) delete rest[key];
+  if (type.subresources.some(({ name }) => name === "status")) delete rest["status"];
+  return rest;
+}

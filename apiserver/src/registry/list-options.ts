@@ -1,0 +1,94 @@
+import { badRequest, plainError } from "../status/status-error.js";
+import { forbiddenError, notSupportedError, type FieldError } from "../status/field-error.js";
+import { parseInteger } from "./delete-options.js";
+import { invalidOptions } from "./write-options.js";
+
+/** The query of a list or a watch. */
+export interface ListOptions {
+  labelSelector: string;
+  fieldSelector: string;
+  limit: number;
+  continueToken: string;
+  /** "" when not given. */
+  resourceVersion: string;
+  resourceVersionMatch: string;
+  isWatch: boolean;
+  allowsBookmarks: boolean;
+  sendInitialEvents: boolean | undefined;
+  timeoutSeconds: number | undefined;
+}
+
+/** Parses and checks the query of a list or a watch. */
+export function parseListOptions(query: URLSearchParams, { isWatch }: { isWatch: boolean }): ListOptions {
+  const timeout = query.get("timeoutSeconds");
+  const initial = query.get("sendInitialEvents");
+  const options: ListOptions = {
+    labelSelector: query.get("labelSelector") ?? "",
+    fieldSelector: query.get("fieldSelector") ?? "",
+    limit: parseInteger(query.get("limit") || "0"),
+    continueToken: query.get("continue") ?? "",
+    resourceVersion: query.get("resourceVersion") ?? "",
+    resourceVersionMatch: query.get("resourceVersionMatch") ?? "",
+    isWatch,
+    allowsBookmarks: isTrue(query.get("allowWatchBookmarks")),
+    sendInitialEvents: initial === null ? undefined : isTrue(initial),
+    timeoutSeconds: timeout === null || timeout === "" ? undefined : parseInteger(timeout),
+  };
+  const errors = isWatch ? checkWatch(options) : checkList(options);
+  if (errors.length > 0) throw invalidOptions("ListOptions", errors);
+  checkResourceVersion(options);
+  return options;
+}
+
+/** True for the values that Kubernetes takes for true in a query. */
+export function isTrue(value: string | null): boolean {
+  return value === "true" || value === "1";
+}
+
+function checkWatch({ sendInitialEvents, resourceVersionMatch }: ListOptions): FieldError[] {
+  const path = "resourceVersionMatch";
+  if (sendInitialEvents === undefined) {
+    if (resourceVersionMatch === "") return [];
+    const unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    return [forbiddenError(path, unless)];
+  }
+  if (resourceVersionMatch === "NotOlderThan") return [];
+  const missing = forbiddenError(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  if (resourceVersionMatch === "") return [missing];
+  return [missing, notSupportedError(path, resourceVersionMatch, ["NotOlderThan"])];
+}
+
+function checkList(options: ListOptions): FieldError[] {
+  const { resourceVersion, resourceVersionMatch: match, continueToken, sendInitialEvents } = options;
+  const path = "resourceVersionMatch";
+  const initial =
+    sendInitialEvents === undefined
+      ? []
+      : [forbiddenError("sendInitialEvents", "sendInitialEvents is forbidden for list")];
+  if (match === "") return initial;
+  const errors = [...initial];
+  if (continueToken !== "")
+    errors.push(forbiddenError(path, "resourceVersionMatch is forbidden when continue is provided"));
+  if (resourceVersion === "") {
+    errors.push(forbiddenError(path, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+  }
+  if (match !== "Exact" && match !== "NotOlderThan") {
+    errors.push(notSupportedError(path, match, ["Exact", "NotOlderThan", ""]));
+  } else if (match === "Exact" && resourceVersion === "0") {
+    errors.push(forbiddenError(path, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  return errors;
+}
+
+function checkResourceVersion({ resourceVersion, isWatch }: ListOptions): void {
+  if (resourceVersion === "" || /^\d+$/.test(resourceVersion)) return;
+  const text = invalidResourceVersionText(resourceVersion);
+  // A watch fails with the bare text and without a reason.
+  throw isWatch ? plainError(text) : badRequest(`invalid resource version: ${text}`);
+}
+
+/** Returns what Kubernetes says about a resourceVersion that is no number. */
+export function invalidResourceVersionText(given: string): string {
+  const quoted = JSON.stringify(given);
+  return `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
+}

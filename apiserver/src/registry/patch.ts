@@ -1,0 +1,156 @@
+import { BodySyntaxError, mediaTypeOf, parseJson } from "../http/body.js";
+import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
+import { applyMergePatch } from "../patch/merge-patch.js";
+import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
+import { invalidError } from "../status/field-error.js";
+import { quote } from "../status/quote.js";
+import {
+  badRequest,
+  invalid,
+  notFound,
+  StatusError,
+  unsupportedMediaType,
+  unsupportedMediaTypeBuiltin,
+} from "../status/status-error.js";
+import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "./object-key.js";
+import { updateObject } from "./update.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** The content types of patches other than applies. */
+export type PatchType = "json" | "merge" | "strategic";
+
+const PATCH_TYPES: Record<string, PatchType | "apply"> = {
+  "application/json-patch+json": "json",
+  "application/merge-patch+json": "merge",
+  "application/strategic-merge-patch+json": "strategic",
+  "application/apply-patch+yaml": "apply",
+};
+const CUSTOM_MEDIA_TYPES = [
+  "application/json-patch+json",
+  "application/merge-patch+json",
+  "application/apply-patch+yaml",
+];
+
+/** Returns what kind of patch a content type announces; fails for those that the type does not take. */
+export function patchTypeOf(type: { custom?: unknown }, contentType: string | undefined): PatchType | "apply" {
+  const patchType = PATCH_TYPES[mediaTypeOf(contentType)];
+  if (type.custom !== undefined && (patchType === undefined || patchType === "strategic")) {
+    throw unsupportedMediaType(CUSTOM_MEDIA_TYPES);
+  }
+  if (patchType === undefined) throw unsupportedMediaTypeBuiltin();
+  return patchType;
+}
+
+/** A patch that is no apply. */
+export interface PatchRequest {
+  name: string;
+  subresource: string;
+  patchType: PatchType;
+  body: Buffer;
+}
+
+/** Patches an object. */
+export function patchObject(context: WriteContext, request: PatchRequest): WriteResult {
+  const { resource, namespace } = context;
+  const { name, subresource } = request;
+  if (resource.store.get(keyOf({ namespace, name })) === undefined) throw notFound(resourceRefOf(resource.type, name));
+  const { value, problems } = parsePatch(request);
+  return updateObject(context, {
+    name,
+    subresource,
+    isPut: false,
+    change(live) {
+      const patched = applyPatch(live, { ...request, value, schemaName: resource.type.schemaName ?? "" });
+      return { object: decodePatched(context, { name, patched, problems }), isTracked: false };
+    },
+  });
+}
+
+/** Parses the body of a patch; `problems` are what strict decoding objects to. */
+export function parsePatch({ patchType, body }: { patchType: PatchType; body: Buffer }): {
+  value: JsonValue;
+  problems: string[];
+} {
+  try {
+    const { value, duplicates } = parseJson(body);
+    const unknown = patchType === "json" ? unknownPatchMembers(value) : [];
+    return { value, problems: [...duplicates(), ...unknown.map((path) => `json patch unknown field ${quote(path)}`)] };
+  } catch (error) {
+    if (!(error instanceof BodySyntaxError)) throw error;
+    throw badRequest(patchType === "strategic" ? error.message : `error decoding patch: ${error.message}`);
+  }
+}
+
+/** Applies a parsed patch to a copy of an object. */
+export function applyPatch(
+  live: JsonObject,
+  patch: { patchType: PatchType; value: JsonValue; schemaName: string },
+): JsonValue {
+  // The functions share what a patch does not touch, but decoding and defaulting write in place.
+  const object = clone(live);
+  if (patch.patchType === "json") return applyJsonPatch(object, patch.value);
+  if (patch.patchType === "merge") return applyMergePatch(object, patch.value);
+  return applyStrategicMergePatch(patch.schemaName, object, patch.value as JsonObject);
+}
+
+function decodePatched(
+  context: WriteContext,
+  result: { name: string; patched: JsonValue; problems: string[] },
+): JsonObject {
+  const { name, patched, problems } = result;
+  const { resource } = context;
+  if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
+  checkTypeMeta(context, name, patched);
+  checkName(patched, name);
+  const given = JSON.stringify(patched);
+  const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
+  const all = [...problems, ...unknown];
+  if (context.fieldValidation === "Warn") context.warnings.push(...all);
+  if (context.fieldValidation === "Strict" && all.length > 0) {
+    throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
+  }
+  if (objectAt(patched, "metadata") === undefined) throw unfitPatch(given, `${resource.type.kind} has no metadata`);
+  return patched;
+}
+
+function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
+  const given = JSON.stringify(patched);
+  try {
+    return resource.rules.decode(patched);
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.status.code !== 400 || resource.type.custom !== undefined) throw error;
+    const detail = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
+    throw unfitPatch(given, detail);
+  }
+}
+
+function checkTypeMeta({ resource }: WriteContext, name: string, patched: JsonObject): void {
+  const { type } = resource;
+  const expected = apiVersionOf(type);
+  const kind = memberOf(patched, "kind") ?? null;
+  const apiVersion = memberOf(patched, "apiVersion") ?? null;
+  if (kind === type.kind && apiVersion === expected) return;
+  if (type.custom === undefined) {
+    const detail = `no kind ${quote(String(kind ?? ""))} is registered for version ${quote(String(apiVersion ?? ""))} in scheme "pkg/api/legacyscheme/scheme.go:30"`;
+    throw unfitPatch(JSON.stringify(patched), detail);
+  }
+  throw invalid(kindRefOf(type, name), [
+    ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
+    ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
+  ]);
+}
+
+function checkName(patched: JsonObject, name: string): void {
+  const given = stringAt(objectAt(patched, "metadata"), "name") ?? "";
+  if (given !== name) throw mismatchedName(given, name);
+}
+
+/** Builds the failure of a body whose name is not the one in the path. */
+export function mismatchedName(given: string, name: string): Error {
+  return badRequest(`the name of the object (${given}) does not match the name on the URL (${name})`);
+}
+
+function unfitPatch(given: JsonValue, detail: string): Error {
+  return invalid({ kind: "", group: "", name: "" }, [invalidError("patch", given, detail)]);
+}

@@ -1,0 +1,83 @@
+import { builtinTypes, type ServedType } from "../builtin/served-type.js";
+import { Store, type ResourceStore } from "../storage/store.js";
+import { createAllocator, type Allocator } from "./allocator.js";
+import { builtinRules } from "./builtin-rules.js";
+import { builtinConversion, customConversion, storageNameOf } from "./conversion.js";
+import { customRules } from "./custom-rules.js";
+import { resourceNameOf } from "./object-key.js";
+import { ServedResource } from "./served-resource.js";
+
+/** Everything that is served: the types, by the paths under which they are found, and their objects. */
+export class Registry {
+  readonly store: Store;
+  readonly #resources = new Map<string, ServedResource>();
+  readonly #customPaths = new Map<string, string[]>();
+  readonly #builtinGroups: ReadonlySet<string>;
+  #types: ServedType[] | undefined;
+
+  constructor(options: { historyLimit?: number | undefined } = {}) {
+    this.store = new Store(options);
+    const allocator = createAllocator();
+    const types = builtinTypes();
+    this.#builtinGroups = new Set(types.map(({ group }) => group));
+    for (const type of types) this.#add(this.#builtinResource(type, allocator));
+  }
+
+  /** The objects of the type Namespace, on which the life of all others depends. */
+  get namespaces(): ResourceStore {
+    return this.store.resource("namespaces");
+  }
+
+  /** Every served type, built-in ones first. */
+  get types(): ServedType[] {
+    return (this.#types ??= [...this.#resources.values()].map(({ type }) => type));
+  }
+
+  /** Every served resource. */
+  get resources(): Iterable<ServedResource> {
+    return this.#resources.values();
+  }
+
+  /** Finds what a path names. */
+  find(path: { group: string; version: string; plural: string }): ServedResource | undefined {
+    return this.#resources.get(pathOf(path));
+  }
+
+  /** True for groups that Kubernetes itself brings; they answer unknown resources differently. */
+  isBuiltinGroup(group: string): boolean {
+    return this.#builtinGroups.has(group);
+  }
+
+  /** Serves exactly these types for a CustomResourceDefinition; an empty list stops serving it. */
+  serveCustomTypes(crdName: string, types: ServedType[]): void {
+    for (const path of this.#customPaths.get(crdName) ?? []) this.#resources.delete(path);
+    this.#customPaths.set(crdName, types.map(pathOf));
+    for (const type of types) this.#add(this.#customResource(type));
+    this.#types = undefined;
+  }
+
+  #add(resource: ServedResource): void {
+    this.#resources.set(pathOf(resource.type), resource);
+  }
+
+  #builtinResource(type: ServedType, allocator: Allocator): ServedResource {
+    const conversion = builtinConversion(type);
+    return new ServedResource({
+      type,
+      store: this.store.resource(storageNameOf(type)),
+      rules: () => builtinRules(type, allocator),
+      ...(conversion === undefined ? {} : { conversion }),
+    });
+  }
+
+  #customResource(type: ServedType): ServedResource {
+    // A watch cannot resume from before its type existed.
+    const store = this.store.resource(resourceNameOf(type), { compacted: this.store.revision });
+    const rules = customRules(type);
+    return new ServedResource({ type, store, rules: () => rules, conversion: customConversion(type, rules) });
+  }
+}
+
+function pathOf({ group, version, plural }: { group: string; version: string; plural: string }): string {
+  return `${group}/${version}/${plural}`;
+}

@@ -1,0 +1,161 @@
+/** The scale subresource: one number of an object, seen as an object of its own. */
+import type { ServedType } from "../builtin/served-type.js";
+import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
+import { invalidError } from "../status/field-error.js";
+import { badRequest, internalError, invalid, plainError } from "../status/status-error.js";
+import type { StoredObject } from "../storage/stored-object.js";
+import { setAtPath, valueAtPath } from "./field-path.js";
+import { trackApply, withoutTimesOf } from "./managed-fields.js";
+import { apiVersionOf, kindRefOf } from "./object-key.js";
+import { metadataOf } from "./object-meta.js";
+import { updateObject } from "./update.js";
+import type { WriteContext, WriteResult } from "./write-context.js";
+
+/** Where an object keeps what its Scale shows; paths such as `.spec.replicas`. */
+interface ScalePaths {
+  specReplicas: string;
+  statusReplicas: string;
+  labelSelector: string | undefined;
+}
+
+const META_FIELDS = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+const SUBRESOURCE = "scale";
+
+/** Returns the Scale of an object; without a number of replicas only where that is no failure. */
+export function scaleOf(type: ServedType, stored: StoredObject, { needsReplicas = true } = {}): JsonObject {
+  const { object } = stored;
+  const paths = scalePathsOf(type);
+  const replicas = valueAtPath(object, paths.specReplicas);
+  if (replicas === undefined && needsReplicas && type.custom !== undefined) {
+    throw internalError(`the spec replicas field "${paths.specReplicas}" does not exist`);
+  }
+  const selector = selectorOf(type, object, paths);
+  const metadata = Object.fromEntries(
+    META_FIELDS.flatMap((field) =>
+      metadataOf(object)[field] === undefined ? [] : [[field, metadataOf(object)[field]]],
+    ),
+  ) as JsonObject;
+  return {
+    kind: "Scale",
+    apiVersion: "autoscaling/v1",
+    metadata,
+    // Zero is what a Scale without a number means, and how it is written.
+    spec: replicas === undefined || replicas === 0 ? {} : { replicas },
+    status: { replicas: valueAtPath(object, paths.statusReplicas) ?? 0, ...(selector === "" ? {} : { selector }) },
+  };
+}
+
+/** Writes the number of replicas that a Scale asks for. */
+export function writeScale(
+  context: WriteContext,
+  write: { name: string; isPut: boolean; change: (scale: JsonObject) => JsonObject },
+): WriteResult {
+  const { resource } = context;
+  const { type } = resource;
+  return updateObject(context, {
+    name: write.name,
+    subresource: SUBRESOURCE,
+    isPut: write.isPut,
+    change(live) {
+      const object = clone(live);
+      const present = resource.store.get(keyOfLive(live)) as StoredObject;
+      const scale = write.change(scaleOf(type, resource.read(present), { needsReplicas: false }));
+      checkScale(type, write.name, scale);
+      const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
+      setAtPath(object, scalePathsOf(type).specReplicas, replicas);
+      const given = objectAt(scale, "metadata");
+      for (const field of ["resourceVersion", "uid"]) {
+        const value = stringAt(given, field) ?? "";
+        if (value !== "") metadataOf(object)[field] = value;
+      }
+      return { object, isTracked: false };
+    },
+  });
+}
+
+/** Applies a Scale to a built-in object. */
+export function applyScale(
+  context: WriteContext,
+  write: { name: string; config: JsonObject; force: boolean },
+): WriteResult {
+  const { type } = context.resource;
+  if (type.custom !== undefined) {
+    throw plainError(
+      "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper " +
+        "version: request to convert CR to an invalid group/version: autoscaling/v1",
+    );
+  }
+  const config: JsonObject = { apiVersion: apiVersionOf(type), kind: type.kind, metadata: { name: write.name } };
+  const replicas = objectAt(write.config, "spec")?.["replicas"];
+  if (replicas !== undefined) config["spec"] = { replicas };
+  return updateObject(context, {
+    name: write.name,
+    subresource: SUBRESOURCE,
+    isPut: false,
+    change: (live) => ({
+      object: withoutTimesOf(
+        SUBRESOURCE,
+        trackApply(context, { live, config, subresource: SUBRESOURCE, force: write.force }),
+      ),
+      isTracked: true,
+    }),
+  });
+}
+
+/** Returns the path of the number that a type's Scale writes. */
+export function scalePathsOf(type: ServedType): ScalePaths {
+  const declared = objectAt(objectAt(type.custom?.version, "subresources"), "scale");
+  return {
+    specReplicas: stringAt(declared, "specReplicasPath") ?? ".spec.replicas",
+    statusReplicas: stringAt(declared, "statusReplicasPath") ?? ".status.replicas",
+    labelSelector: stringAt(declared, "labelSelectorPath"),
+  };
+}
+
+function keyOfLive(live: JsonObject): string {
+  const { name, namespace } = metadataOf(live);
+  return typeof namespace === "string" ? `${namespace}/${String(name)}` : String(name);
+}
+
+function checkScale(type: ServedType, name: string, scale: JsonObject): void {
+  const kind = stringAt(scale, "kind") ?? "Scale";
+  if (kind !== "Scale") {
+    throw badRequest(`no kind is registered for the type v1.${kind} in scheme "pkg/api/legacyscheme/scheme.go:30"`);
+  }
+  const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
+  if (typeof replicas !== "number" || replicas < 0) {
+    const path = scalePathsOf(type).specReplicas;
+    if (type.custom !== undefined) {
+      throw invalid(kindRefOf(type, name), [invalidError(path, replicas, "should be a non-negative integer")]);
+    }
+    const error = invalidError("spec.replicas", replicas, "must be greater than or equal to 0");
+    throw invalid({ kind: "Scale", group: "autoscaling", name }, [error]);
+  }
+}
+
+function selectorOf(type: ServedType, object: JsonObject, paths: ScalePaths): string {
+  if (type.custom !== undefined) {
+    const selector = paths.labelSelector === undefined ? undefined : valueAtPath(object, paths.labelSelector);
+    return typeof selector === "string" ? selector : "";
+  }
+  const selector = objectAt(objectAt(object, "spec"), "selector") ?? {};
+  const labels = objectAt(selector, "matchLabels") ?? (type.group === "" ? selector : {});
+  const equalities = Object.entries(labels).map(([key, value]) => `${key}=${String(value)}`);
+  const expressions = (arrayAt(selector, "matchExpressions") ?? []).filter(isObject).map(expressionText);
+  return [...equalities, ...expressions].sort().join(",");
+}
+
+function expressionText(expression: JsonObject): string {
+  const key = String(expression["key"]);
+  const values = (arrayAt(expression, "values") ?? []).join(",");
+  switch (expression["operator"]) {
+    case "In":
+      return `${key} in (${values})`;
+    case "NotIn":
+      return `${key} notin (${values})`;
+    case "DoesNotExist":
+      return `!${key}`;
+    default:
+      return key;
+  }
+}

@@ -1,0 +1,21 @@
+import type { JsonObject } from "../json.js";
+import type { MergeType } from "../ssa/merge-type.js";
+import type { FieldError } from "../status/field-error.js";
+
+/** What a kind demands of its objects; built-in kinds and custom resources implement it differently. */
+export interface TypeRules {
+  /** What server-side apply knows about the fields. */
+  readonly mergeType: MergeType;
+  /** Brings a request's object into the shape of the kind, in place; returns the paths of fields that are not in it. */
+  decode(object: JsonObject): string[];
+  /** Fills in what the client left out, in place; `live` is what the object replaces. */
+  fillDefaults(object: JsonObject, live?: JsonObject): void;
+  /** Sets what depends on the identity of a new object, in place. */
+  finishNew(object: JsonObject): void;
+  /** Checks an object outside its metadata; `live` is what it replaces. */
+  validate(object: JsonObject, live?: JsonObject): FieldError[];
+  /** Checks an object that was written through /status. */
+  validateStatus(object: JsonObject, live: JsonObject): FieldError[];
+  /** Returns the warnings that a write of this object causes. */
+  warnings(object: JsonObject, live?: JsonObject): string[];
+}

@@ -1,0 +1,149 @@
+/** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
+import { randomBytes } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults.js";
+import { createServingCertificate } from "./http/certificate.js";
+import { answerRequest, verbOf } from "./http/endpoint.js";
+import { answerWithFaults } from "./http/fault-endpoint.js";
+import { kubeconfigOf } from "./http/kubeconfig.js";
+import { Listener } from "./http/listener.js";
+import type { ApiRequest } from "./http/message.js";
+import { renderFailure } from "./http/render.js";
+import { createFirstObjects } from "./registry/bootstrap.js";
+import { followDefinitions } from "./registry/custom-resource-definitions.js";
+import { installDefinitions } from "./registry/install-definitions.js";
+import { Registry } from "./registry/registry.js";
+import { tooLarge } from "./status/status-error.js";
+
+/** How a server is started. */
+export interface ApiServerOptions {
+  /** The port on 127.0.0.1; the system chooses one without. */
+  port?: number;
+  /** HTTPS with a throw-away authority, unless false. */
+  tls?: boolean;
+  /** The bearer token of the only user; random without. */
+  token?: string;
+  /** CustomResourceDefinitions to install first: objects, or files of YAML or JSON. */
+  crds?: readonly (string | object)[];
+  /** Runs the controllers of `@gen-operator/apiserver/simulate` against the server. */
+  simulate?: boolean;
+  /** Rules in force from the start. */
+  faults?: readonly FaultRule[];
+  /** How many writes per resource a watch may be behind; 10,000 without. */
+  historyLimit?: number;
+}
+
+/** One request that was answered. */
+export interface RequestRecord {
+  /** In the words of Kubernetes: get, list, watch, create, update, patch, delete, deletecollection. */
+  verb: string;
+  method: string;
+  path: string;
+  /** The query without its question mark. */
+  query: string;
+  userAgent: string;
+  status: number;
+}
+
+/** A running server. */
+export interface ApiServer extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  /** The authority of the serving certificate in PEM; absent without TLS. */
+  readonly ca?: string;
+  /** A kubeconfig as YAML text. */
+  readonly kubeconfig: string;
+  readonly faults: FaultControl;
+  /** The latest requests, oldest first. */
+  readonly requests: readonly RequestRecord[];
+  writeKubeconfig(file: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+const MAX_RECORDS = 10_000;
+
+/** Starts a server. */
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const registry = new Registry({ historyLimit: options.historyLimit });
+  const token = options.token ?? randomBytes(16).toString("hex");
+  followDefinitions(registry);
+  createFirstObjects(registry);
+  await installDefinitions(registry, options.crds ?? []);
+
+  const rules = new FaultRules();
+  for (const rule of options.faults ?? []) rules.add(rule);
+  const requests: RequestRecord[] = [];
+  const certificate = options.tls === false ? undefined : createServingCertificate();
+  const listener = new Listener({
+    port: options.port ?? 0,
+    ...(certificate === undefined ? {} : { tls: { cert: certificate.certificate, key: certificate.key } }),
+    answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
+    async answer(request) {
+      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, token }, request));
+      record(requests, request, answer.kind === "answer" ? answer.status : 200);
+      return answer;
+    },
+  });
+  await listener.open();
+  const { url } = listener;
+  const connection = { url, token, ...(certificate === undefined ? {} : { ca: certificate.ca }) };
+  const simulation = options.simulate === true ? await startSimulationOf(connection) : undefined;
+  const kubeconfig = kubeconfigOf({ url, token, ca: certificate?.ca });
+  const close = async (): Promise<void> => {
+    await simulation?.close();
+    await listener.close();
+  };
+  return {
+    ...connection,
+    kubeconfig,
+    requests,
+    faults: faultControlOf({ rules, listener, registry }),
+    writeKubeconfig: (file) => writeFile(file, kubeconfig, { mode: 0o600 }),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function record(requests: RequestRecord[], request: ApiRequest, status: number): void {
+  if (requests.length >= MAX_RECORDS) requests.splice(0, MAX_RECORDS / 2);
+  const { method, path, query, headers } = request;
+  const userAgent = headers["user-agent"] ?? "";
+  requests.push({ verb: verbOf(request), method, path, query: query.toString(), userAgent, status });
+}
+
+// The controllers are a client like any other, and most tests do without them.
+async function startSimulationOf(connection: {
+  url: string;
+  token: string;
+  ca?: string;
+}): Promise<{ close(): Promise<void> }> {
+  const { startSimulation } = await import("./simulate/index.js");
+  return startSimulation(connection);
+}
+
+function faultControlOf(parts: { rules: FaultRules; listener: Listener; registry: Registry }): FaultControl {
+  const { rules, listener, registry } = parts;
+  const streamsAt = (path: string | RegExp | undefined) =>
+    [...listener.streams].filter(([, stream]) => matchesPath(stream.path, path)).map(([connection]) => connection);
+  return {
+    add: (rule) => rules.add(rule),
+    clear: () => rules.clear(),
+    refuseTokens: (refuse) => rules.refuseTokens(refuse),
+    cutWatches({ path, at = "now" } = {}) {
+      const streams = streamsAt(path);
+      for (const stream of streams) stream.cut({ at });
+      return streams.length;
+    },
+    endWatches({ path } = {}) {
+      const streams = streamsAt(path);
+      for (const stream of streams) stream.end();
+      return streams.length;
+    },
+    compact: () => registry.store.compact(),
+    async restart({ downMs = 0 } = {}) {
+      await listener.close();
+      if (downMs > 0) await new Promise((resolve) => setTimeout(resolve, downMs));
+      await listener.open();
+    },
+  };
+}
