@@ -1,0 +1,63 @@
+import type { ProjectModel, ResourceModel } from "../model/project-model.js";
+import type { OutputFile } from "./output-file.js";
+
+/**
+ * Emits all files of a project: those of the generator, and a stub for each file of the user's that may be missing.
+ *
+ * The emitters and their libraries are loaded here, so that what does not emit starts fast.
+ */
+export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
+  const [{ controllerNamesOf }, { emitController, emitIndex }, { emitWorkflow }, { emitWorkflowTypes }, { emitStubs }] =
+    await Promise.all([
+      import("./controller-names.js"),
+      import("./emit-controller.js"),
+      import("./emit-workflow.js"),
+      import("./emit-workflow-types.js"),
+      import("./emit-stubs.js"),
+    ]);
+  const { printers, names, files } = await emitClasses(model.resources);
+  const { source } = printers;
+  const controllers = model.controllers.map((controller) => ({
+    controller,
+    names: controllerNamesOf(controller, names),
+  }));
+  for (const { controller, names } of controllers) {
+    files.push(await emitWorkflowTypes(controller, names, source));
+    files.push(await emitWorkflow(controller, names, source));
+    files.push(await emitController(controller, names, source));
+  }
+  files.push(
+    await emitIndex(
+      controllers.map(({ names }) => names),
+      names,
+      source,
+    ),
+  );
+  files.push(...(await emitStubs(controllers)));
+  return sorted(files);
+}
+
+/** Emits the classes of resources and an index of them: typed resources without a workflow. */
+export async function emitResources(resources: readonly ResourceModel[]): Promise<OutputFile[]> {
+  const { emitIndex } = await import("./emit-controller.js");
+  const { printers, names, files } = await emitClasses(resources);
+  return sorted([...files, await emitIndex([], names, printers.source)]);
+}
+
+async function emitClasses(resources: readonly ResourceModel[]) {
+  const [{ emitResource }, { loadTypePrinter }, { loadSourcePrinter }, { nameResources }] = await Promise.all([
+    import("./emit-resource.js"),
+    import("./print-types.js"),
+    import("./source-file.js"),
+    import("./resource-name.js"),
+  ]);
+  const [types, source] = await Promise.all([loadTypePrinter(), loadSourcePrinter()]);
+  const printers = { types, source };
+  const files: OutputFile[] = [];
+  for (const resource of resources) files.push(...(await emitResource(resource, printers)));
+  return { printers, names: nameResources(resources), files };
+}
+
+function sorted(files: readonly OutputFile[]): OutputFile[] {
+  return [...files].sort((left, right) => (left.path < right.path ? -1 : 1));
+}

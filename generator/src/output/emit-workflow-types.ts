@@ -1,0 +1,119 @@
+import { StructureKind } from "ts-morph";
+import type {
+  ImportDeclarationStructure,
+  InterfaceDeclarationStructure,
+  TypeAliasDeclarationStructure,
+} from "ts-morph";
+import type { ControllerModel, DependentModel } from "../model/project-model.js";
+import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
+import { inputNameOf } from "./emit-resource.js";
+import type { OutputFile } from "./output-file.js";
+import { codegenModule, type RuntimeType } from "./runtime-symbols.js";
+import type { SourcePrinter, Statements } from "./source-file.js";
+
+/** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
+export function emitWorkflowTypes(
+  controller: ControllerModel,
+  names: ControllerNames,
+  source: SourcePrinter,
+): Promise<OutputFile> {
+  return source.print(`src/generated/${names.folder}/types.ts`, [
+    importTypes(controller),
+    ...resourceImports(names),
+    ...resourceExports(names),
+    ...controller.dependents.flatMap((dependent) => dependentTypesOf(dependent, controller, names)),
+    ...reconcilerTypesOf(controller, names),
+  ]);
+}
+
+function importTypes({ dependents }: ControllerModel): ImportDeclarationStructure {
+  const forDependents: RuntimeType[] = ["Condition", "ConditionArguments", "DependentArguments", "Desired"];
+  const forReconciler: RuntimeType[] = ["ReconcileArguments", "Reconciler"];
+  return {
+    kind: StructureKind.ImportDeclaration,
+    isTypeOnly: true,
+    moduleSpecifier: codegenModule,
+    namedImports: [...(dependents.length > 0 ? forDependents : []), ...forReconciler],
+  };
+}
+
+// The types are imported for this file and exported for the user's, who then need to import from here alone.
+function resourceImports({ resources }: ControllerNames): ImportDeclarationStructure[] {
+  return [...resources.values()].map(({ className, localName, module }) => ({
+    kind: StructureKind.ImportDeclaration,
+    isTypeOnly: true,
+    moduleSpecifier: `../${module}.js`,
+    namedImports: [className, inputNameOf(className)].map((name) => aliased(name, className, localName)),
+  }));
+}
+
+function aliased(name: string, className: string, localName: string): { name: string; alias?: string } {
+  return className === localName ? { name } : { name, alias: localName + name.slice(className.length) };
+}
+
+function resourceExports({ resources }: ControllerNames): Statements & string[] {
+  const names = [...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]);
+  return [`\nexport type { ${names.sort().join(", ")} };`];
+}
+
+function dependentTypesOf(
+  dependent: DependentModel,
+  { dependents }: ControllerModel,
+  { primary, resources }: ControllerNames,
+): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
+  const types = dependentNamesOf(dependent);
+  const input = inputNameOf(nameOrThrow(resources, dependent.resource).localName);
+  return [
+    {
+      ...interfaceOf(
+        types.secondary,
+        `The live dependents as "${dependent.name}" sees them: what it waits for is there.`,
+      ),
+      properties: dependents.map(({ name, resource }) => {
+        const isPresent = dependent.waitsFor.includes(name);
+        const type = nameOrThrow(resources, resource).localName;
+        return {
+          name,
+          isReadonly: true,
+          hasQuestionToken: !isPresent,
+          type: isPresent ? type : `${type} | undefined`,
+        };
+      }),
+    },
+    alias(types.arguments, `DependentArguments<${primary}, ${types.secondary}>`),
+    alias(types.desired, `Desired<${primary}, ${types.secondary}, ${input}>`),
+    alias(types.conditionArguments, `ConditionArguments<${primary}, ${types.secondary}>`),
+    alias(types.condition, `Condition<${primary}, ${types.secondary}>`),
+  ];
+}
+
+function reconcilerTypesOf(
+  { dependents, primary: { hasStatusSubresource, schema } }: ControllerModel,
+  { primary, resources, ...names }: ControllerNames,
+): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
+  const properties = schema["properties"];
+  const hasStatus =
+    hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
+  const status = hasStatus ? `NonNullable<${primary}["status"]>` : "never";
+  return [
+    {
+      ...interfaceOf(names.dependents, `The live dependents of a ${primary}.`),
+      properties: dependents.map(({ name, resource }) => ({
+        name,
+        isReadonly: true,
+        hasQuestionToken: true,
+        type: `${nameOrThrow(resources, resource).localName} | undefined`,
+      })),
+    },
+    alias(names.reconcileArguments, `ReconcileArguments<${primary}, ${names.dependents}>`),
+    alias(names.reconciler, `Reconciler<${primary}, ${names.dependents}, ${status}>`),
+  ];
+}
+
+function interfaceOf(name: string, doc: string): InterfaceDeclarationStructure {
+  return { kind: StructureKind.Interface, name, isExported: true, leadingTrivia: `\n/** ${doc} */\n` };
+}
+
+function alias(name: string, type: string): TypeAliasDeclarationStructure {
+  return { kind: StructureKind.TypeAlias, name, type, isExported: true };
+}

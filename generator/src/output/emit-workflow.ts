@@ -1,0 +1,109 @@
+import { StructureKind, VariableDeclarationKind } from "ts-morph";
+import type { ImportDeclarationStructure } from "ts-morph";
+import type { ConditionModel, ConditionName, ControllerModel, DependentModel } from "../model/project-model.js";
+import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
+import type { OutputFile } from "./output-file.js";
+import { printLine } from "./print-value.js";
+import { codegenModule, runtimeModule } from "./runtime-symbols.js";
+import type { SourcePrinter } from "./source-file.js";
+
+const CONDITIONS = [
+  "activationCondition",
+  "reconcilePrecondition",
+  "readyPostcondition",
+  "deletePostcondition",
+] as const satisfies readonly ConditionName[];
+
+/** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
+export function emitWorkflow(
+  controller: ControllerModel,
+  names: ControllerNames,
+  source: SourcePrinter,
+): Promise<OutputFile> {
+  const links = controller.dependents.map((dependent) => renderLink(dependent, names));
+  return source.print(`src/generated/${names.folder}/workflow.ts`, [
+    ...importsOf(controller, names),
+    {
+      kind: StructureKind.VariableStatement,
+      isExported: true,
+      declarationKind: VariableDeclarationKind.Const,
+      leadingTrivia: `\n/** The dependents of a ${names.primary}. */\n`,
+      declarations: [{ name: names.workflow, initializer: `defineWorkflow(${names.primary})${links.join("")}` }],
+    },
+  ]);
+}
+
+function renderLink(dependent: DependentModel, names: ControllerNames): string {
+  const types = dependentNamesOf(dependent);
+  const { namespace, labelSelector } = dependent;
+  const stated = {
+    ...(dependent.dependsOn.length > 0 ? { dependsOn: dependent.dependsOn } : {}),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(dependent.isGarbageCollected ? {} : { isGarbageCollected: false }),
+  };
+  const options = [
+    `resource: ${nameOrThrow(names.resources, dependent.resource).localName}`,
+    `desired: ${moduleNameOf(types)}.desired`,
+    ...Object.entries(stated).map(([name, value]) => `${name}: ${printLine(value)}`),
+    ...conditionsOf(dependent).map(([name, condition]) => `${name}: ${renderCondition(condition, types)}`),
+  ];
+  return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
+}
+
+// A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
+function moduleNameOf({ name }: DependentNames): string {
+  return `${name}Dependent`;
+}
+
+/** Returns the conditions of a dependent in the order of a reconcile. */
+export function conditionsOf({ conditions }: DependentModel): (readonly [ConditionName, ConditionModel])[] {
+  return CONDITIONS.flatMap((name) => {
+    const condition = conditions[name];
+    return condition === undefined ? [] : [[name, condition] as const];
+  });
+}
+
+function renderCondition(condition: ConditionModel, { conditionArguments }: DependentNames): string {
+  if (condition.kind === "builtin") return condition.name;
+  if (condition.kind === "function") return `conditions.${condition.name}`;
+  const { names, expression } = condition;
+  if (names.length === 0) return `() => (\n${expression}\n)`;
+  // The chain knows the dependents before this one; the named type knows all of them.
+  const type = names.includes("secondary") ? `: ${conditionArguments}` : "";
+  // On lines of its own, so that a comment at its end ends there; the formatter removes what is not needed.
+  return `({ ${names.join(", ")} }${type}) => (\n${expression}\n)`;
+}
+
+function importsOf({ dependents }: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
+  const all = dependents.flatMap((dependent) =>
+    conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
+  );
+  const builtins = new Set(all.flatMap(({ condition }) => (condition.kind === "builtin" ? [condition.name] : [])));
+  const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
+  const argumentTypes = new Set(typed.map(({ types }) => types.conditionArguments));
+  const user = `../../${names.folder}`;
+  return [
+    ...(builtins.size > 0 ? [named(runtimeModule, [...builtins].sort())] : []),
+    named(codegenModule, ["defineWorkflow"]),
+    ...(all.some(({ condition }) => condition.kind === "function")
+      ? [namespace(`${user}/conditions.js`, "conditions")]
+      : []),
+    ...dependents
+      .map(dependentNamesOf)
+      .map((types) => namespace(`${user}/dependents/${types.file}.js`, moduleNameOf(types))),
+    ...[...names.resources.values()].map(({ className, localName, module }) => ({
+      ...named(`../${module}.js`, []),
+      namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
+    })),
+    ...(argumentTypes.size > 0 ? [{ ...named("./types.js", [...argumentTypes]), isTypeOnly: true }] : []),
+  ];
+}
+
+function named(moduleSpecifier: string, namedImports: string[]): ImportDeclarationStructure {
+  return { kind: StructureKind.ImportDeclaration, moduleSpecifier, namedImports };
+}
+
+function namespace(moduleSpecifier: string, namespaceImport: string): ImportDeclarationStructure {
+  return { kind: StructureKind.ImportDeclaration, moduleSpecifier, namespaceImport };
+}

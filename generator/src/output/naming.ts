@@ -1,0 +1,51 @@
+import { createHash } from "node:crypto";
+
+/** The longest name of a type; deeply nested schemas exceed any limit that a reader would set. */
+const MAX_NAME_LENGTH = 100;
+
+/** Returns the words of a name in PascalCase; what is inside a word keeps its case. */
+export function pascalCase(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}
+
+/** Returns a name in camelCase: `WebPage` becomes `webPage`, `HTTPRoute` becomes `httpRoute`. */
+export function camelCase(text: string): string {
+  return pascalCase(text).replace(/^[A-Z]+(?=[A-Z][a-z]|[0-9]|$)|^[A-Z]/, (start) => start.toLowerCase());
+}
+
+/** Returns a name in kebab-case: `WebPage` becomes `web-page`, `HTTPRoute` becomes `http-route`. */
+export function kebabCase(text: string): string {
+  return text
+    .replace(/([a-z0-9])([A-Z])/g, "$1-$2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1-$2")
+    .replace(/[^A-Za-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .toLowerCase();
+}
+
+/** Returns the name of the class of a kind; a kind may start in lower case, and could then be a reserved word. */
+export function classNameOf(kind: string): string {
+  return kind.charAt(0).toUpperCase() + kind.slice(1);
+}
+
+/** Hands out names that are unique within a file and depend on nothing but the path that each one stands for. */
+export class NameAllocator {
+  readonly #taken: Set<string>;
+
+  constructor(reserved: Iterable<string>) {
+    this.#taken = new Set(reserved);
+  }
+
+  /** Returns `preferred`, or a name with a hash of `path` if that is too long or belongs to another path. */
+  allocate(preferred: string, path: readonly string[]): string {
+    const hash = createHash("sha256").update(JSON.stringify(path)).digest("hex").slice(0, 8);
+    let name = preferred;
+    if (name.length > MAX_NAME_LENGTH) name = `${name.slice(0, MAX_NAME_LENGTH - 9)}_${hash}`;
+    if (this.#taken.has(name)) name = `${preferred.slice(0, MAX_NAME_LENGTH - 9)}_${hash}`;
+    this.#taken.add(name);
+    return name;
+  }
+}

@@ -1,0 +1,49 @@
+const WIDTH = 120;
+
+/**
+ * Prints JSON as a TypeScript literal, laid out as prettier would lay it out.
+ *
+ * Schemas are too large for prettier, which takes seconds for the largest.
+ */
+export function printValue(value: unknown, indent = 0, before = 0): string {
+  const line = printLine(value);
+  // One column for the comma or semicolon that follows.
+  if (typeof value !== "object" || value === null || before + line.length + 1 <= WIDTH) return line;
+  const pad = " ".repeat(indent + 2);
+  const end = " ".repeat(indent);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => `${pad}${printValue(item, indent + 2, indent + 2)},\n`);
+    return `[\n${items.join("")}${end}]`;
+  }
+  const fields = Object.entries(value).map(([name, child]) => {
+    const start = `${pad}${keyOf(name)}: `;
+    return `${start}${printValue(child, indent + 2, start.length)},\n`;
+  });
+  return `{\n${fields.join("")}${end}}`;
+}
+
+/** Prints JSON as a TypeScript literal on one line. */
+export function printLine(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(printLine).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return printScalar(value);
+  const fields = Object.entries(value).map(([name, child]) => `${keyOf(name)}: ${printLine(child)}`);
+  return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
+}
+
+function printScalar(value: unknown): string {
+  return typeof value === "string" ? printText(value) : JSON.stringify(value);
+}
+
+// Fewer escapes win, double quotes on a tie, as in prettier.
+function printText(text: string): string {
+  const json = JSON.stringify(text).replace(/[\u2028\u2029]/g, (char) => (char === "\u2028" ? "\\u2028" : "\\u2029"));
+  const doubles = text.split('"').length;
+  if (doubles <= text.split("'").length) return json;
+  return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`;
+}
+
+// A name called __proto__ has to be computed: otherwise it sets the prototype.
+function keyOf(name: string): string {
+  if (name === "__proto__") return '["__proto__"]';
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : printText(name);
+}

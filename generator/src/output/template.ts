@@ -1,0 +1,23 @@
+import { readFile, readdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+const root = new URL("./", import.meta.resolve("@gen-operator/templates/package.json"));
+
+/** What replaces the placeholders of a template: `__Primary__` by `Primary`. */
+export type Replacements = { readonly [placeholder: string]: string };
+
+/** Reads a template and replaces its placeholders; one that has no replacement is a bug. */
+export async function renderTemplate(path: string, replacements: Replacements): Promise<string> {
+  const text = await readFile(new URL(path, root), "utf8");
+  return text.replace(/__([A-Za-z]+?)__/g, (placeholder, name: string) => {
+    const value = Object.hasOwn(replacements, name) ? replacements[name] : undefined;
+    if (value === undefined)
+      throw new Error(`the template ${path} has the placeholder ${placeholder}, which nothing replaces`);
+    return value;
+  });
+}
+
+/** Returns the names of the templates in a folder. */
+export async function listTemplates(folder: string): Promise<ReadonlySet<string>> {
+  return new Set(await readdir(fileURLToPath(new URL(`${folder}/`, root))));
+}

@@ -1,0 +1,2 @@
+/** __doc__ */
+export const __condition__: __Condition__ = () => true;

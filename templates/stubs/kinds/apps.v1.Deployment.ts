@@ -1,0 +1,18 @@
+import type { __Dependent__Arguments, __Resource__Input } from "../../generated/__controller__/types.js";
+
+/** Returns the __Resource__ that a __Primary__ needs; the runtime creates it, keeps it so, and ties it to the __Primary__. */
+export function desired({ primary }: __Dependent__Arguments): __Resource__Input {
+  const name = __objectName__;
+  const labels = { "app.kubernetes.io/name": name };
+  return {
+    metadata: { name, labels },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: { containers: [{ name: "main", image: "nginx:1.29" }] },
+      },
+    },
+  };
+}

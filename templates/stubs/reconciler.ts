@@ -1,0 +1,10 @@
+import { noUpdate } from "@gen-operator/runtime";
+import type { __Primary__Reconciler } from "../generated/__controller__/types.js";
+
+/** Runs after the workflow, whenever something about a __Primary__ changes; return updateStatus({ … }) to report on it. */
+export const reconciler: __Primary__Reconciler = {
+  reconcile: ({ primary, workflow, context }) => {
+    context.logger.info({ name: primary.metadata.name, isReady: workflow.isReady }, "reconciled");
+    return noUpdate();
+  },
+};
