@@ -14,7 +14,8 @@ const METADATA_FIELDS = new Set([
 /**
  * Removes the fields that the schema does not declare, from the object itself.
  *
- * Gives their paths, sorted, such as `spec.list[0].x`. Inside metadata, of embedded resources too, the fields of ObjectMeta count.
+ * Gives their paths, sorted, such as `spec.list[0].x`. Inside metadata, of embedded resources too, the fields of ObjectMeta count,
+ * and empty ones go without being named.
  */
 export function pruneUnknownFields(schema: StructuralSchema, object: JsonObject): string[] {
   const dropped: string[] = [];
@@ -73,7 +74,9 @@ function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, {
     const memberPath = path === "" ? name : `${path}.${name}`;
     const value = object[name] as JsonValue;
     if (isResource && ROOT_FIELDS.has(name)) {
-      if (name === "metadata") pruneMetadata(value, { path: memberPath, dropped });
+      // ObjectMeta is typed: there is no null of it.
+      if (name === "metadata" && value === null) object[name] = {};
+      else if (name === "metadata") pruneMetadata(value, { path: memberPath, dropped });
       continue;
     }
     const property = memberOf(properties, name);
@@ -89,10 +92,16 @@ function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, {
 function pruneMetadata(metadata: JsonValue, { path, dropped }: Pruning): void {
   if (!isObject(metadata)) return;
   for (const name of Object.keys(metadata)) {
-    if (METADATA_FIELDS.has(name)) continue;
+    // ObjectMeta is typed, and its empty members are never written.
+    if (METADATA_FIELDS.has(name) && !isEmpty(metadata[name] as JsonValue)) continue;
     delete metadata[name];
-    dropped.push(`${path}.${name}`);
+    if (!METADATA_FIELDS.has(name)) dropped.push(`${path}.${name}`);
   }
+}
+
+function isEmpty(value: JsonValue): boolean {
+  if (typeof value !== "object") return value === "" || value === 0;
+  return value === null || Object.keys(value).length === 0;
 }
 
 function dropNullsBelow(schema: StructuralSchema | undefined, value: JsonValue): void {
