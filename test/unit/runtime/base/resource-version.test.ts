@@ -1,0 +1,14 @@
+import fc from "fast-check";
+import { compareResourceVersions } from "#runtime/base/resource-version.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("resource version", (test) => {
+  test("versions are ordered as the numbers that they are, beyond 2^53", () => {
+    const version = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+    fc.assert(
+      fc.property(version, version, (a, b) => {
+        assert.is(Math.sign(compareResourceVersions(`${a}`, `${b}`)), a < b ? -1 : a > b ? 1 : 0);
+      }),
+    );
+  });
+});
