@@ -1,0 +1,52 @@
+import { arrayAt, isObject, memberOf, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { ageOf } from "./age.js";
+import { compileJsonPath } from "./json-path.js";
+
+/** A column of a custom resource and how its cells are read. */
+export interface CustomColumn {
+  definition: JsonObject;
+  cell: (object: JsonObject, now: Date) => JsonValue;
+}
+
+const AGE = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+/** Gives the printer columns that a version of a CustomResourceDefinition declares; Age alone if it declares none. */
+export function customColumnsOf(version: JsonObject): CustomColumn[] {
+  const declared = (arrayAt(version, "additionalPrinterColumns") ?? []).filter(isObject);
+  return (declared.length === 0 ? [AGE] : declared).map(columnOf);
+}
+
+function columnOf(column: JsonObject): CustomColumn {
+  const path = stringAt(column, "jsonPath") ?? "";
+  const type = stringAt(column, "type") ?? "string";
+  const find = compileJsonPath(path);
+  return {
+    definition: {
+      name: stringAt(column, "name") ?? "",
+      type,
+      format: stringAt(column, "format") ?? "",
+      description: stringAt(column, "description") ?? `Custom resource definition column (in JSONPath format): ${path}`,
+      priority: memberOf(column, "priority") ?? 0,
+    },
+    cell: (object, now) => cellOf(type, find(object)[0], now),
+  };
+}
+
+function cellOf(type: string, value: JsonValue | undefined, now: Date): JsonValue {
+  if (value === undefined || value === null) return null;
+  switch (type) {
+    case "string":
+      return typeof value === "string" ? value : typeof value === "object" ? JSON.stringify(value) : String(value);
+    case "integer":
+      return typeof value === "number" ? Math.trunc(value) : null;
+    case "number":
+      return typeof value === "number" ? value : null;
+    case "boolean":
+      return typeof value === "boolean" ? value : null;
+    case "date":
+      if (typeof value !== "string") return null;
+      return Number.isNaN(Date.parse(value)) ? "<invalid>" : ageOf(value, now);
+    default:
+      return null;
+  }
+}

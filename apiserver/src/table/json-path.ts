@@ -1,0 +1,53 @@
+// The JSON paths that Kubernetes allows in printer columns: members, indexes, wildcards and filters by equality.
+import { isObject, memberOf, type JsonValue } from "../json.js";
+
+type Step = (values: JsonValue[]) => JsonValue[];
+
+const STEP =
+  /\.((?:\\.|[^.[\\])+)|\[['"]((?:\\.|[^\\])*?)['"]\]|\[(-?\d+)\]|(\[\*\]|\.\*)|\[\?\(@((?:\.|\[)[^=!<>]*?)\s*(==|!=)\s*(.+?)\)\]/y;
+
+/** Compiles a path such as `.status.conditions[?(@.type=="Ready")].status`; the result finds all values, none if it cannot be read. */
+export function compileJsonPath(path: string): (root: JsonValue) => JsonValue[] {
+  const steps: Step[] = [];
+  // A filter holds a path of its own, so the expression and its position are not shared.
+  const step = new RegExp(STEP);
+  while (step.lastIndex < path.length) {
+    const match = step.exec(path);
+    if (match === null) return () => [];
+    steps.push(stepOf(match));
+  }
+  return (root) => steps.reduce((values, step) => step(values), [root]);
+}
+
+function stepOf(match: RegExpExecArray): Step {
+  const [, name, quoted, index, wildcard, filterPath, operator, literal] = match;
+  const key = (name ?? quoted)?.replace(/\\(.)/g, "$1");
+  if (wildcard === undefined && key !== undefined) return (values) => values.flatMap((value) => membersOf(value, key));
+  if (index !== undefined) return (values) => values.flatMap((value) => itemAt(value, Number(index)));
+  if (filterPath === undefined) return (values) => values.flatMap(childrenOf);
+  const find = compileJsonPath(filterPath);
+  const wanted = literalOf(literal ?? "");
+  return (values) => values.flatMap(childrenOf).filter((child) => find(child).includes(wanted) === (operator === "=="));
+}
+
+function membersOf(value: JsonValue, key: string): JsonValue[] {
+  const member = isObject(value) ? memberOf(value, key) : undefined;
+  return member === undefined ? [] : [member];
+}
+
+function itemAt(value: JsonValue, index: number): JsonValue[] {
+  const item = Array.isArray(value) ? value.at(index) : undefined;
+  return item === undefined ? [] : [item];
+}
+
+function childrenOf(value: JsonValue): JsonValue[] {
+  if (Array.isArray(value)) return value;
+  return isObject(value) ? Object.values(value) : [];
+}
+
+function literalOf(text: string): JsonValue {
+  const quoted = /^(['"])([^]*)\1$/.exec(text);
+  if (quoted !== null) return quoted[2] as string;
+  if (text === "true" || text === "false") return text === "true";
+  return Number(text);
+}

@@ -1,0 +1,90 @@
+import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { compareText } from "../json.js";
+
+/** How the objects of one type are printed. */
+export interface Printer {
+  /**
+   * The columns in order, with the name of the object first: `Name`, `Name*` if it is only shown wide, `Name:integer` if it is not text.
+   */
+  columns: string[];
+  /** Gives the cells after the name. */
+  cells: (object: JsonObject, now: Date) => JsonValue[];
+  /** Gives the first cell if it is not the object's name. */
+  name?: (object: JsonObject) => string;
+}
+
+/** Reads a member deep inside an object. */
+export function at(object: JsonObject, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const key of path.split(".")) value = isObject(value) ? memberOf(value, key) : undefined;
+  return value ?? undefined;
+}
+
+/** Reads text deep inside an object; "" if there is none. */
+export function textAt(object: JsonObject, path: string): string {
+  const value = at(object, path);
+  return value === undefined || typeof value === "object" ? "" : String(value);
+}
+
+/** Reads a number deep inside an object; 0 if there is none. */
+export function countAt(object: JsonObject, path: string): number {
+  const value = at(object, path);
+  return typeof value === "number" ? value : 0;
+}
+
+/** Reads a list of objects deep inside an object. */
+export function objectsAt(object: JsonObject, path: string): JsonObject[] {
+  const value = at(object, path);
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
+
+/** Lists the names and images of the containers of a pod template. */
+export function containerCells(object: JsonObject, path: string): [names: string, images: string] {
+  const containers = objectsAt(object, path);
+  const join = (key: string) => containers.map((container) => stringAt(container, key) ?? "").join(",");
+  return [join("name"), join("image")];
+}
+
+/** Writes labels as `a=b,c=d`, sorted; `<none>` if there are none. */
+export function formatLabels(labels: JsonValue | undefined): string {
+  if (!isObject(labels) || Object.keys(labels).length === 0) return "<none>";
+  const keys = Object.keys(labels).sort(compareText);
+  return keys.map((key) => `${key}=${String(labels[key])}`).join(",");
+}
+
+/** Writes a label selector as it would stand in a query; `<none>` if it selects everything. */
+export function formatSelector(selector: JsonValue | undefined): string {
+  if (!isObject(selector)) return "<none>";
+  const requirements = Object.entries(objectAt(selector, "matchLabels") ?? {}).map(([key, value]) => ({
+    key,
+    text: `${key}=${String(value)}`,
+  }));
+  for (const expression of (arrayAt(selector, "matchExpressions") ?? []).filter(isObject)) {
+    const key = stringAt(expression, "key") ?? "";
+    const values = (arrayAt(expression, "values") ?? []).map(String).sort(compareText).join(",");
+    requirements.push({ key, text: expressionText(key, stringAt(expression, "operator"), values) });
+  }
+  if (requirements.length === 0) return "<none>";
+  requirements.sort((a, b) => compareText(a.key, b.key));
+  return requirements.map(({ text }) => text).join(",");
+}
+
+function expressionText(key: string, operator: string | undefined, values: string): string {
+  if (operator === "In") return `${key} in (${values})`;
+  if (operator === "NotIn") return `${key} notin (${values})`;
+  return operator === "DoesNotExist" ? `!${key}` : key;
+}
+
+/** Shows the first `max` of several texts and how many more there are. */
+export function firstOf(texts: string[], options: { max: number; separator: string }): string {
+  const shown = texts.slice(0, options.max).join(options.separator);
+  return texts.length > options.max ? `${shown} + ${texts.length - options.max} more...` : shown;
+}
+
+/** Writes the addresses of a load balancer, cut as kubectl does where it has no room. */
+export function formatLoadBalancer(object: JsonObject): string {
+  const ingress = objectsAt(object, "status.loadBalancer.ingress");
+  const addresses = ingress.map((one) => stringAt(one, "ip") ?? stringAt(one, "hostname") ?? "");
+  const text = [...new Set(addresses.filter((address) => address !== ""))].sort(compareText).join(",");
+  return text.length > 16 ? `${text.slice(0, 13)}...` : text;
+}

@@ -1,0 +1,129 @@
+import type { ServedType } from "../builtin/served-type.js";
+import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { autoscalerPrinter } from "./autoscaler-printer.js";
+import * as configuration from "./configuration-printers.js";
+import { customColumnsOf } from "./custom-printer.js";
+import * as network from "./network-printers.js";
+import { eventPrinter, nodePrinter } from "./node-printers.js";
+import { podPrinter } from "./pod-printer.js";
+import { textAt, type Printer } from "./printer.js";
+import * as workload from "./workload-printers.js";
+
+/** What a table is to hold. */
+export interface TableOptions {
+  /** How much of each object its row carries. */
+  includeObject: "None" | "Metadata" | "Object";
+  listMeta?: JsonObject;
+  /** False for all but the first event of a watch. */
+  withColumns: boolean;
+  now: Date;
+}
+
+// By `Kind` or `Kind.group`; all others show their name and when they were created.
+const PRINTERS: Record<string, Printer> = {
+  Pod: podPrinter,
+  Node: nodePrinter,
+  Event: eventPrinter,
+  "Event.events.k8s.io": eventPrinter,
+  "Deployment.apps": workload.deploymentPrinter,
+  "ReplicaSet.apps": workload.replicaSetPrinter,
+  "StatefulSet.apps": workload.statefulSetPrinter,
+  "DaemonSet.apps": workload.daemonSetPrinter,
+  "ControllerRevision.apps": workload.controllerRevisionPrinter,
+  "Job.batch": workload.jobPrinter,
+  "CronJob.batch": workload.cronJobPrinter,
+  "HorizontalPodAutoscaler.autoscaling": autoscalerPrinter,
+  ReplicationController: workload.replicationControllerPrinter,
+  PodTemplate: workload.podTemplatePrinter,
+  Service: network.servicePrinter,
+  Endpoints: network.endpointsPrinter,
+  "EndpointSlice.discovery.k8s.io": network.endpointSlicePrinter,
+  "Ingress.networking.k8s.io": network.ingressPrinter,
+  "IngressClass.networking.k8s.io": network.ingressClassPrinter,
+  "NetworkPolicy.networking.k8s.io": network.networkPolicyPrinter,
+  ConfigMap: configuration.configMapPrinter,
+  Secret: configuration.secretPrinter,
+  Namespace: configuration.namespacePrinter,
+  ServiceAccount: configuration.agePrinter,
+  ResourceQuota: configuration.quotaPrinter,
+  PersistentVolumeClaim: configuration.claimPrinter,
+  PersistentVolume: configuration.volumePrinter,
+  "Lease.coordination.k8s.io": configuration.leasePrinter,
+  "RoleBinding.rbac.authorization.k8s.io": configuration.roleBindingPrinter,
+  "ClusterRoleBinding.rbac.authorization.k8s.io": configuration.roleBindingPrinter,
+  "PodDisruptionBudget.policy": configuration.disruptionBudgetPrinter,
+  "StorageClass.storage.k8s.io": configuration.storageClassPrinter,
+  "PriorityClass.scheduling.k8s.io": configuration.priorityClassPrinter,
+  "RuntimeClass.node.k8s.io": configuration.runtimeClassPrinter,
+  "MutatingWebhookConfiguration.admissionregistration.k8s.io": configuration.webhookPrinter,
+  "ValidatingWebhookConfiguration.admissionregistration.k8s.io": configuration.webhookPrinter,
+  "APIService.apiregistration.k8s.io": configuration.apiServicePrinter,
+  "DeviceClass.resource.k8s.io": configuration.agePrinter,
+  "ResourceClaimTemplate.resource.k8s.io": configuration.agePrinter,
+};
+
+const CREATED_AT: Printer = {
+  columns: ["Created At:date"],
+  cells: (object) => [textAt(object, "metadata.creationTimestamp")],
+};
+
+/** Prints objects of one type as the Table that kubectl asks for. */
+export function tableOf(type: ServedType, objects: JsonObject[], options: TableOptions): JsonObject {
+  const { definitions, cells } = columnsOf(type);
+  return {
+    kind: "Table",
+    apiVersion: "meta.k8s.io/v1",
+    metadata: options.listMeta ?? {},
+    columnDefinitions: options.withColumns ? definitions : null,
+    rows: objects.map((object) => ({
+      cells: cells(object, options.now),
+      object: includedObject(object, options.includeObject),
+    })),
+  };
+}
+
+interface Columns {
+  definitions: JsonValue[];
+  cells: (object: JsonObject, now: Date) => JsonValue[];
+}
+
+function columnsOf(type: ServedType): Columns {
+  if (type.custom !== undefined) {
+    const columns = customColumnsOf(type.custom.version);
+    return {
+      definitions: [definitionOf("Name"), ...columns.map(({ definition }) => definition)],
+      cells: (object, now) => [nameOf(object), ...columns.map(({ cell }) => cell(object, now))],
+    };
+  }
+  const printer = PRINTERS[type.group === "" ? type.kind : `${type.kind}.${type.group}`] ?? CREATED_AT;
+  // The name of an event says nothing, so it comes last and only wide.
+  const isEvent = printer === eventPrinter;
+  const columns = isEvent ? [...printer.columns, "Name*"] : ["Name", ...printer.columns];
+  const name = printer.name ?? nameOf;
+  return {
+    definitions: columns.map(definitionOf),
+    cells: (object, now) => (isEvent ? [] : [name(object) as JsonValue]).concat(printer.cells(object, now)),
+  };
+}
+
+function definitionOf(column: string): JsonObject {
+  const [, name = "", wide = "", type = "string"] = /^([^*:]*)(\*?)(?::(.*))?$/.exec(column) ?? [];
+  return {
+    name,
+    type,
+    format: name === "Name" ? "name" : "",
+    description: "",
+    priority: wide.length,
+  };
+}
+
+function nameOf(object: JsonObject): string {
+  return stringAt(objectAt(object, "metadata"), "name") ?? "";
+}
+
+function includedObject(object: JsonObject, include: TableOptions["includeObject"]): JsonValue {
+  if (include === "None") return null;
+  if (include === "Object") return object;
+  const metadata = memberOf(object, "metadata") ?? {};
+  return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata };
+}
