@@ -19,7 +19,7 @@ import { parseObjectBody } from "./body.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
 import { renderFailure, renderValue } from "./render.js";
-import { parseResourcePath, type ResourcePath } from "./resource-path.js";
+import type { ResourcePath } from "./resource-path.js";
 import { deprecationWarningOf, renderContextOf, type ResourceRequest } from "./resource-request.js";
 import { writeScaleRequest } from "./scale-requests.js";
 import { writeCreate, writeDelete, writeDeleteCollection, writePatch, writeUpdate } from "./write-requests.js";
@@ -48,10 +48,9 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
 }
 
 /** Returns the verb of a request in the words of Kubernetes, for records and fault rules. */
-export function verbOf({ method, path, query }: ApiRequest): string {
-  const resourcePath = parseResourcePath(path);
-  const isCollection = resourcePath !== undefined && resourcePath.name === undefined;
-  if (method === "GET" && isCollection) return isWatch(query, resourcePath) ? "watch" : "list";
+export function verbOf({ method, target, query }: ApiRequest): string {
+  const isCollection = target !== undefined && target.name === undefined;
+  if (method === "GET" && isCollection) return isWatch(query, target) ? "watch" : "list";
   if (method === "DELETE") return isCollection ? "deletecollection" : "delete";
   return { POST: "create", PUT: "update" }[method] ?? method.toLowerCase();
 }
@@ -72,7 +71,7 @@ function answerResource(
   options: EndpointOptions,
   { request, warnings }: { request: ApiRequest; warnings: string[] },
 ): Promise<Answer> | Answer | StreamAnswer {
-  const path = parseResourcePath(request.path);
+  const path = request.target;
   if (path === undefined) return plainAnswer(404, "404 page not found\n");
   const { registry } = options;
   const resource = registry.find(path);

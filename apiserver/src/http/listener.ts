@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
+import { parseResourcePath } from "./resource-path.js";
 import { StreamConnection } from "./stream-connection.js";
 
 const HOST = "127.0.0.1";
@@ -101,36 +102,40 @@ export class Listener {
 function requestOf(message: IncomingMessage, body: Buffer): ApiRequest {
   const url = message.url ?? "/";
   const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
   return {
     method: message.method ?? "GET",
-    path: mark < 0 ? url : url.slice(0, mark),
+    path,
+    target: parseResourcePath(path),
     query: new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1)),
     headers: message.headers,
     body,
   };
 }
 
-async function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of message as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    // The rest is read and thrown away, so that the client can read the answer.
-    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
-  }
-  if (bytes > MAX_BODY_BYTES) return undefined;
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    message.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      // The rest is read and thrown away, so that the client can read the answer.
+      if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+    });
+    message.on("end", () => {
+      if (bytes > MAX_BODY_BYTES) resolve(undefined);
+      else resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+    });
+    message.on("error", reject);
+    message.on("aborted", () => reject(new Error("the client left")));
+  });
 }
 
 function writeAnswer(response: ServerResponse, answer: Answer): void {
-  const body = Buffer.from(answer.body);
-  response.writeHead(answer.status, [
-    ...headersOf(answer),
-    "Content-Type",
-    answer.contentType,
-    "Content-Length",
-    String(body.length),
-  ]);
+  const { status, contentType, body } = answer;
+  const length = String(Buffer.byteLength(body));
+  response.writeHead(status, [...headersOf(answer), "Content-Type", contentType, "Content-Length", length]);
+  // Node joins the headers and a text, but not a buffer, into one write to the socket.
   response.end(body);
 }
 

@@ -1,10 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { ResourcePath } from "./resource-path.js";
 
 /** A request as the core sees it: no sockets, the whole body at hand. */
 export interface ApiRequest {
   method: string;
   /** The path as it was sent, still percent-encoded. */
   path: string;
+  /** What the path means, if it is one of a resource. */
+  target: ResourcePath | undefined;
   query: URLSearchParams;
   headers: IncomingHttpHeaders;
   body: Buffer;

@@ -6,7 +6,7 @@ import type { ServedResource } from "../registry/served-resource.js";
 import type { EventWriter } from "../registry/watch.js";
 import { invalidError, fieldErrorText } from "../status/field-error.js";
 import { badRequest } from "../status/status-error.js";
-import { tableOf } from "./pending.js";
+import { tableOf } from "../table/table.js";
 
 type IncludeObject = "None" | "Metadata" | "Object";
 

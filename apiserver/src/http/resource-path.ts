@@ -12,37 +12,43 @@ export interface ResourcePath {
 
 /** Parses a path such as `/apis/apps/v1/namespaces/default/deployments/web/scale`; undefined when it is of another form. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
-  const segments = path.split("/").slice(1);
-  if (segments.some((segment) => segment === "")) return undefined;
-  const decoded = segments.map(decodeSegment);
-  const [prefix, ...rest] = decoded;
-  if (prefix === "api") return parseBelow({ group: "", version: rest[0] ?? "" }, rest.slice(1));
-  if (prefix === "apis") return parseBelow({ group: rest[0] ?? "", version: rest[1] ?? "" }, rest.slice(2));
-  return undefined;
+  const segments = path.split("/");
+  // The path begins with a slash, so the first segment is empty.
+  const first = segments[1] === "api" ? 2 : segments[1] === "apis" ? 3 : undefined;
+  if (first === undefined || segments.indexOf("", 1) > 0) return undefined;
+  const below = segments.slice(first + 1);
+  const version = segments[first];
+  if (version === undefined) return undefined;
+  return parseBelow({ group: first === 3 ? (segments[2] as string) : "", version }, below);
 }
 
-// These belong to the namespace itself and are not resources inside it.
-const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
-
-function parseBelow(version: { group: string; version: string }, segments: string[]): ResourcePath | undefined {
+function parseBelow(on: { group: string; version: string }, segments: string[]): ResourcePath | undefined {
+  const { group, version } = on;
   const isWatchPath = segments[0] === "watch" && segments.length > 1;
   const [first, second, third, ...more] = isWatchPath ? segments.slice(1) : segments;
   if (first === undefined) return undefined;
-  const isInside =
-    first === "namespaces" && third !== undefined && !(NAMESPACE_SUBRESOURCES.has(third) && more.length === 0);
-  const [plural, name, ...subresource] = isInside ? [third, ...more] : [first, second, third, ...more];
-  const rest = subresource.filter((segment) => segment !== undefined);
-  return {
-    ...version,
-    ...(isInside ? { namespace: second as string } : {}),
-    plural,
-    ...(name === undefined ? {} : { name }),
-    ...(rest.length === 0 ? {} : { subresource: rest.join("/") }),
-    isWatchPath,
-  };
+  if (first === "namespaces" && second !== undefined && third !== undefined && !isOfNamespace(third, more)) {
+    const path: ResourcePath = { group, version, namespace: decoded(second), plural: third, isWatchPath };
+    return withObject(path, more);
+  }
+  const rest = third === undefined ? [] : [third, ...more];
+  return withObject({ group, version, plural: first, isWatchPath }, second === undefined ? [] : [second, ...rest]);
 }
 
-function decodeSegment(segment: string): string {
+// These belong to the namespace itself and are not resources inside it.
+function isOfNamespace(segment: string, more: string[]): boolean {
+  return more.length === 0 && (segment === "status" || segment === "finalize");
+}
+
+function withObject(path: ResourcePath, segments: string[]): ResourcePath {
+  const [name, ...subresource] = segments;
+  if (name !== undefined) path.name = decoded(name);
+  if (subresource.length > 0) path.subresource = subresource.join("/");
+  return path;
+}
+
+function decoded(segment: string): string {
+  if (!segment.includes("%")) return segment;
   try {
     return decodeURIComponent(segment);
   } catch {

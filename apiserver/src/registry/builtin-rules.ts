@@ -10,6 +10,9 @@ import type { Allocator } from "./allocator.js";
 import { metadataOf } from "./object-meta.js";
 import type { TypeRules } from "./type-rules.js";
 
+// The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
+const NEEDS_UID = new Set(["jobs", "namespaces", "persistentvolumeclaims", "persistentvolumes"]);
+
 /** Returns the rules of a built-in kind. */
 export function builtinRules(type: ServedType, allocator: Allocator): TypeRules {
   return {
@@ -21,8 +24,10 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
     },
     fillDefaults: (object, live) =>
       defaultBuiltin(type, object, { ...allocator, ...(live === undefined ? {} : { old: live }) }),
-    finishNew: (object) =>
-      defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" }),
+    finish(object, live) {
+      if (live !== undefined || !NEEDS_UID.has(type.plural)) return;
+      defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
+    },
     validate: () => [],
     validateStatus: () => [],
     warnings: () => [],

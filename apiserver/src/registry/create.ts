@@ -33,7 +33,7 @@ export function createObject(context: WriteContext, body: JsonObject, { isTracke
   wipeReset(type, object);
   setServerOwned(object);
   setFirstGeneration(type, object);
-  rules.finishNew(object);
+  rules.finish(object);
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
   const key = chooseKey(context, object);

@@ -5,16 +5,15 @@
  * that whoever watches sees the same steps: names accepted, established, and on deletion its objects gone before itself.
  */
 import { servedTypesOf } from "../builtin/served-type.js";
-import { clone, deepEqual, stringAt, type JsonObject } from "../json.js";
+import { acceptNames, establish } from "../crd/registration.js";
+import { clone, deepEqual, objectAt, type JsonObject } from "../json.js";
 import type { ResourceStore, Subscriber } from "../storage/store.js";
-import { acceptedStatus } from "./accepted-names.js";
 import { ownContext } from "./bootstrap.js";
 import { hasCondition, setCondition } from "./conditions.js";
 import { CLEANUP_FINALIZER, terminating } from "./definition-cleanup.js";
 import { deleteCollection } from "./delete-collection.js";
 import { parseDeleteOptions } from "./delete-options.js";
 import { parseListOptions } from "./list-options.js";
-import { resourceNameOf } from "./object-key.js";
 import { finalizersOf, isTerminating, metadataOf } from "./object-meta.js";
 import type { Registry } from "./registry.js";
 import type { ServedResource } from "./served-resource.js";
@@ -31,6 +30,8 @@ export function followDefinitions(registry: Registry): void {
 class DefinitionController {
   readonly #registry: Registry;
   readonly #definitions: ServedResource;
+  /** The definitions as they are served. */
+  readonly #served = new Map<string, JsonObject>();
   /** Ends the subscriptions to the objects of definitions that wait for them to go. */
   readonly #waiting = new Map<string, () => void>();
 
@@ -57,32 +58,30 @@ class DefinitionController {
 
   #establish(name: string, crd: JsonObject): void {
     const others = this.#definitions.store.list("").map(({ object }) => object);
-    const accepted = acceptedStatus(
-      crd,
-      others.filter((other) => other !== crd),
-    );
-    if (!deepEqual(accepted, crd["status"])) return this.#writeStatus(name, () => accepted);
-    if (!hasCondition(crd, "NamesAccepted")) return;
-    if (!hasCondition(crd, "Established")) {
-      return this.#writeCondition(name, {
-        type: "Established",
-        status: "True",
-        reason: "InitialNamesAccepted",
-        message: "the initial names have been accepted",
-      });
-    }
-    this.#serve(name, crd);
+    const status = objectAt(crd, "status") ?? {};
+    const named = { ...status, ...acceptNames(crd, others) };
+    if (!deepEqual(named, status)) return this.#writeStatus(name, () => named);
+    const established = { ...status, conditions: establish(crd) };
+    if (!deepEqual(established, status)) return this.#writeStatus(name, () => established);
+    if (hasCondition(crd, "Established")) this.#serve(name, crd);
   }
 
   #serve(name: string, crd: JsonObject): void {
+    const served = this.#served.get(name);
+    const isTheSame =
+      deepEqual(served?.["spec"], crd["spec"]) && deepEqual(acceptedNamesOf(served), acceptedNamesOf(crd));
+    // Statuses change often; only what is read from here on matters: the declaration, and that nothing new is taken.
+    if (isTheSame && isTerminating(served as JsonObject) === isTerminating(crd)) return;
+    this.#served.set(name, crd);
     this.#registry.serveCustomTypes(name, servedTypesOf(crd));
+    if (served !== undefined && !isTheSame) this.#registry.store.resource(name).endWatches();
   }
 
   #terminate(name: string, crd: JsonObject): void {
     // The types learn that nothing new may be created.
     if (hasCondition(crd, "Established")) this.#serve(name, crd);
     if (!finalizersOf(crd).includes(CLEANUP_FINALIZER)) return;
-    const objects = this.#registry.store.resource(definedResource(crd));
+    const objects = this.#registry.store.resource(name);
     if (objects.size > 0) this.#deleteObjects(name, objects);
     else this.#release(name);
   }
@@ -121,6 +120,7 @@ class DefinitionController {
   #forget(name: string): void {
     this.#waiting.get(name)?.();
     this.#waiting.delete(name);
+    this.#served.delete(name);
     this.#registry.serveCustomTypes(name, []);
     this.#registry.store.drop(name);
   }
@@ -143,10 +143,6 @@ class DefinitionController {
   }
 }
 
-function definedResource(crd: JsonObject): string {
-  const spec = crd["spec"] as JsonObject;
-  return resourceNameOf({
-    group: stringAt(spec, "group") ?? "",
-    plural: stringAt(spec["names"] as JsonObject, "plural") ?? "",
-  });
+function acceptedNamesOf(crd: JsonObject | undefined): JsonObject | undefined {
+  return objectAt(objectAt(crd, "status"), "acceptedNames");
 }

@@ -38,7 +38,7 @@ export function customRules(type: ServedType): TypeRules {
       dropNulls(schema, object);
       applyDefaults(schema, object);
     },
-    finishNew: () => undefined,
+    finish: () => undefined,
     validate: (object, live) => validateCustomResource(schema, object, live),
     validateStatus: (object, live) => validateStatus(schema, object, live),
     warnings: finalizerWarnings,

@@ -31,7 +31,10 @@ export function deleteObject(context: WriteContext, name: string, options: Delet
   checkPreconditions(context, live, options);
   warnOfOrphans(context, live, options);
   const marked = markDeleted(context, live, options);
-  if (marked === "gone") return { isGone: true, object: removeObject(context, { stored, last: live }) };
+  if (marked === "gone") {
+    const last = type.strategy.graceful ? withoutGrace(live) : live;
+    return { isGone: true, object: removeObject(context, { stored, last }) };
+  }
   if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };
   const next = normalForm(type, marked);
   if (context.isDryRun) return { isGone: false, object: stored.as(next) };
@@ -117,6 +120,12 @@ function graceOf(live: JsonObject, options: DeleteOptions): number {
   if (!isScheduled || phase === "Succeeded" || phase === "Failed") return 0;
   const own = spec?.["terminationGracePeriodSeconds"];
   return options.gracePeriodSeconds ?? (typeof own === "number" ? own : DEFAULT_GRACE_SECONDS);
+}
+
+// What a Pod answers that is gone at once.
+function withoutGrace(live: JsonObject): JsonObject {
+  const deletionTimestamp = metadataOf(live)["deletionTimestamp"] ?? now();
+  return { ...live, metadata: { ...metadataOf(live), deletionTimestamp, deletionGracePeriodSeconds: 0 } };
 }
 
 function shortenGrace(metadata: JsonObject, grace: number): void {

@@ -4,6 +4,8 @@ import { createAllocator, type Allocator } from "./allocator.js";
 import { builtinRules } from "./builtin-rules.js";
 import { builtinConversion, customConversion, storageNameOf } from "./conversion.js";
 import { customRules } from "./custom-rules.js";
+import { isDefinition } from "./definition-cleanup.js";
+import { definitionRules } from "./definition-rules.js";
 import { resourceNameOf } from "./object-key.js";
 import { ServedResource } from "./served-resource.js";
 
@@ -65,7 +67,10 @@ export class Registry {
     return new ServedResource({
       type,
       store: this.store.resource(storageNameOf(type)),
-      rules: () => builtinRules(type, allocator),
+      rules() {
+        const rules = builtinRules(type, allocator);
+        return isDefinition(type) ? definitionRules(rules) : rules;
+      },
       ...(conversion === undefined ? {} : { conversion }),
     });
   }

@@ -10,8 +10,8 @@ export interface TypeRules {
   decode(object: JsonObject): string[];
   /** Fills in what the client left out, in place; `live` is what the object replaces. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
-  /** Sets what depends on the identity of a new object, in place. */
-  finishNew(object: JsonObject): void;
+  /** Sets what only the server decides, in place, right before the object is checked and stored. */
+  finish(object: JsonObject, live?: JsonObject): void;
   /** Checks an object outside its metadata; `live` is what it replaces. */
   validate(object: JsonObject, live?: JsonObject): FieldError[];
   /** Checks an object that was written through /status. */

@@ -74,6 +74,7 @@ function replaceObject(context: WriteContext, replacement: Replacement): StoredO
   carryOver(tracked, live, replacement);
   const object = restoreReset(type, tracked, { live, subresource });
   if (subresource !== "status") raiseGeneration(type, object, live);
+  rules.finish(object, live);
   const warning = dropDuplicateOwners(metadataOf(object));
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });
