@@ -1,0 +1,65 @@
+// npm run bench -- NAME... [--json FILE] [--count N] [--peer-dir FOLDER] measures ours and a peer in the same run and prints both.
+// It asserts nothing: what is fast enough depends on the machine.
+import { writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { repositoryRoot } from "#test/support/repository.js";
+import { measureApiServers } from "./apiserver/api-server-benchmark.js";
+import { type BenchmarkResult, renderTable } from "./measurement.js";
+import { measureOperators } from "./peers/operators-benchmark.js";
+
+/** What all benchmarks are told. */
+export interface BenchmarkOptions {
+  /** How many custom resources an operator gets. */
+  count: number;
+  /** The folder with the Go source of the peer that operators are compared with. */
+  peerFolder: string;
+}
+
+const benchmarks: Record<
+  string,
+  { summary: string; measure: (options: BenchmarkOptions) => Promise<BenchmarkResult> }
+> = {
+  apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
+  peers: { summary: "one operator on gen-operator and on controller-runtime", measure: measureOperators },
+};
+
+const USAGE = [
+  "npm run bench -- NAME... [--json FILE] [--count N] [--peer-dir FOLDER]",
+  ...Object.entries(benchmarks).map(([name, { summary }]) => `  ${name.padEnd(10)} ${summary}`),
+].join("\n");
+
+async function main(args: string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      json: { type: "string" },
+      count: { type: "string", default: "200" },
+      "peer-dir": { type: "string", default: join(repositoryRoot, "../shared/peers/controller-runtime") },
+    },
+  });
+  const unknown = positionals.filter((name) => benchmarks[name] === undefined);
+  if (positionals.length === 0 || unknown.length > 0) {
+    if (unknown.length > 0) console.error(`no benchmark is called ${unknown.join(", ")}`);
+    console.error(USAGE);
+    process.exitCode = 2;
+    return;
+  }
+  const results: BenchmarkResult[] = [];
+  for (const name of positionals) {
+    const result = await benchmarks[name]?.measure({ count: Number(values.count), peerFolder: values["peer-dir"] });
+    if (result === undefined) continue;
+    results.push(result);
+    console.log(`\n${renderTable(result)}`);
+  }
+  if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(reportOf(results), null, 2)}\n`);
+}
+
+function reportOf(results: BenchmarkResult[]): object {
+  const machine = { node: process.version, platform: process.platform, cores: availableParallelism() };
+  return { takenAt: new Date().toISOString(), machine, results };
+}
+
+await main(process.argv.slice(2));

@@ -1,0 +1,91 @@
+import * as http from "node:http";
+import * as https from "node:https";
+
+/** What is needed to speak to an API server. */
+export interface Connection {
+  url: string;
+  token: string;
+  ca?: string;
+}
+
+/** A request under load; the body is sent as it is. */
+export interface LoadRequest {
+  method: string;
+  path: string;
+  body?: string;
+  contentType?: string;
+}
+
+/** Sends requests over kept connections. */
+export interface LoadClient {
+  /** The text of the answer; an answer that is no success is an error. */
+  send(request: LoadRequest): Promise<string>;
+  /** Calls `onLine` with every line of a watch until the returned function is called. */
+  watch(path: string, onLine: (line: string) => void): Promise<() => void>;
+  close(): void;
+}
+
+/** Creates a client with so many connections for requests; every watch has one of its own. */
+export function createLoadClient({ url, token, ca }: Connection, connections: number): LoadClient {
+  const isTls = url.startsWith("https:");
+  const options = { keepAlive: true, maxSockets: connections, ...(ca === undefined ? {} : { ca }) };
+  const agent = isTls ? new https.Agent(options) : new http.Agent(options);
+  const watchAgent = isTls ? new https.Agent(ca === undefined ? {} : { ca }) : new http.Agent();
+  const open = ({ method, path, body, contentType = "application/json" }: LoadRequest, via: http.Agent) =>
+    new Promise<http.IncomingMessage>((done, fail) => {
+      const headers = {
+        authorization: `Bearer ${token}`,
+        "user-agent": "bench-driver",
+        ...(body === undefined ? {} : { "content-type": contentType, "content-length": Buffer.byteLength(body) }),
+      };
+      const request = (isTls ? https : http).request(url + path, { method, agent: via, headers });
+      request.once("error", fail);
+      request.once("response", done);
+      request.end(body);
+    });
+  return {
+    async send(request) {
+      const response = await open(request, agent);
+      const text = await readText(response);
+      if ((response.statusCode ?? 500) >= 300)
+        throw new Error(`${request.method} ${request.path}: ${response.statusCode} ${text.slice(0, 300)}`);
+      return text;
+    },
+    async watch(path, onLine) {
+      const response = await open({ method: "GET", path }, watchAgent);
+      if (response.statusCode !== 200) throw new Error(`watch ${path}: ${response.statusCode}`);
+      let pending = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        const lines = (pending + chunk).split("\n");
+        pending = lines.pop() ?? "";
+        lines.forEach(onLine);
+      });
+      response.on("error", () => {});
+      return () => void response.destroy();
+    },
+    close() {
+      agent.destroy();
+      watchAgent.destroy();
+    },
+  };
+}
+
+/** Runs `work` for 0 to count - 1, so many at once. */
+export async function inParallel(
+  count: number,
+  concurrency: number,
+  work: (index: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, count) }, worker));
+}
+
+async function readText(response: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}

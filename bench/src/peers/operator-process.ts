@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+
+/** How an operator is started. */
+export interface OperatorCommand {
+  /** The value of the label `bench` on its dependents. */
+  name: string;
+  program: string;
+  args: string[];
+}
+
+/** An operator that runs as a process. */
+export interface OperatorProcess {
+  readonly pid: number;
+  /** Throws when the operator has ended by itself. */
+  checkAlive(): void;
+  /** Ends it as a cluster would: SIGTERM, and SIGKILL after 15 s. */
+  stop(): Promise<void>;
+}
+
+const STOP_TIMEOUT_MS = 15_000;
+
+/** Starts an operator; what it prints is appended to a file. */
+export function startOperator(
+  { program, args }: OperatorCommand,
+  { kubeconfig, logFile }: { kubeconfig: string; logFile: string },
+): OperatorProcess {
+  const log = openSync(logFile, "a");
+  const child = spawn(program, args, {
+    stdio: ["ignore", log, log],
+    env: { ...process.env, KUBECONFIG: kubeconfig },
+  });
+  closeSync(log);
+  child.on("error", () => {});
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${program} could not be started`);
+  // A driver that is interrupted takes its operator with it.
+  const killAtExit = () => void child.kill("SIGKILL");
+  process.once("exit", killAtExit);
+  return {
+    pid,
+    checkAlive() {
+      if (hasEnded(child))
+        throw new Error(`the operator ended with ${child.exitCode ?? child.signalCode}: see ${logFile}`);
+    },
+    async stop() {
+      process.off("exit", killAtExit);
+      if (hasEnded(child)) return;
+      const ended = new Promise((done) => child.once("exit", done));
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_TIMEOUT_MS);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
