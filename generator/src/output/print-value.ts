@@ -17,7 +17,10 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
   }
   const fields = Object.entries(value).map(([name, child]) => {
     const start = `${pad}${keyOf(name)}: `;
-    return `${start}${printValue(child, indent + 2, start.length)},\n`;
+    const text = printValue(child, indent + 2, start.length);
+    // Long text starts on a line of its own.
+    const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH;
+    return isLong ? `${pad}${keyOf(name)}:\n${pad}  ${text},\n` : `${start}${text},\n`;
   });
   return `{\n${fields.join("")}${end}}`;
 }

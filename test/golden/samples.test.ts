@@ -1,0 +1,63 @@
+import { spawnSync } from "node:child_process";
+import { cp, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { writeFiles } from "#generator/output/write-files.js";
+import { listSamples } from "../support/samples.js";
+import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
+
+for (const { name, folder, generate } of listSamples())
+  suite(`sample ${name}`, (test) => {
+    test("generating gives the bytes that are checked in, and no other files", async () => {
+      const files = (await generate()).filter(({ owner }) => owner === "generator");
+      for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);
+      const present = await readdir(join(folder, "src/generated"), { recursive: true, withFileTypes: true });
+      const paths = present
+        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+        .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+      assert.equal(paths.sort(), files.map(({ path }) => path).sort());
+    });
+
+    test("generating twice gives identical bytes", async () => {
+      const [first, second] = [await generate(), await generate()];
+      assert.equal(
+        first.map(({ path, content }) => [path, content]),
+        second.map(({ path, content }) => [path, content]),
+      );
+    });
+
+    test("every file of the user that would be written is there already", async () => {
+      const stubs = (await generate()).filter(({ owner, path }) => owner === "user" && path.startsWith("src/"));
+      assert.ok(stubs.length > 0);
+      for (const { path } of stubs) assert.ok((await readFile(join(folder, path), "utf8")).length > 0, path);
+    });
+
+    test("a check reports a changed, a missing and a left over file, and changes nothing", async () => {
+      await using copy = await createTemporaryFolder();
+      await cp(join(folder, "src"), join(copy.path, "src"), { recursive: true });
+      const files = await generate();
+      assert.equal((await writeFiles(copy.path, files, { check: true })).stale, []);
+      const [changed, missing, ...rest] = files.filter(({ owner }) => owner === "generator");
+      if (changed === undefined || missing === undefined) throw new Error("nothing is generated");
+      const text = `${changed.content}// changed\n`;
+      await writeFile(join(copy.path, changed.path), text);
+      const report = await writeFiles(
+        copy.path,
+        [changed, ...rest].filter(({ path }) => path !== missing.path),
+        { check: true },
+      );
+      assert.equal(report.stale, ["src/generated/.gen-operator.json", changed.path, missing.path].sort());
+      assert.is(await readFile(join(copy.path, changed.path), "utf8"), text);
+      assert.is(await readFile(join(copy.path, missing.path), "utf8"), missing.content);
+    });
+  });
+
+suite("golden update", (test) => {
+  test("a check of the repository succeeds", () => {
+    const script = fileURLToPath(new URL("../support/golden-update.js", import.meta.url));
+    const { status, stdout } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    assert.is(stdout, "");
+    assert.is(status, 0);
+  });
+});
