@@ -181,7 +181,7 @@ async function isQuiet(cluster: CountedCluster, quietMs: number): Promise<void> 
   let last = totalOf(await cluster.readCounts());
   let since = performance.now();
   while (performance.now() - since < quietMs) {
-    await sleep(250);
+    await sleep(500);
     const now = totalOf(await cluster.readCounts());
     if (now !== last) since = performance.now();
     last = now;
