@@ -3,7 +3,7 @@ import type { JsonValue, KubernetesObject, ObjectRef } from "../base/kubernetes-
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { ApiRequester, type RequestObserver } from "./api-requester.js";
 import type { Connection } from "./connection.js";
-import { decodeResource, type DecodedResource } from "./decode-resource.js";
+import { decodeResource, peekResourceVersion, type DecodedResource } from "./decode-resource.js";
 import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
 import { Transport } from "./transport.js";
 
@@ -19,6 +19,8 @@ export interface ApplyOptions {
   readonly force?: boolean;
   readonly subresource?: "status";
   readonly signal?: AbortSignal;
+  /** Returns the object if this version of it is known already: then the answer is not decoded. */
+  readonly findKnown?: (version: string) => DecodedResource | undefined;
 }
 
 /** What became of an apply. */
@@ -128,7 +130,7 @@ export class ApiClient {
     object: object & { metadata: ObjectRef },
     options: ApplyOptions,
   ): Promise<Applied<Resource>> {
-    const { fieldManager, force = true, subresource, signal } = options;
+    const { fieldManager, force = true, subresource, signal, findKnown } = options;
     const { apiVersion, kind } = definition;
     const path = objectPath(definition, object.metadata, subresource) + queryOf({ fieldManager, force });
     try {
@@ -139,7 +141,9 @@ export class ApiClient {
         body: JSON.stringify({ apiVersion, kind, ...object }),
         ...(signal === undefined ? {} : { signal }),
       });
-      return { ...decodeResource<Resource>(body, { fieldManager }), wasCreated: status === 201 };
+      const version = findKnown && peekResourceVersion(body);
+      const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
+      return { ...(known ?? decodeResource<Resource>(body, { fieldManager })), wasCreated: status === 201 };
     } catch (error) {
       const what = subresource === undefined ? "apply of" : `apply of the ${subresource} of`;
       throw failed(what, describeObject(definition, object.metadata), error);

@@ -20,6 +20,17 @@ export interface DecodedResource<Resource extends KubernetesObject = KubernetesO
   readonly ownedStatus?: OwnedFields;
 }
 
+/**
+ * Reads the resource version of the JSON object that begins at `start` without decoding it; undefined if it has none.
+ *
+ * Every own write is seen twice, in its answer and in the watch: whichever comes second need not be decoded.
+ */
+export function peekResourceVersion(bytes: Buffer, start = 0): string | undefined {
+  const metadata = findMember(bytes, start, '"metadata"');
+  const version = metadata && findMember(bytes, metadata.value.start, '"resourceVersion"')?.value;
+  return version && bytes.toString("latin1", version.start + 1, version.end - 1);
+}
+
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 

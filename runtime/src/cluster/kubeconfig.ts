@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import { parse } from "yaml";
+import { load } from "js-yaml";
 import type { Connection, Credentials } from "./connection.js";
 import { createPluginConnection } from "./kubeconfig-plugin.js";
 import { createTokenFileCredentials } from "./token-file.js";
@@ -77,7 +77,7 @@ export async function readKubeconfig(file: string, context?: string): Promise<Co
 
 function parseKubeconfig(file: string, text: string): Kubeconfig {
   try {
-    const config: unknown = parse(text);
+    const config: unknown = load(text);
     if (typeof config === "object" && config !== null) return config as Kubeconfig;
   } catch (error) {
     throw new Error(`kubeconfig ${file} is not valid YAML`, { cause: error });

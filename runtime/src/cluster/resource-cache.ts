@@ -35,6 +35,8 @@ export class ResourceCache {
   readonly #entries = new Map<ObjectKey, DecodedResource>();
   readonly #indexes = new Map<string, { of: IndexFunction; keys: Map<string, Set<ObjectKey>> }>();
   readonly #windows = new Map<ObjectKey, WriteWindow>();
+  /** The objects that own versions belong to. */
+  readonly #ownVersionKeys = new Map<string, ObjectKey>();
   /** Objects that we deleted and whose deletion the watch has not brought yet, by uid. */
   readonly #ownDeletions = new Set<string>();
   readonly #listeners: ((change: ResourceChange) => void)[] = [];
@@ -84,6 +86,24 @@ export class ResourceCache {
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(index: string, value: string): ReadonlySet<ObjectKey> {
     return this.#indexes.get(index)?.keys.get(value) ?? EMPTY;
+  }
+
+  /**
+   * Takes the version of a state that the watch is about to bring, before it is decoded; true if it is the answer to an own write that
+   * is known already, so that `observe` need not be called.
+   */
+  observeOwn(version: string): boolean {
+    const key = this.#ownVersionKeys.get(version);
+    const known = key === undefined ? undefined : this.#entries.get(key);
+    if (key === undefined || known === undefined || versionOf(known) !== version) return false;
+    this.observe(known);
+    return true;
+  }
+
+  /** Returns the entry of an object if it has this version. */
+  getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && versionOf(entry) === version ? entry : undefined;
   }
 
   /** Takes a state that the watch brought. */
@@ -165,7 +185,10 @@ export class ResourceCache {
       const { entry, isOwn } = written;
       const version = versionOf(entry);
       const observed = this.#observedVersions.get(this.#scopeOf(entry.object.metadata.namespace)) ?? "0";
-      if (isOwn) window?.ownVersions.add(version);
+      if (isOwn && window !== undefined) {
+        window.ownVersions.add(version);
+        this.#ownVersionKeys.set(version, key);
+      }
       const known = this.#entries.get(key);
       // If the watch is past this version without the object, the object has been deleted since.
       const isNews =
@@ -175,7 +198,7 @@ export class ResourceCache {
       if (isNews) this.#store(key, entry);
       // A watch that is past this version has brought its event, or never will.
       if (compareResourceVersions(version, observed) <= 0 && window !== undefined && window.held.length === 0)
-        window.ownVersions.delete(version);
+        this.#forgetOwn(window, version);
     }
     if (window === undefined || --window.active > 0) return;
     const held = window.held;
@@ -204,10 +227,15 @@ export class ResourceCache {
   }
 
   #notifyUnlessOwn(window: WriteWindow, change: ResourceChange, version: string): void {
-    const isOwn = change.kind !== "deleted" && window.ownVersions.delete(version);
+    const isOwn = change.kind !== "deleted" && this.#forgetOwn(window, version);
     // The watch brings versions in order: what is older will not come any more.
     for (const own of window.ownVersions) if (compareResourceVersions(own, version) < 0) window.ownVersions.delete(own);
     if (!isOwn) this.#notify(change);
+  }
+
+  #forgetOwn(window: WriteWindow, version: string): boolean {
+    this.#ownVersionKeys.delete(version);
+    return window.ownVersions.delete(version);
   }
 
   #closeWindow(key: ObjectKey, window: WriteWindow): void {

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { Pool, type Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import type { Connection, Credentials } from "./connection.js";
+import { loadPool } from "./undici-pool.js";
 
 /** A request without its server. */
 export interface TransportRequest {
@@ -33,6 +34,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 55_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 60_000;
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
+
+const UndiciPool = loadPool();
 
 const USER_AGENT = "gen-operator";
 
@@ -173,8 +176,8 @@ export class Transport {
     };
     this.#pools = {
       credentials: { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) },
-      requests: new Pool(server, { ...options, connections: REQUEST_CONNECTIONS }),
-      streams: new Pool(server, options),
+      requests: new UndiciPool(server, { ...options, connections: REQUEST_CONNECTIONS }),
+      streams: new UndiciPool(server, options),
     };
     return this.#pools;
   }

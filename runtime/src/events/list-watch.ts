@@ -9,7 +9,7 @@ import { ApiError, isApiError, type ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
-import { decodeResource, type DecodedResource } from "../cluster/decode-resource.js";
+import { decodeResource, peekResourceVersion, type DecodedResource } from "../cluster/decode-resource.js";
 import { findMember } from "../cluster/json-scanner.js";
 import { LineSplitter } from "../cluster/line-splitter.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
@@ -34,6 +34,8 @@ export interface ListWatchConsumer {
   /** The complete state as of `version`. */
   replace(entries: DecodedResource[], version: string): void;
   observe(entry: DecodedResource): void;
+  /** Whether the state of this version is known already, so that it is not decoded. */
+  observeOwn(version: string): boolean;
   observeDeletion(object: KubernetesObject): void;
   observeVersion(version: string): void;
   /** A failure that is going to be retried after `retryAfterMs`. */
@@ -208,6 +210,11 @@ class EventReader {
     switch (line.toString("latin1", type.start + 1, type.end - 1)) {
       case "ADDED":
       case "MODIFIED": {
+        const version = peekResourceVersion(line, object.start);
+        if (this.#initial === undefined && version !== undefined && consumer.observeOwn(version)) {
+          state.version = version;
+          return;
+        }
         const entry = decode();
         if (this.#initial !== undefined) this.#initial.push(entry);
         else {

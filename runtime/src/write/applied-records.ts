@@ -35,6 +35,11 @@ export class AppliedRecords {
     return record.stored === storedText(entry.object, entry.owned.fieldsV1, schema);
   }
 
+  /** Tells whether anything is remembered of an object. */
+  has(key: string): boolean {
+    return this.#records.has(key);
+  }
+
   /** Forgets an object. */
   delete(key: string): void {
     this.#records.delete(key);

@@ -9,6 +9,7 @@ import { AppliedRecords } from "./applied-records.js";
 import { hasForeignChange } from "./foreign-change.js";
 import { match, type Verdict } from "./match.js";
 import { parseOwnedFields } from "./owned-fields.js";
+import { plainOf } from "./plain-json.js";
 import { schemaOf } from "./schema-node.js";
 
 /** An object to be written, and where its state is kept. */
@@ -50,8 +51,7 @@ export class Writer {
     desired: object & { metadata: ObjectRef },
     { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
   ): Promise<Written> {
-    const text = JSON.stringify(desired);
-    const verdict = this.#compare(definition, text, live);
+    const verdict = this.#compare(definition, desired, live);
     if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
     const key = keyOf(desired.metadata);
     const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
@@ -60,12 +60,16 @@ export class Writer {
     try {
       const { wasCreated, ...entry } = await this.#client.apply({ definition }, body, {
         fieldManager: this.#fieldManager,
+        findKnown: (version) => cache.getVersion(key, version),
         ...(signal === undefined ? {} : { signal }),
       });
       written = { entry, isOwn: wasCreated || this.#isOwn(definition, live, entry) };
       // If even the answer does not match, the server stores something else than we send.
-      if (!this.#compare(definition, text, entry).matches)
-        this.#records.remember(recordKey(definition, key), text, { entry, schema: schemaOf(definition) });
+      if (!this.#compare(definition, desired, entry).matches)
+        this.#records.remember(recordKey(definition, key), JSON.stringify(desired), {
+          entry,
+          schema: schemaOf(definition),
+        });
       return { kind: wasCreated ? "created" : "updated", entry, verdict };
     } catch (error) {
       if (live === undefined && isApiError(error, 409)) throw alreadyExists(definition, desired.metadata, error);
@@ -84,15 +88,15 @@ export class Writer {
     const owned = hasSubresource ? live.ownedStatus : live.owned;
     const ownFinalizers = !hasSubresource && owned?.fieldsV1.includes('"f:finalizers"') ? { finalizers } : {};
     const desired = { metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...ownFinalizers }, status };
-    const text = JSON.stringify(desired);
     const subject = { object: live.object, ...(owned === undefined ? {} : { owned }) };
-    const verdict = this.#compare(definition, text, subject);
+    const verdict = this.#compare(definition, desired, subject);
     if (verdict.matches) return { kind: "unchanged", entry: live };
     cache.beginWrite(key);
     let written: { entry: DecodedResource; isOwn: boolean } | undefined;
     try {
       const { wasCreated: _wasCreated, ...entry } = await this.#client.apply({ definition }, desired, {
         fieldManager: this.#fieldManager,
+        findKnown: (version) => cache.getVersion(key, version),
         ...(hasSubresource ? { subresource: "status" } : {}),
       });
       const answered = hasSubresource ? entry.ownedStatus : entry.owned;
@@ -122,19 +126,22 @@ export class Writer {
     }
   }
 
-  #compare(definition: ResourceDefinition, desired: string, live: DecodedResource | undefined): Verdict {
+  #compare(definition: ResourceDefinition, desired: object, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
     const { owned } = live;
     if (owned === undefined || owned.apiVersion !== definition.apiVersion)
       return { matches: false, path: "", reason: "was not applied by this controller in this version" };
     const schema = schemaOf(definition);
-    const verdict = match(JSON.parse(desired) as JsonObject, live.object as unknown as JsonObject, {
+    const verdict = match(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
       owned: parseOwnedFields(owned.fieldsV1),
       schema,
     });
     if (verdict.matches) return verdict;
     const key = recordKey(definition, keyOf(live.object.metadata));
-    return this.#records.isUnchanged(key, desired, { entry: live, schema }) ? { matches: true } : verdict;
+    if (!this.#records.has(key)) return verdict;
+    return this.#records.isUnchanged(key, JSON.stringify(desired), { entry: live, schema })
+      ? { matches: true }
+      : verdict;
   }
 
   // The version of an answer is our own only if the write changed something and met nothing new: a write that changes nothing answers
