@@ -2,13 +2,13 @@
 import type { JsonObject, JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
 import { identifyItem } from "./list-item.js";
-import { fieldElement, pathElementText } from "./path-element.js";
-import { definiteShape, shapeFor, type ListShape, type MapShape, type MergeType } from "./type-model.js";
+import { fieldElement, pathElementText, type PathElement } from "./path-element.js";
+import { deducedType, definiteShape, shapeFor, type ListShape, type MapShape, type MergeType } from "./type-model.js";
 
 /** Lists what does not fit, each as `.path: message`; `allowsDuplicates` for objects that are already stored. */
 export function checkValue(type: MergeType, value: JsonValue, options: { allowsDuplicates: boolean }): string[] {
   const errors: string[] = [];
-  checkAt({ type, path: "", errors, allowsDuplicates: options.allowsDuplicates }, value);
+  checkAt({ type, parent: undefined, element: "", errors, allowsDuplicates: options.allowsDuplicates }, value);
   return errors;
 }
 
@@ -18,10 +18,20 @@ export function typedErrorText(errors: readonly string[]): string {
 }
 
 interface Check {
-  type: MergeType;
-  path: string;
-  errors: string[];
-  allowsDuplicates: boolean;
+  readonly type: MergeType;
+  /** Where the value is: paths are only spelled out for errors. */
+  readonly parent: Check | undefined;
+  readonly element: PathElement;
+  readonly errors: string[];
+  readonly allowsDuplicates: boolean;
+}
+
+function below(parent: Check, type: MergeType, element: PathElement): Check {
+  return { type, parent, element, errors: parent.errors, allowsDuplicates: parent.allowsDuplicates };
+}
+
+function pathOf({ parent, element }: Check): string {
+  return parent === undefined ? "" : pathOf(parent) + pathElementText(element);
 }
 
 function checkAt(check: Check, value: JsonValue): void {
@@ -68,18 +78,19 @@ function checkList(check: Check, list: ListShape, items: JsonValue[]): void {
       seen.add(element);
     }
     if (isTrivial(item, value)) continue;
-    checkAt({ ...check, type: item, path: check.path + pathElementText(element) }, value);
+    checkAt(below(check, item, element), value);
   }
 }
 
 function checkMap(check: Check, map: MapShape, object: JsonObject): void {
   for (const name of Object.keys(object)) {
     const value = object[name] as JsonValue;
-    const type = (map.fields.get(name)?.type ?? map.rest)?.();
+    const field = map.fields.get(name);
+    const type = (field?.type ?? map.rest)?.();
     if (type !== undefined && isTrivial(type, value)) continue;
-    const path = check.path + pathElementText(fieldElement(name));
-    if (type === undefined) check.errors.push(`${path}: field not declared in schema`);
-    else checkAt({ ...check, type, path }, value);
+    const inner = below(check, type ?? deducedType, field?.element ?? fieldElement(name));
+    if (type === undefined) report(inner, "field not declared in schema");
+    else checkAt(inner, value);
   }
 }
 
@@ -91,8 +102,9 @@ function isTrivial(type: MergeType, value: JsonValue): boolean {
   return kind === "untyped" || kind === typeof value || (kind === "numeric" && typeof value === "number");
 }
 
-function report({ path, errors }: Check, message: string): void {
-  errors.push(path === "" ? message : `${path}: ${message}`);
+function report(check: Check, message: string): void {
+  const path = pathOf(check);
+  check.errors.push(path === "" ? message : `${path}: ${message}`);
 }
 
 function goType(value: Exclude<JsonValue, null>): string {

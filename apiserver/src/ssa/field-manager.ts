@@ -47,7 +47,7 @@ export interface ManagedUpdate extends ManagedWrite {
   object: JsonObject;
 }
 
-const DUMMY_SELF = "current-operation";
+const SELF = "current-operation";
 const BEFORE_FIRST_APPLY = "before-first-apply";
 
 // What a server sets, and what merely names the object, has no owner; labels and the like do.
@@ -173,16 +173,17 @@ interface Recording {
 
 function recordUpdate(write: ManagedWrite, { before, liveBare, object, manager, now }: Recording): ManagedState {
   // The write is recorded under a name of its own, for only what it changes itself is to be added to the manager's entry.
-  const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: DUMMY_SELF });
+  const owned = ownedWrite(write, { live: liveBare, owners: before.owners, manager: SELF });
   const owners = new Map(stripped(updateOwned(owned, object)));
   const times = new Map(before.times);
-  const changed = owners.get(DUMMY_SELF);
+  const changed = owners.get(SELF);
   if (changed !== undefined) {
     const identity = identityOf({ ...identityOfWrite(write, "Update"), manager });
     const previous = owners.get(identity);
-    owners.delete(DUMMY_SELF);
+    owners.delete(SELF);
     owners.set(identity, previous === undefined ? changed : { ...changed, set: changed.set.union(previous.set) });
-    times.set(identity, now);
+    // The scale endpoint records owners without a time.
+    if (write.subresource !== "scale") times.set(identity, now);
   }
   return { owners, times };
 }

@@ -7,6 +7,7 @@ import { parsePathElement, type PathElement } from "./path-element.js";
 // Objects keep their managedFields from write to write, so the same texts come back again and again.
 const CACHE_LIMIT = 4096;
 const decoded = new Map<string, FieldSet>();
+const encoded = new WeakMap<FieldSet, JsonObject>();
 
 /** Reads a field set; throws if it is not FieldsV1. */
 export function decodeFieldsV1(fields: JsonObject): FieldSet {
@@ -19,12 +20,17 @@ export function decodeFieldsV1(fields: JsonObject): FieldSet {
   return set;
 }
 
-/** Writes a field set with its members in Kubernetes' order. */
+/** Writes a field set with its members in Kubernetes' order; the object is shared with other callers and not to be changed. */
 export function encodeFieldsV1(set: FieldSet): JsonObject {
-  const fields: JsonObject = {};
-  for (const element of set.sortedElements()) {
-    const { isMember, below } = set.entries.get(element) as FieldEntry;
-    fields[element] = isMember && !below.isEmpty ? { ".": {}, ...encodeFieldsV1(below) } : encodeFieldsV1(below);
+  let fields = encoded.get(set);
+  if (fields === undefined) {
+    fields = {};
+    for (const element of set.sortedElements()) {
+      const { isMember, below } = set.entries.get(element) as FieldEntry;
+      const inner = encodeFieldsV1(below);
+      fields[element] = isMember && !below.isEmpty ? { ".": {}, ...inner } : inner;
+    }
+    encoded.set(set, fields);
   }
   return fields;
 }

@@ -94,18 +94,37 @@ export function compareValues(a: JsonValue, b: JsonValue): number {
   return compareKeys(sortedPairs(a), sortedPairs(b as JsonObject));
 }
 
-/** Writes a value as compact JSON with sorted members. */
+/** Writes a value as compact JSON with sorted members, with the escapes of Go's encoder. */
 export function canonicalJson(value: JsonValue): string {
+  if (typeof value === "string") return jsonText(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  const members = sortedPairs(value).map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
+  const members = sortedPairs(value).map(([name, member]) => `${jsonText(name)}:${canonicalJson(member)}`);
   return `{${members.join(",")}}`;
+}
+
+const PLAIN = /^[\w ./:-]*$/;
+
+function jsonText(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`;
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escape);
 }
 
 type Pair = [name: string, value: JsonValue];
 
+// The same few elements are compared again and again.
+const CACHE_LIMIT = 4096;
+const parsedKeys = new Map<PathElement, Pair[]>();
+
 function keyPairs(element: PathElement): Pair[] {
-  return sortedPairs(JSON.parse(element.slice(2)) as JsonObject);
+  let pairs = parsedKeys.get(element);
+  if (pairs === undefined) {
+    pairs = sortedPairs(JSON.parse(element.slice(2)) as JsonObject);
+    if (parsedKeys.size >= CACHE_LIMIT) parsedKeys.clear();
+    parsedKeys.set(element, pairs);
+  }
+  return pairs;
 }
 
 function sortedPairs(object: JsonObject): Pair[] {

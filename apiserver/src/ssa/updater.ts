@@ -47,7 +47,9 @@ export function applyOwned(write: OwnedWrite, config: JsonObject, options: { for
   const type = typeOrThrow(write);
   const owners = reconcileOwners(write);
   const last = owners.get(write.manager);
-  const set = fieldSetOf(type, config).differenceWithBelow(write.resetFields);
+  const applied = fieldSetOf(type, config).differenceWithBelow(write.resetFields);
+  // Keeping the old set lets everything that is remembered about it be used again.
+  const set = last !== undefined && applied.equals(last.set) ? last.set : applied;
   owners.set(write.manager, { set, apiVersion: write.apiVersion, isApplied: true });
 
   const merged = (mergeValues(type, write.live, config) ?? {}) as JsonObject;
