@@ -1,6 +1,62 @@
 /** A place in a file of the project; line and column count from 1. */
 export interface SourcePosition {
-  file: string;
-  line: number;
-  column: number;
+  /** Relative to the project, with forward slashes. */
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A mistake of the user's, or something that looks like one. */
+export interface Diagnostic {
+  readonly severity: "error" | "warning";
+  /** The rule that was broken, in kebab-case. */
+  readonly rule: string;
+  readonly message: string;
+  readonly position?: SourcePosition;
+  /** Where it is inside a document: `spec.dependents.web.dependsOn[0]`. */
+  readonly path?: string;
+  /** What to do about it: `did you mean "database"?` */
+  readonly hint?: string;
+}
+
+/** Tells whether something is wrong that nothing may be written for. */
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some(({ severity }) => severity === "error");
+}
+
+/**
+ * Formats a diagnostic: `workflow.yaml:12:19: error unknown-dependent: "web" depends on …`, then indented lines with what helps.
+ *
+ * Nothing in it can move a cursor or start a line of its own: names and paths come from files that others wrote.
+ */
+export function formatDiagnostic({ severity, rule, message, position, path, hint }: Diagnostic): string {
+  const place = position === undefined ? "" : `${position.file}:${position.line}:${position.column}: `;
+  const [first = "", ...rest] = message.split("\n");
+  const lines = [
+    `${place}${severity} ${rule}: ${first}`,
+    ...rest.map((line) => `  ${line}`),
+    ...(path === undefined ? [] : [`  at ${path}`]),
+    ...(hint === undefined ? [] : hint.split("\n").map((line) => `  ${line}`)),
+  ];
+  return lines.map(escapeControls).join("\n");
+}
+
+/** Formats the position of something that a message refers to. */
+export function formatPosition({ file, line, column }: SourcePosition): string {
+  return `${file}:${line}:${column}`;
+}
+
+/** Quotes a text of unknown origin for a message: one line, nothing invisible, not endless. */
+export function quote(text: string): string {
+  const characters = [...text];
+  const short = characters.length > 100 ? `${characters.slice(0, 100).join("")}…` : text;
+  return escapeControls(JSON.stringify(short));
+}
+
+// C0 and C1 controls, line and paragraph separators, marks that change the direction of writing or have no width.
+function escapeControls(text: string): string {
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
