@@ -98,7 +98,8 @@ export function condemn(
 ): NodeState[] {
   const next = [...states];
   const visit = (each: number, reason: string): void => {
-    if (next[each]!.kind === "condemned" || next[each]!.kind === "deleted") return;
+    // A dependent that does not wait any more is being deleted, or was, for another reason: once is enough.
+    if (each !== index && next[each]!.kind !== "pending") return;
     next[each] = { kind: "condemned", because: reason };
     for (const dependent of nodes[each]!.dependents)
       visit(dependent, `"${nodes[each]!.definition.name}" must not exist`);

@@ -1,0 +1,253 @@
+import fc from "fast-check";
+import {
+  blockersOf,
+  buildPlan,
+  condemn,
+  condemnAll,
+  nextSteps,
+  pendAll,
+  type NodeState,
+  type Plan,
+} from "#runtime/workflow/plan.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf, dependentsOf, graphs, workflowOf } from "./graphs.js";
+
+function planOf(graph: number[][]): Plan {
+  return buildPlan(workflowOf(dependentsOf(graph)));
+}
+
+function messageOf(call: () => unknown): string {
+  try {
+    call();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "nothing was thrown";
+}
+
+/** All nodes that depend on `index`, directly or not. */
+function closureOf(plan: Plan, index: number): Set<number> {
+  const found = new Set<number>();
+  const visit = (each: number): void =>
+    plan.nodes[each]!.dependents.forEach((dependent) => {
+      if (!found.has(dependent)) visit((found.add(dependent), dependent));
+    });
+  visit(index);
+  return found;
+}
+
+const isGone = (state: NodeState) => state.kind === "inactive" || (state.kind === "deleted" && state.isGone);
+const isReady = (state: NodeState) => state.kind === "reconciled" && state.isReady;
+
+/** What becomes of a node in a simulated run. */
+const fates = fc.constantFrom("ready", "ready", "ready", "notReady", "failed", "condemned", "inactive", "notGone");
+type Fate = "ready" | "notReady" | "failed" | "condemned" | "inactive" | "notGone";
+
+/** Runs a plan to its end; `pick` chooses which of the running nodes finishes next. */
+function simulate(plan: Plan, start: NodeState[], fateOf: (index: number) => Fate, pick: (count: number) => number) {
+  let states = start;
+  const running: { index: number; isDeletion: boolean }[] = [];
+  const history: string[] = [];
+  for (;;) {
+    const steps = nextSteps(plan, states);
+    states = states.map((state, index) =>
+      steps.reconcile.includes(index) || steps.delete.includes(index) ? { kind: "running" } : state,
+    );
+    for (const index of steps.reconcile) running.push({ index, isDeletion: false });
+    for (const index of steps.delete) running.push({ index, isDeletion: true });
+    history.push(
+      ...steps.reconcile.map((index) => `reconcile ${index}`),
+      ...steps.delete.map((index) => `delete ${index}`),
+    );
+    checkMaximal(plan, states);
+    if (running.length === 0) return { states, history };
+    const [{ index, isDeletion }] = running.splice(pick(running.length), 1) as [(typeof running)[number]];
+    const fate = fateOf(index);
+    if (isDeletion) states[index] = { kind: "deleted", because: "", isGone: fate !== "notGone" };
+    else if (fate === "condemned" || fate === "inactive")
+      states = condemn(plan, states, { index, because: "says the test", isActive: fate === "condemned" });
+    else if (fate === "failed") states[index] = { kind: "failed", error: new Error() };
+    else states[index] = { kind: "reconciled", isReady: fate !== "notReady" };
+    history.push(`end ${index}`);
+  }
+}
+
+/** Whatever still waits, waits for something. */
+function checkMaximal(plan: Plan, states: readonly NodeState[]): void {
+  states.forEach((state, index) => {
+    const { dependsOn, dependents } = plan.nodes[index]!;
+    if (state.kind === "pending")
+      assert.not(
+        dependsOn.every((needed) => isReady(states[needed]!)),
+        `${index} may run`,
+      );
+    if (state.kind === "condemned")
+      assert.not(
+        dependents.every((dependent) => isGone(states[dependent]!)),
+        `${index} may be deleted`,
+      );
+    if (state.kind === "pending" || state.kind === "condemned")
+      assert.ok(blockersOf(plan, states, index).length > 0, `${index} says what it waits for`);
+  });
+}
+
+const picks = fc.infiniteStream(fc.nat(100));
+const pickerOf = (stream: Iterator<number>) => (count: number) => (stream.next().value as number) % count;
+
+suite("plan", (test) => {
+  test("two dependents of one name are refused", () => {
+    const definition = workflowOf([dependentOf("web"), dependentOf("web")]);
+    assert.is(
+      messageOf(() => buildPlan(definition)),
+      'the workflow has two dependents named "web"',
+    );
+  });
+
+  test("an unknown name is refused with both names", () => {
+    const definition = workflowOf([dependentOf("web", { dependsOn: ["databse"] })]);
+    assert.is(
+      messageOf(() => buildPlan(definition)),
+      'dependent "web" depends on "databse", which the workflow does not have',
+    );
+  });
+
+  test("a cycle is refused with its whole path, and nothing that only leads to it", () => {
+    const definition = workflowOf([
+      dependentOf("entry", { dependsOn: ["a"] }),
+      dependentOf("a", { dependsOn: ["b"] }),
+      dependentOf("b", { dependsOn: ["c"] }),
+      dependentOf("c", { dependsOn: ["a"] }),
+    ]);
+    assert.is(
+      messageOf(() => buildPlan(definition)),
+      "the workflow has a cycle: a → b → c → a",
+    );
+    const self = workflowOf([dependentOf("a", { dependsOn: ["a"] })]);
+    assert.is(
+      messageOf(() => buildPlan(self)),
+      "the workflow has a cycle: a → a",
+    );
+  });
+
+  test("a graph with one more edge against its order has a cycle that is reported as it stands", () => {
+    fc.assert(
+      fc.property(graphs, fc.nat(7), fc.nat(7), (graph, from, to) => {
+        const plan = planOf(graph);
+        fc.pre(from < graph.length && to < graph.length && (from === to || closureOf(plan, from).has(to)));
+        const cyclic = graph.map((needed, index) => (index === from ? [...needed, to] : needed));
+        const message = messageOf(() => planOf(cyclic));
+        const [prefix, path] = message.split(": ") as [string, string];
+        assert.is(prefix, "the workflow has a cycle");
+        const nodes = path.split(" → ").map((name) => Number(name.slice(1)));
+        assert.is(nodes[0], nodes.at(-1));
+        nodes.slice(1).forEach((node, index) => assert.ok(cyclic[nodes[index]!]!.includes(node)));
+      }),
+    );
+  });
+
+  test("a dependency that is named twice counts once", () => {
+    const plan = buildPlan(workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a", "a"] })]));
+    assert.equal(plan.nodes[0]!.dependents, [1]);
+    assert.equal(nextSteps(plan, [{ kind: "reconciled", isReady: true }, { kind: "pending" }]).reconcile, [1]);
+  });
+
+  test("in every run a node starts after all that it depends on is ready, and everything that may start does", () => {
+    fc.assert(
+      fc.property(graphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (graph, outcomes, stream) => {
+        const plan = planOf(graph);
+        const { states, history } = simulate(plan, pendAll(plan), (index) => outcomes[index]!, pickerOf(stream));
+        for (const [index, { dependsOn }] of plan.nodes.entries()) {
+          const startedAt = history.indexOf(`reconcile ${index}`);
+          if (startedAt === -1) continue;
+          for (const needed of dependsOn) {
+            assert.ok(history.indexOf(`end ${needed}`) < startedAt, `${index} starts after ${needed}`);
+            assert.ok(history.includes(`reconcile ${needed}`));
+          }
+        }
+        assert.is(
+          new Set(history).size >= states.length - states.filter(({ kind }) => kind === "pending").length,
+          true,
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("without failures a run ends with every node reconciled exactly once", () => {
+    fc.assert(
+      fc.property(graphs, picks, (graph, stream) => {
+        const plan = planOf(graph);
+        const { states, history } = simulate(plan, pendAll(plan), () => "ready", pickerOf(stream));
+        assert.ok(states.every(isReady));
+        const starts = history.filter((event) => event.startsWith("reconcile"));
+        assert.is(starts.length, graph.length);
+        assert.is(new Set(starts).size, graph.length);
+      }),
+    );
+  });
+
+  test("what must not exist takes with it all that depends on it, and nothing else", () => {
+    fc.assert(
+      fc.property(graphs, fc.nat(7), fc.boolean(), (graph, node, isActive) => {
+        fc.pre(node < graph.length);
+        const plan = planOf(graph);
+        const states = condemn(plan, pendAll(plan), { index: node, because: "says the test", isActive });
+        const closure = closureOf(plan, node);
+        states.forEach((state, index) => {
+          if (index === node) assert.is(state.kind, isActive ? "condemned" : "inactive");
+          else assert.is(state.kind, closure.has(index) ? "condemned" : "pending");
+        });
+      }),
+    );
+  });
+
+  test("nothing is deleted before all that depends on it is gone", () => {
+    fc.assert(
+      fc.property(graphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (graph, outcomes, stream) => {
+        const plan = planOf(graph);
+        const fateOf = (index: number) => outcomes[index]!;
+        const pick = pickerOf(stream);
+        for (const start of [pendAll(plan), condemnAll(plan)]) {
+          const { states, history } = simulate(plan, start, fateOf, pick);
+          for (const [index, { dependents }] of plan.nodes.entries()) {
+            const deletedAt = history.indexOf(`delete ${index}`);
+            if (deletedAt === -1) continue;
+            assert.is(history.lastIndexOf(`delete ${index}`), deletedAt, `${index} is deleted once`);
+            for (const dependent of dependents) {
+              assert.ok(isGone(states[dependent]!));
+              assert.ok(history.lastIndexOf(`end ${dependent}`) < deletedAt || states[dependent]!.kind === "inactive");
+            }
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("a cleanup deletes everything, in exactly the reverse order of the graph", () => {
+    fc.assert(
+      fc.property(graphs, picks, (graph, stream) => {
+        const plan = planOf(graph);
+        const { states, history } = simulate(plan, condemnAll(plan), () => "ready", pickerOf(stream));
+        assert.ok(states.every(isGone));
+        for (const [index, { dependsOn }] of plan.nodes.entries())
+          for (const needed of dependsOn)
+            assert.ok(
+              history.indexOf(`end ${index}`) < history.indexOf(`delete ${needed}`),
+              `${index} before ${needed}`,
+            );
+        assert.is(history.filter((event) => event.startsWith("reconcile")).length, 0);
+      }),
+    );
+  });
+
+  test("a failed node holds back what depends on it, and names itself", () => {
+    const plan = buildPlan(
+      workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a"] }), dependentOf("c", { dependsOn: ["b"] })]),
+    );
+    const states: NodeState[] = [{ kind: "failed", error: 1 }, { kind: "pending" }, { kind: "pending" }];
+    assert.equal(nextSteps(plan, states), { reconcile: [], delete: [] });
+    assert.equal(blockersOf(plan, states, 1), ["a"]);
+    assert.equal(blockersOf(plan, states, 2), ["b"]);
+  });
+});
