@@ -1,0 +1,109 @@
+import { createHash } from "node:crypto";
+import type { ServedType } from "../builtin/served-type.js";
+import type { JsonObject } from "../json.js";
+import { notAcceptable } from "../status/status-error.js";
+import { AGGREGATED_TYPE, aggregatedDiscovery } from "./aggregated.js";
+import { groupsOf, type Group } from "./groups.js";
+import { coreVersions, groupDescription, groupList, resourceList } from "./legacy.js";
+import { openApiDocument, openApiIndex, pathOf } from "./openapi.js";
+import { versionInfo } from "./version.js";
+
+/** A request that may be one for discovery. */
+export interface DiscoveryRequest {
+  /** The path, with or without its query. */
+  path: string;
+  accept: string;
+}
+
+/** What is answered to a request for discovery. */
+export interface DiscoveryAnswer {
+  status: number;
+  contentType: string;
+  headers?: Record<string, string>;
+  body: string;
+}
+
+/** Answers a request for discovery, the version or OpenAPI; undefined if the path is none of these or names nothing served. */
+export function discoveryAnswer(request: DiscoveryRequest, types: ServedType[]): DiscoveryAnswer | undefined {
+  const [path = "", query = ""] = request.path.split("?", 2);
+  const [root, ...parts] = path.split("/").filter((part) => part !== "");
+  const groups = () => groupsOf(types);
+  switch (root) {
+    case "version":
+      return parts.length === 0 ? json(versionInfo()) : undefined;
+    case "api":
+      return coreAnswer(parts, request.accept, groups());
+    case "apis":
+      return groupAnswer(parts, request.accept, groups());
+    case "openapi":
+      return parts[0] === "v3" ? openApiAnswer(parts.slice(1).join("/"), query, groups()) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function coreAnswer(parts: string[], accept: string, groups: Group[]): DiscoveryAnswer | undefined {
+  const core = groups.filter(({ name }) => name === "");
+  if (parts.length === 0) return negotiated({ accept, legacy: coreVersions(), groups: core });
+  return parts.length === 1 ? resourcesAnswer(core[0], parts[0]) : undefined;
+}
+
+function groupAnswer(parts: string[], accept: string, groups: Group[]): DiscoveryAnswer | undefined {
+  const named = groups.filter(({ name }) => name !== "");
+  if (parts.length === 0) return negotiated({ accept, legacy: groupList(named), groups: named });
+  const group = named.find(({ name }) => name === parts[0]);
+  if (group === undefined || parts.length > 2) return undefined;
+  return parts.length === 1 ? json(groupDescription(group)) : resourcesAnswer(group, parts[1]);
+}
+
+function resourcesAnswer(group: Group | undefined, version: string | undefined): DiscoveryAnswer | undefined {
+  const groupVersion = group?.versions.find((one) => one.version === version);
+  return groupVersion === undefined ? undefined : json(resourceList(groupVersion));
+}
+
+interface Forms {
+  accept: string;
+  legacy: JsonObject;
+  groups: Group[];
+}
+
+// The first clause of Accept that can be met wins; v2beta1 no longer can.
+function negotiated({ accept, legacy, groups }: Forms): DiscoveryAnswer {
+  const clauses = accept === "" ? ["*/*"] : accept.split(",").map((clause) => clause.replace(/\s/g, ""));
+  for (const clause of clauses) {
+    const [mediaType, ...given] = clause.split(";");
+    if (mediaType !== "application/json" && mediaType !== "*/*") continue;
+    const parameters = new Map(given.map((parameter) => parameter.split("=", 2) as [string, string]));
+    if (!parameters.has("as")) return json(legacy);
+    if (parameters.get("as") === "APIGroupDiscoveryList" && parameters.get("v") === "v2") return aggregated(groups);
+  }
+  throw notAcceptable(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"]);
+}
+
+function aggregated(groups: Group[]): DiscoveryAnswer {
+  const body = `${JSON.stringify(aggregatedDiscovery(groups))}\n`;
+  const tag = createHash("sha512").update(body).digest("hex").toUpperCase();
+  const headers = { ETag: `"${tag}"`, Vary: "Accept", "Cache-Control": "public" };
+  return { status: 200, contentType: AGGREGATED_TYPE, headers, body };
+}
+
+function openApiAnswer(path: string, query: string, groups: Group[]): DiscoveryAnswer | undefined {
+  // The real server sends its index as plain text.
+  if (path === "") {
+    return { status: 200, contentType: "text/plain; charset=utf-8", body: JSON.stringify(openApiIndex(groups)) };
+  }
+  const groupVersion = groups.flatMap(({ versions }) => versions).find((one) => pathOf(one) === path);
+  if (groupVersion === undefined) return undefined;
+  const { body, hash } = openApiDocument(groupVersion);
+  const asked = new URLSearchParams(query).get("hash");
+  if (asked !== null && asked !== hash) {
+    const headers = { Location: `/openapi/v3/${path}?hash=${hash}` };
+    return { status: 301, contentType: "text/plain; charset=utf-8", headers, body: "" };
+  }
+  const caching = asked === null ? {} : { "Cache-Control": "public, immutable" };
+  return { status: 200, contentType: "application/json", headers: { ETag: `"${hash}"`, ...caching }, body };
+}
+
+function json(value: JsonObject): DiscoveryAnswer {
+  return { status: 200, contentType: "application/json", body: `${JSON.stringify(value)}\n` };
+}

@@ -1,0 +1,162 @@
+import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { discoveryAnswer } from "#apiserver/discovery/discovery.js";
+import { isObject, objectAt, type JsonObject, type JsonValue } from "#apiserver/json.js";
+import { statusOf } from "../../../support/status-message.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const KUBECTL = `${AGGREGATED},application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json`;
+const VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+const version = (name: string) => ({
+  name,
+  served: true,
+  storage: name === "v1",
+  subresources: { status: {}, scale: {} },
+  schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", description: "wanted" } } } },
+});
+const widgets: JsonObject = {
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { kind: "Widget", listKind: "WidgetList", plural: "widgets", singular: "widget", shortNames: ["w"] },
+    versions: ["v1beta1", "v1", "v2alpha1", "v10"].map(version),
+  },
+};
+const types = [...builtinTypes(), ...servedTypesOf(widgets)];
+
+suite("discovery", (test) => {
+  test("the groups and their preferred versions are listed", () => {
+    assert.equal(bodyOf("/api")["versions"], ["v1"]);
+    const group = (bodyOf("/apis")["groups"] as JsonObject[]).find(({ name }) => name === "example.com");
+    const names = ["v10", "v1", "v1beta1", "v2alpha1"];
+    const versions = names.map((name) => ({ groupVersion: `example.com/${name}`, version: name }));
+    assert.equal(group, { name: "example.com", versions, preferredVersion: versions[0] as JsonObject });
+    assert.equal(bodyOf("/apis/example.com"), {
+      kind: "APIGroup",
+      apiVersion: "v1",
+      name: "example.com",
+      versions,
+      preferredVersion: versions[0] as JsonObject,
+    });
+  });
+
+  test("the resources of a group version are listed with their subresources", () => {
+    const apps = bodyOf("/apis/apps/v1");
+    assert.equal(apps["groupVersion"], "apps/v1");
+    assert.equal(resourceOf(apps, "deployments"), {
+      name: "deployments",
+      singularName: "deployment",
+      namespaced: true,
+      kind: "Deployment",
+      verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+      shortNames: ["deploy"],
+      categories: ["all"],
+      storageVersionHash: "8aSe+NMegvE=",
+    });
+    assert.equal(resourceOf(apps, "deployments/scale"), {
+      name: "deployments/scale",
+      singularName: "",
+      namespaced: true,
+      group: "autoscaling",
+      version: "v1",
+      kind: "Scale",
+      verbs: ["get", "patch", "update"],
+    });
+    assert.is("apiVersion" in bodyOf("/api/v1"), false);
+    const { storageVersionHash: _, ...widget } = resourceOf(bodyOf("/apis/example.com/v1"), "widgets") as JsonObject;
+    assert.equal(widget, {
+      name: "widgets",
+      singularName: "widget",
+      namespaced: true,
+      kind: "Widget",
+      verbs: VERBS,
+      shortNames: ["w"],
+    });
+  });
+
+  test("aggregated discovery is answered to those who ask for it first", () => {
+    const answer = discoveryAnswer({ path: "/apis", accept: KUBECTL }, types);
+    assert.is(answer?.contentType, AGGREGATED);
+    assert.is(answer?.headers?.["Vary"], "Accept");
+    const items = (JSON.parse(answer?.body ?? "") as { items: JsonObject[] }).items;
+    const group = items.find((item) => objectAt(item, "metadata")?.["name"] === "example.com") as JsonObject;
+    const [first] = group["versions"] as { version: string; resources: JsonObject[] }[];
+    assert.is(first?.version, "v10");
+    const kind = { group: "example.com", version: "v10", kind: "Widget" };
+    assert.equal(first?.resources, [
+      {
+        resource: "widgets",
+        responseKind: kind,
+        scope: "Namespaced",
+        singularResource: "widget",
+        verbs: VERBS,
+        shortNames: ["w"],
+        subresources: [
+          { subresource: "status", responseKind: kind, verbs: ["get", "patch", "update"] },
+          {
+            subresource: "scale",
+            responseKind: { group: "autoscaling", version: "v1", kind: "Scale" },
+            verbs: ["get", "patch", "update"],
+          },
+        ],
+      },
+    ]);
+    const beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+    assert.is(statusOf(() => discoveryAnswer({ path: "/api", accept: beta }, types)).code, 406);
+  });
+
+  test("paths of other things and of what is not served are no discovery", () => {
+    for (const path of [
+      "/api/v2",
+      "/apis/none",
+      "/apis/apps/v2",
+      "/apis/apps/v1/deployments",
+      "/healthz",
+      "/openapi/v2",
+    ]) {
+      assert.is(discoveryAnswer({ path, accept: "" }, types), undefined, path);
+    }
+  });
+
+  test("OpenAPI documents are found by their hash", () => {
+    const paths = bodyOf("/openapi/v3")["paths"] as Record<string, { serverRelativeURL: string }>;
+    const url = paths["apis/example.com/v1"]?.serverRelativeURL ?? "";
+    assert.match(url, /^\/openapi\/v3\/apis\/example\.com\/v1\?hash=[0-9A-F]{128}$/);
+    const found = discoveryAnswer({ path: url, accept: "" }, types);
+    assert.equal([found?.status, found?.headers?.["Cache-Control"]], [200, "public, immutable"]);
+    const stale = discoveryAnswer({ path: "/openapi/v3/apis/example.com/v1?hash=OLD", accept: "" }, types);
+    assert.equal([stale?.status, stale?.headers?.["Location"]], [301, url]);
+  });
+
+  test("an OpenAPI document says that the server validates fields, and holds every schema it refers to", () => {
+    for (const path of ["api/v1", "apis/apps/v1", "apis/example.com/v1", "apis/apiextensions.k8s.io/v1"]) {
+      const document = bodyOf(`/openapi/v3/${path}`);
+      const schemas = objectAt(objectAt(document, "components"), "schemas") ?? {};
+      const missing = referencesIn(document).filter((name) => !(name in schemas));
+      assert.equal(missing, [], path);
+    }
+    const widgetPaths = objectAt(bodyOf("/openapi/v3/apis/example.com/v1"), "paths") ?? {};
+    const patch = objectAt(
+      objectAt(widgetPaths, "/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"),
+      "patch",
+    );
+    assert.equal(patch?.["x-kubernetes-group-version-kind"], { group: "example.com", version: "v1", kind: "Widget" });
+    assert.is((patch?.["parameters"] as JsonObject[])[0]?.["name"], "fieldValidation");
+  });
+});
+
+function bodyOf(path: string): JsonObject {
+  return JSON.parse(discoveryAnswer({ path, accept: "" }, types)?.body ?? "{}") as JsonObject;
+}
+
+function resourceOf(list: JsonObject, name: string): JsonObject | undefined {
+  return (list["resources"] as JsonObject[]).find((resource) => resource["name"] === name);
+}
+
+function referencesIn(node: JsonValue): string[] {
+  if (Array.isArray(node)) return node.flatMap(referencesIn);
+  if (!isObject(node)) return [];
+  const own = typeof node["$ref"] === "string" ? [node["$ref"].slice("#/components/schemas/".length)] : [];
+  return [...own, ...Object.values(node).flatMap(referencesIn)];
+}
