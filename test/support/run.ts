@@ -80,6 +80,7 @@ function problemOf(report: SuiteReport, code: number | null, signal: NodeJS.Sign
 }
 
 function testFiles(path: string): string[] {
+  if (!existsSync(path)) return [];
   if (statSync(path).isFile()) return [path];
   return readdirSync(path, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".test.js"))
@@ -94,11 +95,14 @@ function hasSource(file: string): boolean {
 }
 
 async function main(paths: string[]): Promise<number> {
-  const files = paths.flatMap((path) => testFiles(resolve(root, path)));
-  if (files.length === 0) {
-    console.error(`no test files below ${paths.join(", ")}`);
-    return 1;
+  if (paths.length === 0) {
+    console.error("node test/dist/support/run.js FOLDER|FILE...");
+    return 2;
   }
+  const found = paths.map((path) => ({ path, files: testFiles(resolve(root, path)) }));
+  // A suite that is asked for and is not there must not look like one that passes.
+  const empty = found.filter(({ files }) => files.length === 0).map(({ path }) => path);
+  const files = found.flatMap(({ files }) => files);
   const outcomes: FileOutcome[] = [];
   const waiting = [...files];
   const worker = async () => {
@@ -109,7 +113,7 @@ async function main(paths: string[]): Promise<number> {
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));
-  return printSummary(outcomes);
+  return printSummary(outcomes, empty);
 }
 
 function printOutcome({ file, report, problem, output, durationMs }: FileOutcome): void {
@@ -123,9 +127,9 @@ function printOutcome({ file, report, problem, output, durationMs }: FileOutcome
   }
 }
 
-function printSummary(outcomes: FileOutcome[]): number {
+function printSummary(outcomes: FileOutcome[], empty: string[]): number {
   let passed = 0;
-  let failed = 0;
+  let failed = empty.length;
   let skipped = 0;
   for (const { report, problem } of outcomes) {
     passed += report.passed;
@@ -135,6 +139,7 @@ function printSummary(outcomes: FileOutcome[]): number {
   }
   const failures = outcomes.filter(({ problem }) => problem !== undefined);
   for (const { file, problem } of failures) console.log(`failed: ${relative(root, file)}: ${problem}`);
+  for (const path of empty) console.log(`failed: ${path}: no test files`);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
   return failed === 0 ? 0 : 1;
 }

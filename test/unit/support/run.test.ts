@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
 import { assert, suite } from "../../support/suite.js";
@@ -47,11 +48,32 @@ suite("test runner", (test) => {
     assert.is(report.passed, 2);
   });
 
+  test("a folder without tests fails the run, and the others still run", async () => {
+    const { code, output } = await runAll("unit/support/suite.test.js", "no-such-folder");
+    assert.is(code, 1);
+    assert.match(output, "failed: no-such-folder: no test files");
+    assert.ok(output.endsWith("1 passed, 1 failed\n"));
+  });
+
+  test("a run of nothing fails", async () => {
+    assert.is((await runAll()).code, 2);
+  });
+
   test("the output of a file is kept, so that a failure can be printed with it", async () => {
     const { output } = await run("throws-in-set-up");
     assert.match(output, "set-up of the test failed");
   });
 });
+
+function runAll(...paths: string[]): Promise<{ code: number | null; output: string }> {
+  const runner = fileURLToPath(new URL("../../support/run.js", import.meta.url));
+  return new Promise((done) => {
+    const child = spawn(process.execPath, [runner, ...paths], { stdio: ["ignore", "pipe", "ignore"] });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.once("close", (code) => done({ code, output }));
+  });
+}
 
 function run(fixture: string): Promise<FileOutcome> {
   const file = fileURLToPath(new URL(`fixtures/${fixture}.fixture.js`, import.meta.url));
