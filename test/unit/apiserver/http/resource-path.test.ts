@@ -1,0 +1,40 @@
+import { parseResourcePath } from "#apiserver/http/resource-path.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const cases: [path: string, want: object | undefined][] = [
+  ["/api/v1/pods", { group: "", version: "v1", plural: "pods" }],
+  ["/api/v1/namespaces/a/pods/b", { group: "", version: "v1", namespace: "a", plural: "pods", name: "b" }],
+  ["/api/v1/namespaces", { group: "", version: "v1", plural: "namespaces" }],
+  ["/api/v1/namespaces/a", { group: "", version: "v1", plural: "namespaces", name: "a" }],
+  ["/api/v1/namespaces/a/status", { group: "", version: "v1", plural: "namespaces", name: "a", subresource: "status" }],
+  [
+    "/api/v1/namespaces/a/finalize",
+    { group: "", version: "v1", plural: "namespaces", name: "a", subresource: "finalize" },
+  ],
+  ["/api/v1/nodes/n/proxy/a/b", { group: "", version: "v1", plural: "nodes", name: "n", subresource: "proxy/a/b" }],
+  [
+    "/apis/apps/v1/namespaces/a/deployments/b/scale",
+    { group: "apps", version: "v1", namespace: "a", plural: "deployments", name: "b", subresource: "scale" },
+  ],
+  [
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode",
+    { group: "rbac.authorization.k8s.io", version: "v1", plural: "clusterroles", name: "system:node" },
+  ],
+  ["/api", undefined],
+  ["/apis/apps/v1", undefined],
+  ["/api/v1/", undefined],
+  ["/healthz", undefined],
+];
+
+suite("resource path", (test) => {
+  for (const [path, want] of cases) {
+    test(`${path} ${want === undefined ? "is no resource" : "is understood"}`, () => {
+      assert.equal(parseResourcePath(path), want === undefined ? undefined : { ...want, isWatchPath: false });
+    });
+  }
+
+  test("the old watch prefix is taken off", () => {
+    const want = { group: "", version: "v1", namespace: "a", plural: "pods", isWatchPath: true };
+    assert.equal(parseResourcePath("/api/v1/watch/namespaces/a/pods"), want);
+  });
+});

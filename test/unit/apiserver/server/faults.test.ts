@@ -1,0 +1,87 @@
+import { startApiServer } from "#apiserver/index.js";
+import { apiRequest } from "../../../support/api-request.js";
+import { assert, suite } from "../../../support/suite.js";
+import { CONFIG_MAPS, configMap } from "./fixtures.js";
+import { openWatch } from "./watch-client.js";
+
+async function isBroken(promise: Promise<unknown>): Promise<boolean> {
+  return promise.then(
+    () => false,
+    () => true,
+  );
+}
+
+suite("faults", (test) => {
+  test("a rule answers the next requests that match, and no others", async () => {
+    await using server = await startApiServer({ tls: false });
+    const fault = server.faults.add({
+      verb: "create",
+      path: "configmaps",
+      times: 2,
+      answer: { status: 429, retryAfterSeconds: 1 },
+    });
+    const post = (name: string) => apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
+    const first = await post("a");
+    assert.equal([first.status, first.headers["retry-after"]], [429, "1"]);
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
+    assert.is((await post("a")).status, 429);
+    assert.is((await post("a")).status, 201);
+    assert.is(fault.hits, 2);
+  });
+
+  test("a rule may break the connection before or after the write", async () => {
+    await using server = await startApiServer({ tls: false });
+    const post = (name: string) => apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
+    server.faults.add({ verb: "create", times: 1, disconnect: true });
+    assert.ok(await isBroken(post("a")));
+    server.faults.add({ verb: "create", times: 1, loseAnswer: true });
+    assert.ok(await isBroken(post("b")));
+    const { body } = await apiRequest(server, `GET ${CONFIG_MAPS}`);
+    assert.equal(
+      body.items?.map(({ metadata }) => metadata.name),
+      ["b"],
+    );
+  });
+
+  test("a delay delays", async () => {
+    await using server = await startApiServer({ tls: false });
+    server.faults.add({ verb: "list", delayMs: 60 });
+    const start = performance.now();
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
+    assert.ok(performance.now() - start > 50);
+  });
+
+  test("a watch is cut in the middle of a line, or ended properly", async () => {
+    await using server = await startApiServer({ tls: false });
+    using first = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    assert.is(server.faults.cutWatches(), 1);
+    assert.ok(await isBroken(first.next()));
+    using second = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    assert.is(server.faults.cutWatches({ path: /configmaps/, at: "next-event" }), 1);
+    await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
+    assert.ok(await isBroken(second.next()));
+    using third = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    await third.next();
+    server.faults.endWatches();
+    assert.is(await third.next(), undefined);
+  });
+
+  test("tokens are refused until they are trusted again", async () => {
+    await using server = await startApiServer({ tls: false });
+    server.faults.refuseTokens(true);
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 401);
+    server.faults.refuseTokens(false);
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
+  });
+
+  test("a restart breaks connections and keeps the port and the objects", async () => {
+    await using server = await startApiServer({ tls: false });
+    await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    await watch.next();
+    const lost = isBroken(watch.next());
+    await server.faults.restart({ downMs: 20 });
+    assert.ok(await lost);
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}/a`)).status, 200);
+  });
+});

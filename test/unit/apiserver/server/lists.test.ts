@@ -1,0 +1,117 @@
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import { apiRequest, type ApiObject } from "../../../support/api-request.js";
+import { assert, suite } from "../../../support/suite.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "./fixtures.js";
+
+interface List {
+  kind: string;
+  metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
+  items: ApiObject[];
+}
+
+const namesOf = ({ items }: List) => items.map(({ metadata }) => metadata.name);
+
+async function createAll(server: ApiServer, ...names: string[]): Promise<void> {
+  for (const name of names) await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
+}
+
+async function list(server: ApiServer, query = ""): Promise<List> {
+  return (await apiRequest<List>(server, `GET ${CONFIG_MAPS}${query}`)).body;
+}
+
+suite("lists", (test) => {
+  test("objects come in the order of their keys, without their kind where the list tells it", async () => {
+    await using server = await startApiServer({ tls: false, crds: [widgetDefinition()] });
+    await createAll(server, "b", "a0", "a.b", "a", "a-b");
+    const maps = await list(server);
+    assert.equal(namesOf(maps), ["a", "a-b", "a.b", "a0", "b"]);
+    assert.equal([maps.kind, maps.items[0]?.kind], ["ConfigMapList", undefined]);
+    assert.is(maps.metadata.continue, undefined);
+    await apiRequest(server, `POST ${WIDGETS}`, { body: widget("w") });
+    const widgets = await apiRequest<List>(server, `GET ${WIDGETS}`);
+    assert.equal([widgets.body.items[0]?.kind, widgets.body.metadata.continue], ["Widget", ""]);
+  });
+
+  test("the pages of a list show one moment, whatever happens in between", async () => {
+    await using server = await startApiServer({ tls: false });
+    await createAll(server, "a", "b", "c", "d", "e");
+    const first = await list(server, "?limit=2");
+    assert.equal([namesOf(first), first.metadata.remainingItemCount], [["a", "b"], 3]);
+    await apiRequest(server, `DELETE ${CONFIG_MAPS}/c`);
+    await createAll(server, "bb");
+    const second = await list(server, `?limit=2&continue=${first.metadata.continue}`);
+    assert.equal(namesOf(second), ["c", "d"]);
+    assert.is(second.metadata.resourceVersion, first.metadata.resourceVersion);
+    const third = await list(server, `?limit=2&continue=${second.metadata.continue}`);
+    assert.equal([namesOf(third), third.metadata.continue], [["e"], undefined]);
+  });
+
+  test("a page whose moment is forgotten is gone, with a token to go on from", async () => {
+    await using server = await startApiServer({ tls: false });
+    await createAll(server, "a", "b", "c");
+    const first = await list(server, "?limit=1");
+    server.faults.compact();
+    const gone = await apiRequest<{ reason: string; metadata: { continue: string } }>(
+      server,
+      `GET ${CONFIG_MAPS}?limit=1&continue=${first.metadata.continue}`,
+    );
+    assert.equal([gone.status, gone.body.reason], [410, "Expired"]);
+    assert.equal(namesOf(await list(server, `?continue=${gone.body.metadata.continue}`)), ["b", "c"]);
+  });
+
+  test("a broken token, a garbage version and a garbage limit are refused", async () => {
+    await using server = await startApiServer({ tls: false });
+    const cases: [string, number, string][] = [
+      ["?continue=!!", 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"],
+      ["?resourceVersion=abc", 400, "invalid resource version: resourceVersion: Invalid value"],
+      ["?limit=many", 400, "strconv.ParseInt: parsing"],
+      ["?resourceVersionMatch=Exact", 422, "resourceVersionMatch is forbidden unless resourceVersion is provided"],
+      ["?labelSelector=a%3Db%3Dc", 400, "found '=', expected: ',' or 'end of string'"],
+      ["?fieldSelector=spec.foo%3Db", 400, "is not a known field selector"],
+    ];
+    for (const [query, status, text] of cases) {
+      const answer = await apiRequest(server, `GET ${CONFIG_MAPS}${query}`);
+      assert.is(answer.status, status, query);
+      assert.match(answer.text, text);
+    }
+  });
+
+  test("selectors narrow a list, and then nobody counts what remains", async () => {
+    await using server = await startApiServer({ tls: false });
+    for (const [name, app] of Object.entries({ a: "x", b: "y", c: "x", d: "x" })) {
+      await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name, {}, { labels: { app } }) });
+    }
+    const first = await list(server, "?labelSelector=app%3Dx&limit=2");
+    assert.equal([namesOf(first), first.metadata.remainingItemCount], [["a", "c"], undefined]);
+    assert.equal(namesOf(await list(server, "?fieldSelector=metadata.name%3Db")), ["b"]);
+    assert.equal(namesOf(await list(server, "?labelSelector=app%20notin%20(x)")), ["b"]);
+  });
+
+  test("an exact revision shows what was", async () => {
+    await using server = await startApiServer({ tls: false });
+    await createAll(server, "a", "b");
+    const { metadata } = await list(server);
+    await apiRequest(server, `DELETE ${CONFIG_MAPS}/a`);
+    const exact = `?resourceVersionMatch=Exact&resourceVersion=${metadata.resourceVersion}`;
+    assert.equal(namesOf(await list(server, exact)), ["a", "b"]);
+    assert.equal(namesOf(await list(server, `?resourceVersion=${metadata.resourceVersion}`)), ["b"]);
+  });
+
+  test("the client chooses the form: metadata alone, a table, YAML, or nothing that there is", async () => {
+    await using server = await startApiServer({ tls: false });
+    await createAll(server, "a");
+    const accept = (form: string) =>
+      apiRequest<List & { rows: { cells: unknown[] }[] }>(server, `GET ${CONFIG_MAPS}`, { headers: { accept: form } });
+    const partial = await accept("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    assert.equal(
+      [partial.body.kind, Object.keys(partial.body.items[0] ?? {})],
+      ["PartialObjectMetadataList", ["metadata"]],
+    );
+    const table = await accept("application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
+    assert.equal([table.body.kind, table.body.rows[0]?.cells[0]], ["Table", "a"]);
+    const yaml = await accept("application/yaml");
+    assert.match(yaml.text, "kind: ConfigMapList");
+    assert.is((await accept("application/xml")).status, 406);
+    assert.is((await accept("application/vnd.kubernetes.protobuf,application/json")).status, 200);
+  });
+});

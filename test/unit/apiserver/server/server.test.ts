@@ -1,0 +1,128 @@
+import { startApiServer } from "#apiserver/index.js";
+import { execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+import { apiRequest } from "../../../support/api-request.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+import { CONFIG_MAPS, configMap } from "./fixtures.js";
+
+const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
+
+suite("server", (test) => {
+  test("HTTPS is served under the authority that the kubeconfig embeds", async () => {
+    await using server = await startApiServer();
+    assert.match(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
+    const kubeconfig = parse(server.kubeconfig) as {
+      clusters: { cluster: { server: string; "certificate-authority-data": string } }[];
+      users: { user: { token: string } }[];
+    };
+    const cluster = kubeconfig.clusters[0]?.cluster;
+    const ca = Buffer.from(cluster?.["certificate-authority-data"] ?? "", "base64").toString();
+    const token = kubeconfig.users[0]?.user.token ?? "";
+    assert.is(
+      (await apiRequest({ url: cluster?.server ?? "", token, ca }, "GET /api/v1/namespaces/default")).status,
+      200,
+    );
+  });
+
+  test("only health and version are told without the token", async () => {
+    await using server = await startApiServer({ tls: false });
+    const stranger = { url: server.url, token: "other" };
+    const refused = await apiRequest<{ reason: string }>(stranger, "GET /api/v1/namespaces");
+    assert.equal([refused.status, refused.body.reason], [401, "Unauthorized"]);
+    for (const path of ["/healthz", "/livez", "/readyz"]) {
+      const { status, text } = await apiRequest(stranger, `GET ${path}`);
+      assert.equal([status, text], [200, "ok"]);
+    }
+    assert.is((await apiRequest(stranger, "GET /version")).status, 200);
+  });
+
+  test("unknown paths answer as Kubernetes answers them", async () => {
+    await using server = await startApiServer({ tls: false });
+    const cases: [request: string, status: number, text: string][] = [
+      ["GET /odd", 404, "404 page not found\n"],
+      ["GET /apis/example.com/v1/widgets", 404, "404 page not found\n"],
+      ["GET /api/v1/odds", 404, "the server could not find the requested resource"],
+      ["GET /api/v1/namespaces/default/nodes", 404, "the server could not find the requested resource"],
+      ["GET /api/v1/namespaces/default/configmaps/a/odd", 404, "the server could not find the requested resource"],
+      [
+        "PUT /api/v1/namespaces/default/configmaps",
+        405,
+        "the server does not allow this method on the requested resource",
+      ],
+    ];
+    for (const [request, status, text] of cases) {
+      const answer = await apiRequest(server, request);
+      assert.is(answer.status, status, request);
+      assert.ok(answer.text.includes(text), `${request}: ${answer.text}`);
+    }
+  });
+
+  test("bodies that cannot be read are refused", async () => {
+    await using server = await startApiServer({ tls: false });
+    const post = (body: string, contentType?: string) =>
+      apiRequest(server, `POST ${CONFIG_MAPS}`, { body, ...(contentType === undefined ? {} : { contentType }) });
+    assert.is((await post("{")).status, 400);
+    assert.is((await post("{}", "text/xml")).status, 415);
+    assert.is((await post(JSON.stringify(configMap("a", { k: "x".repeat(3 * 1024 * 1024) })))).status, 413);
+    const yaml = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: yaml }\ndata: { k: v }\n";
+    assert.is((await post(yaml, "application/yaml")).status, 201);
+  });
+
+  test("requests are recorded in the words of Kubernetes", async () => {
+    await using server = await startApiServer({ tls: false });
+    await apiRequest(server, `GET ${CONFIG_MAPS}?limit=1`);
+    await apiRequest(server, `DELETE ${CONFIG_MAPS}/none`);
+    const seen = server.requests.map(({ verb, path, query, status }) => [verb, path, query, status]);
+    assert.equal(seen, [
+      ["list", CONFIG_MAPS, "limit=1", 200],
+      ["delete", `${CONFIG_MAPS}/none`, "", 404],
+    ]);
+  });
+
+  test("reviews are answered: everything is allowed", async () => {
+    await using server = await startApiServer({ tls: false });
+    const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    const body = { kind: "SelfSubjectAccessReview", apiVersion: "authorization.k8s.io/v1", spec: {} };
+    const review = await apiRequest(server, `POST ${path}`, { body });
+    assert.equal([review.status, review.body.status], [201, { allowed: true }]);
+  });
+
+  test("the command prints one line when it serves and ends on a signal", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "apiserver-test-"));
+    try {
+      const kubeconfig = join(folder, "kubeconfig");
+      const command = spawn(process.execPath, [COMMAND, "--port", "0", "--kubeconfig", kubeconfig]);
+      let printed = "";
+      const ready = new Promise<string>((resolve) => {
+        command.stdout.on("data", (chunk: Buffer) => {
+          printed += chunk.toString();
+          if (printed.includes("\n")) resolve(printed);
+        });
+      });
+      const url = /^ready (https:\/\/127\.0\.0\.1:\d+)\n$/.exec(await ready)?.[1];
+      assert.ok((await readFile(kubeconfig, "utf8")).includes(`server: ${url}`));
+      const ended = new Promise<number | null>((resolve) => command.once("exit", resolve));
+      command.kill("SIGTERM");
+      assert.is(await ended, 0);
+      assert.match(printed, /^ready [^\n]*\n$/);
+      assert.ok((await readFile(kubeconfig, "utf8")).length > 0);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  test("the command refuses an option that it does not know", async () => {
+    const run = promisify(execFile)(process.execPath, [COMMAND, "--odd"]);
+    const error = await run.then(
+      () => undefined,
+      (failure: { code: number; stderr: string }) => failure,
+    );
+    assert.is(error?.code, 1);
+    assert.match(error?.stderr ?? "", "Unknown argument: odd");
+  });
+});

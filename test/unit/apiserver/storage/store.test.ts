@@ -1,0 +1,123 @@
+import { Store, type ResourceStore } from "#apiserver/storage/store.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+
+const objectOf = (value: number) => ({ metadata: { name: "x" }, value });
+
+type Step = { key: string; value: number | undefined };
+
+// A write whose value is undefined removes the object.
+function write(store: ResourceStore, { key, value }: Step): void {
+  if (value === undefined) store.remove(key);
+  else store.put(key, objectOf(value));
+}
+
+const steps = fc.array(
+  fc.record({
+    key: fc.constantFrom("a/x", "a-b/x", "a/y", "b/z", "a.b/x", "a0/x"),
+    value: fc.option(fc.nat(9), { nil: undefined }),
+  }),
+  { maxLength: 40 },
+);
+
+const stateOf = (objects: { key: string; object: object }[]) => objects.map(({ key, object }) => [key, { ...object }]);
+
+suite("store", (test) => {
+  test("a list at an old revision is what the list was then", () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const root = new Store();
+        const store = root.resource("things");
+        const seen = all.map((step) => {
+          write(store, step);
+          return { revision: root.revision, list: stateOf(store.list("")), inA: stateOf(store.list("a/")) };
+        });
+        for (const { revision, list, inA } of seen) {
+          assert.equal(stateOf(store.listAt(revision, "") ?? []), list);
+          assert.equal(stateOf(store.listAt(revision, "a/") ?? []), inA);
+        }
+      }),
+    );
+  });
+
+  test("the keys of a list are in order and have its prefix", () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const store = new Store().resource("things");
+        for (const step of all) write(store, step);
+        const keys = store.list("").map(({ key }) => key);
+        assert.equal(keys, [...keys].sort());
+        assert.equal(
+          store.list("a/").map(({ key }) => key),
+          keys.filter((key) => key.startsWith("a/")),
+        );
+      }),
+    );
+  });
+
+  test("replaying the events after a revision leads from that state to the present one", () => {
+    fc.assert(
+      fc.property(steps, fc.nat(40), (all, at) => {
+        const root = new Store();
+        const store = root.resource("things");
+        let revision = root.revision;
+        let then = new Map<string, unknown>();
+        all.forEach((step, index) => {
+          write(store, step);
+          if (index === at) {
+            revision = root.revision;
+            then = new Map(store.list("").map(({ key, json }) => [key, json]));
+          }
+        });
+        for (const { key, current } of store.eventsAfter(revision) ?? []) {
+          if (current === undefined) then.delete(key);
+          else then.set(key, current.json);
+        }
+        assert.equal(
+          [...then].sort(),
+          store.list("").map(({ key, json }) => [key, json]),
+        );
+      }),
+    );
+  });
+
+  test("revisions are shared by all resources and only ever rise", () => {
+    const root = new Store();
+    const first = root.resource("a").put("x", objectOf(1));
+    const second = root.resource("b").put("x", objectOf(1));
+    assert.is(second.revision, first.revision + 1);
+    assert.is((second.object["metadata"] as { resourceVersion: string }).resourceVersion, String(second.revision));
+    assert.is(root.resource("a").remove("x")?.revision, second.revision + 1);
+  });
+
+  test("history that is beyond the limit is compacted, the rest is complete", () => {
+    const root = new Store({ historyLimit: 3 });
+    const store = root.resource("things");
+    const revisions = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((value) => store.put("x", objectOf(value)).revision);
+    const newest = revisions.at(-1) as number;
+    assert.is(store.eventsAfter(newest - 3)?.length, 3);
+    assert.is(store.eventsAfter(newest - 4), undefined);
+    assert.is(store.listAt(newest - 4, ""), undefined);
+  });
+
+  test("after a compaction the newest revision known so far is too old", () => {
+    const root = new Store();
+    const store = root.resource("things");
+    const { revision } = store.put("x", objectOf(1));
+    root.compact();
+    assert.is(store.eventsAfter(revision), undefined);
+    assert.equal(store.eventsAfter(root.revision), []);
+  });
+
+  test("a subscriber sees every write before it returns, until it leaves", () => {
+    const store = new Store().resource("things");
+    const seen: string[] = [];
+    const leave = store.subscribe({ next: ({ key }) => seen.push(key), end: () => seen.push("end") });
+    store.put("x", objectOf(1));
+    assert.equal(seen, ["x"]);
+    leave();
+    store.put("y", objectOf(1));
+    store.endWatches();
+    assert.equal(seen, ["x"]);
+  });
+});
