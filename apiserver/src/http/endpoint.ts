@@ -1,5 +1,5 @@
 /** From any request to its answer: who asks, what for, and which part of the server knows. */
-import { discoveryAnswer } from "./pending.js";
+import { discoveryAnswer } from "../discovery/discovery.js";
 import type { Registry } from "../registry/registry.js";
 import { isTrue } from "../registry/list-options.js";
 import { resourceRefOf } from "../registry/object-key.js";
@@ -39,7 +39,7 @@ export async function answerRequest(options: EndpointOptions, request: ApiReques
   const warnings: string[] = [];
   try {
     checkToken(request, options.token);
-    return (await openAnswer(options, request)) ?? (await answerResource(options, { request, warnings }));
+    return openAnswer(options, request) ?? (await answerResource(options, { request, warnings }));
   } catch (error) {
     const failure = error instanceof StatusError ? error : internalError(textOf(error));
     const isPretty = request.query.get("pretty") === "true";
@@ -60,10 +60,12 @@ function checkToken({ path, headers }: ApiRequest, token: string): void {
   if (headers.authorization !== `Bearer ${token}`) throw unauthorized();
 }
 
-function openAnswer({ registry }: EndpointOptions, { path, headers, method }: ApiRequest): Answer | undefined {
+function openAnswer({ registry }: EndpointOptions, request: ApiRequest): Answer | undefined {
+  const { path, query, headers, method, target } = request;
   if (HEALTH_PATHS.test(path)) return plainAnswer(200, "ok");
-  if (method !== "GET") return undefined;
-  const answer = discoveryAnswer({ path, accept: headers.accept ?? "" }, registry.types);
+  if (method !== "GET" || target !== undefined) return undefined;
+  const asked = { path: `${path}?${query.toString()}`, accept: headers.accept ?? "" };
+  const answer = discoveryAnswer(asked, registry.types);
   return answer === undefined ? undefined : { kind: "answer", ...answer };
 }
 

@@ -141,7 +141,8 @@ function writeAnswer(response: ServerResponse, answer: Answer): void {
 
 function headersOf(answer: { headers?: Record<string, string>; warnings?: readonly string[] }): string[] {
   const warnings = (answer.warnings ?? []).flatMap((text) => ["Warning", `299 - ${quoted(text)}`]);
-  return ["Cache-Control", "no-cache, private", ...Object.entries(answer.headers ?? {}).flat(), ...warnings];
+  const headers = { "Cache-Control": "no-cache, private", ...answer.headers };
+  return [...Object.entries(headers).flat(), ...warnings];
 }
 
 function quoted(text: string): string {
