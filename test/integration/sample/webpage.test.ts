@@ -1,0 +1,237 @@
+// The sample operator, compiled, against an API server; the same on the embedded and on the real one.
+import {
+  createLogger,
+  createOperator,
+  type ApiClient,
+  type Operator,
+  type ReconcileEvent,
+  type RequestObservation,
+} from "@gen-operator/runtime";
+import { ConfigMap, Deployment, Ingress, Service, WebPage, webPageController } from "#webpage/generated/index.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { eventually } from "../../support/eventually.js";
+import { assert, shared, suite } from "../../support/suite.js";
+
+const CRD = "fixtures/samples/webpage/crds/webpages.example.com.yaml";
+
+interface Run extends AsyncDisposable {
+  readonly operator: Operator;
+  readonly client: ApiClient;
+  readonly events: ReconcileEvent[];
+  /** What the operator itself wrote, as `METHOD kind/name[/status]`, in order; reads stand here too. */
+  readonly requests: string[];
+}
+
+async function startRun(server: TestApiServer): Promise<Run> {
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const operator = createOperator({
+    controllers: [webPageController],
+    kubeconfig: server.kubeconfig,
+    logger: createLogger("error"),
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${shortPath(path)}`),
+  });
+  await operator.start();
+  return {
+    operator,
+    client: operator.client,
+    events,
+    requests,
+    [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose](),
+  };
+}
+
+function shortPath(path: string): string {
+  return path.replace(/\?.*$/, "").replace(/^.*\/namespaces\/[^/]+\//, "");
+}
+
+/** Lets events arrive that must not cause anything. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
+
+suite("the webpage sample", (test) => {
+  const server = shared(() => startTestApiServer({ crds: [CRD], simulate: true }));
+  let pages = 0;
+
+  /** A client of the tests' own, so that the operator's requests are its own. */
+  const testClient = async () => {
+    const other = createOperator({
+      controllers: [],
+      kubeconfig: (await server()).kubeconfig,
+      logger: createLogger("error"),
+    });
+    await other.start();
+    return other;
+  };
+  const newPage = (spec: Partial<WebPage["spec"]> = {}) =>
+    WebPage.create({
+      metadata: { name: `page-${++pages}`, namespace: "default" },
+      spec: { html: "<h1>hello</h1>", host: `page-${pages}.example.com`, ...spec },
+    });
+  const readyPage = (client: ApiClient, { metadata }: WebPage) =>
+    eventually(
+      `${metadata.name} is ready`,
+      async () => {
+        const page = await client.get(WebPage, metadata);
+        const { ready, observedGeneration } = page?.status ?? {};
+        return ready === true && observedGeneration === page?.metadata.generation ? page : undefined;
+      },
+      { timeoutMs: 15_000 },
+    );
+
+  test("a page converges with the fewest writes there can be, in the order of the graph", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const page = newPage({ exposed: true });
+    await tester.client.create(WebPage, page);
+    const { status } = await readyPage(tester.client, page);
+    assert.is(status?.url, `http://${page.spec.host}/`);
+    await settle();
+    const { name } = page.metadata;
+    assert.equal(
+      run.requests.filter((request) => !request.endsWith("/status")),
+      [`PATCH configmaps/${name}`, `PATCH deployments/${name}`, `PATCH services/${name}`, `PATCH ingresses/${name}`],
+    );
+    const ingress = await tester.client.get(Ingress, page.metadata);
+    assert.is(ingress?.spec?.rules?.[0]?.host, page.spec.host);
+    assert.is(ingress?.metadata.ownerReferences?.[0]?.kind, "WebPage");
+    await tester.client.delete(WebPage, page.metadata);
+  });
+
+  test("a service waits until its deployment is ready", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const page = newPage();
+    await tester.client.create(WebPage, page);
+    await readyPage(tester.client, page);
+    const first = run.events.find(({ workflow }) => workflow?.dependents["deployment"]?.kind === "created");
+    assert.equal(first?.workflow?.dependents["service"], { kind: "waiting", for: ["deployment"] });
+    assert.is(first?.workflow?.isReady, false);
+    await tester.client.delete(WebPage, page.metadata);
+  });
+
+  test("a change reaches only what it concerns", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const page = newPage();
+    await tester.client.create(WebPage, page);
+    await readyPage(tester.client, page);
+    await settle();
+    run.requests.length = 0;
+    await tester.client.mergePatch(WebPage, page.metadata, { spec: { replicas: 2 } });
+    await eventually(
+      "two replicas",
+      async () => (await tester.client.get(Deployment, page.metadata))?.spec?.replicas === 2,
+    );
+    await readyPage(tester.client, page);
+    await settle();
+    const { name } = page.metadata;
+    assert.equal(new Set(run.requests), new Set([`PATCH deployments/${name}`, `PATCH webpages/${name}/status`]));
+    await tester.client.delete(WebPage, page.metadata);
+  });
+
+  test("what others change or delete is repaired, and what they add is left alone", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const page = newPage();
+    await tester.client.create(WebPage, page);
+    await readyPage(tester.client, page);
+    await tester.client.delete(Service, page.metadata);
+    await eventually("the service is back", () => tester.client.get(Service, page.metadata));
+    await tester.client.mergePatch(ConfigMap, page.metadata, { data: { "index.html": "hacked" } });
+    await eventually("the document is back", async () => {
+      const configMap = await tester.client.get(ConfigMap, page.metadata);
+      return (
+        Object.values(configMap?.data ?? {}).includes(page.spec.html) && !JSON.stringify(configMap).includes("hacked")
+      );
+    });
+    await settle();
+    run.requests.length = 0;
+    const before = run.events.length;
+    await tester.client.mergePatch(ConfigMap, page.metadata, { metadata: { labels: { team: "blue" } } });
+    await eventually("the foreign change is seen", () => run.events.length > before);
+    await settle();
+    assert.equal(run.requests, [], "a pass over what is as desired makes no request");
+    assert.is((await tester.client.get(ConfigMap, page.metadata))?.metadata.labels?.["team"], "blue");
+    await tester.client.delete(WebPage, page.metadata);
+  });
+
+  test("an ingress exists exactly while its precondition holds", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const page = newPage({ exposed: true });
+    await tester.client.create(WebPage, page);
+    await readyPage(tester.client, page);
+    await tester.client.mergePatch(WebPage, page.metadata, { spec: { exposed: false } });
+    await eventually(
+      "the ingress is gone",
+      async () => (await tester.client.get(Ingress, page.metadata)) === undefined,
+    );
+    await readyPage(tester.client, page);
+    assert.ok(await tester.client.get(Service, page.metadata));
+    await tester.client.mergePatch(WebPage, page.metadata, { spec: { exposed: true } });
+    await eventually("the ingress is back", () => tester.client.get(Ingress, page.metadata));
+    await tester.client.delete(WebPage, page.metadata);
+    assert.ok(run.events.every(({ error }) => error === undefined));
+  });
+
+  test("an operator that starts again finds everything as desired and writes nothing", async () => {
+    await using tester = await testClient();
+    const page = newPage({ exposed: true, resources: { cpu: "0.5", memory: "1024Mi" } });
+    {
+      await using first = await startRun(await server());
+      await tester.client.create(WebPage, page);
+      await readyPage(tester.client, page);
+      await settle();
+      assert.ok(first.requests.length > 0);
+    }
+    await using second = await startRun(await server());
+    await eventually("the page is reconciled again", () =>
+      second.events.some(({ primary }) => primary.endsWith(page.metadata.name)),
+    );
+    await settle();
+    assert.equal(second.requests, []);
+    await tester.client.delete(WebPage, page.metadata);
+  });
+
+  test(
+    "a deleted page takes all that belongs to it along",
+    async () => {
+      await using tester = await testClient();
+      await using run = await startRun(await server());
+      const page = newPage({ exposed: true });
+      await tester.client.create(WebPage, page);
+      await readyPage(tester.client, page);
+      await tester.client.delete(WebPage, page.metadata, { propagationPolicy: "Foreground" });
+      await eventually(
+        "nothing is left",
+        async () => {
+          const left = await Promise.all(
+            [WebPage, ConfigMap, Deployment, Service, Ingress].map((kind) =>
+              tester.client.get<WebPage>(kind as typeof WebPage, page.metadata),
+            ),
+          );
+          return left.every((object) => object === undefined);
+        },
+        // The real garbage collector learns of new kinds every 30 s.
+        { timeoutMs: 60_000 },
+      );
+      assert.ok(run.events.every(({ error }) => error === undefined));
+    },
+    { timeoutMs: 90_000 },
+  );
+
+  test("many pages converge at once", async () => {
+    await using tester = await testClient();
+    await using run = await startRun(await server());
+    const all = Array.from({ length: 20 }, () => newPage());
+    await Promise.all(all.map((page) => tester.client.create(WebPage, page)));
+    await Promise.all(all.map((page) => readyPage(tester.client, page)));
+    const names = new Set(all.map(({ metadata }) => metadata.name));
+    const writes = run.requests.filter(
+      (request) => names.has(request.split("/")[1] ?? "") && !request.endsWith("/status"),
+    );
+    assert.is(writes.length, 3 * all.length);
+    await Promise.all(all.map(({ metadata }) => tester.client.delete(WebPage, metadata)));
+  });
+});
