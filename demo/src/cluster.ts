@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { parse } from "yaml";
+import { startApiServer } from "@gen-operator/apiserver";
+import { startSimulation } from "@gen-operator/apiserver/simulate";
+import {
+  ApiClient,
+  createConnection,
+  loadConnection,
+  waitFor,
+  type Connection,
+  type ResourceDefinition,
+} from "@gen-operator/runtime";
+
+/** Where the demo runs: an embedded API server, or a cluster of the user's. */
+export interface Cluster extends AsyncDisposable {
+  readonly connection: Connection;
+  /** A client besides the operator's, for what people do by hand. */
+  readonly client: ApiClient;
+  /** A namespace that is made for the demo and deleted after it. */
+  readonly namespace: string;
+  readonly description: string;
+}
+
+/** What the command line says about the cluster. */
+export interface ClusterOptions {
+  readonly kubeconfig?: string | undefined;
+  /** Makes workloads ready on a control plane without nodes. */
+  readonly simulatesWorkloads: boolean;
+  readonly crdFile: string;
+}
+
+/** Starts or finds the cluster, with the CRD installed and a namespace of its own. */
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+  const cleanups: (() => Promise<unknown>)[] = [];
+  const dispose = async () => {
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  };
+  try {
+    const { kubeconfig, crdFile, simulatesWorkloads } = options;
+    let connection: Connection;
+    if (kubeconfig === undefined) {
+      const server = await startApiServer({ simulate: true });
+      cleanups.push(() => server.close());
+      connection = createConnection(server);
+    } else connection = await loadConnection({ kubeconfig });
+    const client = new ApiClient(connection);
+    cleanups.push(() => client.close());
+    if (kubeconfig !== undefined && simulatesWorkloads) {
+      const simulation = await startSimulation(await simulationConnection(connection), { only: ["workloads"] });
+      cleanups.push(() => simulation.close());
+    }
+    const isInstalled = await installCrd(client, crdFile);
+    if (isInstalled !== undefined) cleanups.push(isInstalled);
+    const namespace = `gen-operator-demo-${randomBytes(3).toString("hex")}`;
+    await client.create({ definition: NAMESPACE }, { metadata: { name: namespace } });
+    cleanups.push(() => client.delete({ definition: NAMESPACE }, { name: namespace }));
+    const description = kubeconfig === undefined ? `embedded API server at ${connection.server}` : connection.server;
+    return { connection, client, namespace, description, [Symbol.asyncDispose]: dispose };
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+}
+
+/** Installs the CRD unless it is there; returns how to remove it again if it was not. */
+async function installCrd(client: ApiClient, crdFile: string): Promise<(() => Promise<unknown>) | undefined> {
+  const crd = parse(await readFile(crdFile, "utf8")) as {
+    metadata: { name: string };
+    spec: { group: string; names: { plural: string } };
+  };
+  const { name } = crd.metadata;
+  const existing = await client.get({ definition: CRD }, { name });
+  if (existing === undefined) await client.create({ definition: CRD }, crd);
+  const { group, names } = crd.spec;
+  const served = { ...CRD, group, version: "v1", apiVersion: `${group}/v1`, plural: names.plural, kind: names.plural };
+  await waitFor(`${name} is served`, () => client.isServed(served), { timeoutMs: 30_000 });
+  return existing === undefined ? () => client.delete({ definition: CRD }, { name }) : undefined;
+}
+
+async function simulationConnection(connection: Connection): Promise<{ url: string; token: string; ca?: string }> {
+  const { authorization = "" } = await connection.credentials({ isRejected: false });
+  if (!authorization.startsWith("Bearer ")) throw new Error("--simulate needs a kubeconfig with a token");
+  const ca = connection.ca === undefined ? {} : { ca: connection.ca.toString() };
+  return { url: connection.server, token: authorization.slice("Bearer ".length), ...ca };
+}
+
+const NAMESPACE: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  apiVersion: "v1",
+  kind: "Namespace",
+  plural: "namespaces",
+  scope: "Cluster",
+  hasStatusSubresource: true,
+  isCustom: false,
+  schema: {},
+};
+
+const CRD: ResourceDefinition = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  scope: "Cluster",
+  hasStatusSubresource: true,
+  isCustom: false,
+  schema: {},
+};
