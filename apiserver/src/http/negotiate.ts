@@ -7,6 +7,15 @@ export interface Representation {
   isPretty: boolean;
 }
 
+/** What is to be represented. */
+export interface NegotiationTarget {
+  isCustom: boolean;
+  isList: boolean;
+  /** The events of a watch show single objects, though its path is that of a list. */
+  isWatch: boolean;
+  listKind: string;
+}
+
 interface Clause {
   mediaType: string;
   parameters: Map<string, string>;
@@ -25,7 +34,7 @@ const PRETTY_AGENTS = /^(curl|Wget|Mozilla)\//;
 /** Chooses the first representation that the client accepts. Protobuf, which real servers offer for built-in types, is none. */
 export function negotiate(
   request: { accept: string | undefined; userAgent: string | undefined; pretty: string | null },
-  target: { isCustom: boolean; isList: boolean; listKind: string },
+  target: NegotiationTarget,
 ): Representation {
   const isPretty = request.pretty === null ? PRETTY_AGENTS.test(request.userAgent ?? "") : isTruthy(request.pretty);
   const clauses = (request.accept ?? "").split(",").map(parseClause);
@@ -55,14 +64,14 @@ function parseClause(text: string): Clause {
 
 function formOf(
   parameters: Map<string, string>,
-  target: { isList: boolean; listKind: string },
+  target: NegotiationTarget,
 ): Representation["as"] | undefined {
   const as = parameters.get("as");
   if (as === undefined) return "Object";
   if (parameters.get("g") !== "meta.k8s.io" || parameters.get("v") !== "v1") return undefined;
   if (as === "Table") return "Table";
   if (as !== "PartialObjectMetadata" && as !== "PartialObjectMetadataList") return undefined;
-  if (as === "PartialObjectMetadata" && target.isList) {
+  if (as === "PartialObjectMetadata" && target.isList && !target.isWatch) {
     const message = `you requested PartialObjectMetadata, but the requested object is a list (*core.${target.listKind})`;
     throw statusError({ code: 406, reason: "NotAcceptable", message });
   }

@@ -38,7 +38,7 @@ export async function readList(on: ResourceRequest): Promise<Answer> {
 /** Answers a watch. */
 export function readWatch(on: ResourceRequest): StreamAnswer {
   const { resource, namespace, request, warnings } = on;
-  const context = renderContextOf(on, { isList: true });
+  const context = renderContextOf(on, { isList: true, isWatch: true });
   const options = parseListOptions(request.query, { isWatch: true });
   const writer = eventWriterOf(context);
   return {

@@ -37,7 +37,7 @@ export function writeContextOf(on: ResourceRequest, options: WriteOptions): Writ
 }
 
 /** Returns how the answer is to be rendered; fails when the client accepts nothing that there is. */
-export function renderContextOf(on: ResourceRequest, { isList = false } = {}): RenderContext {
+export function renderContextOf(on: ResourceRequest, { isList = false, isWatch = false } = {}): RenderContext {
   const { request, resource, warnings } = on;
   const { type } = resource;
   const representation = negotiate(
@@ -46,7 +46,7 @@ export function renderContextOf(on: ResourceRequest, { isList = false } = {}): R
       userAgent: request.headers["user-agent"],
       pretty: request.query.get("pretty"),
     },
-    { isCustom: type.custom !== undefined, isList, listKind: type.listKind },
+    { isCustom: type.custom !== undefined, isList, isWatch, listKind: type.listKind },
   );
   return { resource, representation, query: request.query, warnings };
 }
