@@ -1,0 +1,57 @@
+import { ready } from "@gen-operator/runtime";
+import { defineWorkflow, type ConditionArguments } from "@gen-operator/runtime/codegen";
+import {
+  ConfigMap,
+  Deployment,
+  Service,
+  WebPage,
+  type ConfigMapInput,
+  type DeploymentInput,
+} from "../../../../fixtures/samples/webpage/src/generated/index.js";
+import type {
+  DeploymentArguments,
+  DeploymentSecondary,
+  WebPageReconciler,
+} from "../../../../fixtures/samples/webpage/src/generated/webpage/types.js";
+
+type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false;
+type Expect<Holds extends true> = Holds;
+
+// A dependent that is waited for is there, any other may be absent.
+export type WaitedFor = Expect<Equal<DeploymentSecondary["configMap"], ConfigMap>>;
+export type NotWaitedFor = Expect<Equal<DeploymentSecondary["service"], Service | undefined>>;
+export type Primary = Expect<Equal<DeploymentArguments["primary"], WebPage>>;
+export type Literal = Expect<Equal<WebPage["apiVersion"], "example.com/v1">>;
+export type Optional = Expect<Equal<WebPage["spec"]["host"], string | undefined>>;
+
+// The same builder, by hand.
+export const byHand = defineWorkflow(WebPage)
+  .dependent("configMap", {
+    resource: ConfigMap,
+    desired: ({ primary }): ConfigMapInput => ({ metadata: { name: primary.metadata.name } }),
+  })
+  .dependent("deployment", {
+    resource: Deployment,
+    dependsOn: ["configMap"],
+    desired: ({ secondary }): DeploymentInput => {
+      type ConfigMapIsThere = Expect<Equal<typeof secondary.configMap, ConfigMap>>;
+      const name: ConfigMapIsThere extends true ? string : never = secondary.configMap.metadata.name;
+      return { metadata: { name } };
+    },
+    readyPostcondition: ready,
+  })
+  .dependent("service", {
+    resource: Service,
+    dependsOn: ["deployment"],
+    desired: async ({ secondary }) => ({ metadata: { name: secondary.configMap.metadata.name } }),
+    reconcilePrecondition: ({ primary }: ConditionArguments<WebPage, object>) => primary.spec.exposed === true,
+  });
+
+export const cleaning: WebPageReconciler = {
+  reconcile: async ({ workflow }) => ({ status: { ready: workflow.dependents.ingress.kind === "unchanged" } }),
+  cleanup: () => ({ removeFinalizer: true }),
+};
+
+export function narrow(object: unknown): string {
+  return WebPage.is(object) ? object.spec.html : "";
+}

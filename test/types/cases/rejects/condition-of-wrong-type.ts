@@ -1,0 +1,10 @@
+import { defineWorkflow } from "@gen-operator/runtime/codegen";
+import { ConfigMap, WebPage, type ConfigMapInput } from "../../../../fixtures/samples/webpage/src/generated/index.js";
+
+const desired = (): ConfigMapInput => ({ metadata: { name: "x" } });
+
+export const workflow = defineWorkflow(WebPage).dependent("configMap", {
+  resource: ConfigMap,
+  desired,
+  readyPostcondition: ({ primary }) => primary.spec.html,
+});

@@ -1,0 +1,1 @@
+export const wanted = () => ({ metadata: { name: "x" } });

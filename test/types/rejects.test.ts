@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { symlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { checkFiles, compileProject, compilers } from "../support/compile.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
+
+const cases = join(repositoryRoot, "test/types/cases");
+
+suite("generated types", (test) => {
+  test("accept right code, and reject wrong code with a message at its line", () => {
+    const accepted = filesIn("accepts");
+    const rejected = filesIn("rejects");
+    const problems = checkFiles([...accepted, ...rejected]);
+    for (const file of accepted) assert.equal(problems.get(file) ?? [], [], file);
+    for (const file of rejected) {
+      const actual = `${(problems.get(file) ?? []).join("\n")}\n`;
+      const golden = file.replace(/\.ts$/, ".txt");
+      if (process.env["GOLDEN_UPDATE"] === "1") writeFileSync(golden, actual);
+      assert.is(actual, readFileSync(golden, "utf8"), file);
+    }
+    const known = new Set([...accepted, ...rejected]);
+    assert.equal(
+      [...problems.keys()].filter((file) => !known.has(file)),
+      [],
+    );
+  });
+
+  const native = compilers.find(({ name }) => name === "typescript 7");
+  if (native === undefined) test.skip("typescript 7 rejects the same lines", "typescript-7 is not installed");
+  else
+    test("typescript 7 rejects the same lines for the same reasons", async () => {
+      await using folder = await createTemporaryFolder();
+      const files = [...filesIn("accepts"), ...filesIn("rejects")];
+      const compilerOptions = { composite: false, noEmit: true, rootDir: repositoryRoot, outDir: "dist" };
+      const config = { extends: join(repositoryRoot, "tsconfig.json"), compilerOptions, files };
+      await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+      await writeFile(join(folder.path, "tsconfig.json"), JSON.stringify(config));
+      const printed = compileProject(folder.path, native.command);
+      const actual = [...printed.matchAll(/([\w-]+\.ts)\((\d+),\d+\): error (TS\d+)/g)].map(
+        ([, file, line, code]) => `${file} ${line}: ${code}`,
+      );
+      const expected = filesIn("rejects").flatMap((file) => {
+        const golden = readFileSync(file.replace(/\.ts$/, ".txt"), "utf8");
+        return [...golden.matchAll(/^(\d+: TS\d+) /gm)].map(([, place]) => `${basename(file)} ${place}`);
+      });
+      assert.equal(actual.sort(), expected.sort(), printed);
+    });
+
+  test("every file of wrong code is rejected", () => {
+    for (const file of filesIn("rejects"))
+      assert.match(readFileSync(file.replace(/\.ts$/, ".txt"), "utf8"), /^\d+: TS\d+ /, file);
+  });
+});
+
+function filesIn(folder: string): string[] {
+  return readdirSync(join(cases, folder))
+    .filter((name) => name.endsWith(".ts"))
+    .sort()
+    .map((name) => join(cases, folder, name));
+}
