@@ -1,6 +1,7 @@
 import { objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf } from "./age.js";
-import { at, countAt, objectsAt, textAt, type Printer } from "./printer.js";
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
+import { type Printer } from "./printer.js";
 
 const MAX_METRICS = 2;
 const SOURCES: Record<string, string> = {

@@ -1,7 +1,7 @@
-import { memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { compareText } from "../json.js";
+import { compareText, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { ageOf } from "./age.js";
-import { at, countAt, objectsAt, textAt, type Printer } from "./printer.js";
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
+import { type Printer } from "./printer.js";
 
 const CREATED = "metadata.creationTimestamp";
 const ACCESS_MODES: [mode: string, short: string][] = [

@@ -1,16 +1,7 @@
 import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf } from "./age.js";
-import {
-  at,
-  countAt,
-  firstOf,
-  formatLabels,
-  formatLoadBalancer,
-  formatSelector,
-  objectsAt,
-  textAt,
-  type Printer,
-} from "./printer.js";
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
+import { firstOf, formatLabels, formatLoadBalancer, formatSelector, type Printer } from "./printer.js";
 
 const CREATED = "metadata.creationTimestamp";
 const MAX_LISTED = 3;

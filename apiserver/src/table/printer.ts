@@ -1,5 +1,5 @@
-import { arrayAt, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
-import { compareText } from "../json.js";
+import { objectsAt } from "../builtin/read-path.js";
+import { arrayAt, compareText, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 
 /** How the objects of one type are printed. */
 export interface Printer {
@@ -11,31 +11,6 @@ export interface Printer {
   cells: (object: JsonObject, now: Date) => JsonValue[];
   /** Gives the first cell if it is not the object's name. */
   name?: (object: JsonObject) => string;
-}
-
-/** Reads a member deep inside an object. */
-export function at(object: JsonObject, path: string): JsonValue | undefined {
-  let value: JsonValue | undefined = object;
-  for (const key of path.split(".")) value = isObject(value) ? memberOf(value, key) : undefined;
-  return value ?? undefined;
-}
-
-/** Reads text deep inside an object; "" if there is none. */
-export function textAt(object: JsonObject, path: string): string {
-  const value = at(object, path);
-  return value === undefined || typeof value === "object" ? "" : String(value);
-}
-
-/** Reads a number deep inside an object; 0 if there is none. */
-export function countAt(object: JsonObject, path: string): number {
-  const value = at(object, path);
-  return typeof value === "number" ? value : 0;
-}
-
-/** Reads a list of objects deep inside an object. */
-export function objectsAt(object: JsonObject, path: string): JsonObject[] {
-  const value = at(object, path);
-  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 /** Lists the names and images of the containers of a pod template. */

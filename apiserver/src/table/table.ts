@@ -6,7 +6,8 @@ import { customColumnsOf } from "./custom-printer.js";
 import * as network from "./network-printers.js";
 import { eventPrinter, nodePrinter } from "./node-printers.js";
 import { podPrinter } from "./pod-printer.js";
-import { textAt, type Printer } from "./printer.js";
+import { textAt } from "../builtin/read-path.js";
+import { type Printer } from "./printer.js";
 import * as workload from "./workload-printers.js";
 
 /** What a table is to hold. */

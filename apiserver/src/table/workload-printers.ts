@@ -1,15 +1,7 @@
 import { memberOf, objectAt, stringAt, type JsonObject } from "../json.js";
 import { ageOf, humanDuration } from "./age.js";
-import {
-  at,
-  containerCells,
-  countAt,
-  formatLabels,
-  formatSelector,
-  objectsAt,
-  textAt,
-  type Printer,
-} from "./printer.js";
+import { at, countAt, objectsAt, textAt } from "../builtin/read-path.js";
+import { containerCells, formatLabels, formatSelector, type Printer } from "./printer.js";
 
 const CONTAINERS = "spec.template.spec.containers";
 const CREATED = "metadata.creationTimestamp";

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { defaultBuiltin } from "#apiserver/builtin/defaults.js";
+import { builtinTypes, type ServedType } from "#apiserver/builtin/served-type.js";
+import { validateBuiltin } from "#apiserver/builtin/validate.js";
+import { clone, type JsonObject } from "#apiserver/json.js";
+import { applyMergePatch } from "#apiserver/patch/merge-patch.js";
+import { invalid } from "#apiserver/status/status-error.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+
+/** What a kube-apiserver 1.36.3 said to the creation of an object, or to a merge patch of `old`; "ok" if it took it. */
+interface Recording {
+  resource: string;
+  object?: JsonObject;
+  old?: JsonObject;
+  patch?: JsonObject;
+  want: string;
+}
+
+const file = join(repositoryRoot, "test/unit/apiserver/builtin/data/recorded-validation.json");
+const recordings = JSON.parse(readFileSync(file, "utf8")) as Recording[];
+const allocators = { allocateClusterIP: () => "10.0.0.9", allocateNodePort: () => 30009 };
+
+suite("validation of built-in kinds", (test) => {
+  test("what is wrong with a new object is said as by the real server", () => {
+    const created = recordings.filter(({ object }) => object !== undefined);
+    assert.ok(created.length > 30);
+    for (const { resource, object, want } of created) {
+      const type = typeOf(resource);
+      const defaulted = clone(object as JsonObject);
+      defaultBuiltin(type, defaulted, { ...allocators, uid: "u" });
+      assert.is(verdictOf(type, defaulted), want, `${resource} ${JSON.stringify(object)}`);
+    }
+  });
+
+  test("what an update may not change is said as by the real server", () => {
+    const updated = recordings.filter(({ patch }) => patch !== undefined);
+    assert.ok(updated.length > 15);
+    for (const { resource, old, patch, want } of updated) {
+      const type = typeOf(resource);
+      const object = applyMergePatch(old as JsonObject, patch);
+      defaultBuiltin(type, object, { ...allocators, old: old as JsonObject });
+      assert.is(verdictOf(type, object, old), want, `${resource} ${JSON.stringify(patch)}`);
+    }
+  });
+});
+
+function verdictOf(type: ServedType, object: JsonObject, old?: JsonObject): string {
+  const errors = validateBuiltin(type, object, old);
+  if (errors.length === 0) return "ok";
+  const message = invalid({ kind: type.kind, group: type.group, name: "" }, errors).status.message ?? "";
+  return message.slice(message.indexOf(" is invalid: ") + " is invalid: ".length);
+}
+
+function typeOf(plural: string): ServedType {
+  return builtinTypes().find((type) => type.plural === plural) as ServedType;
+}
