@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import { findMember, forEachElement, forEachMember, isText } from "./json-scanner.js";
+import { asciiString, findMember, forEachElement, forEachMember, isText, type Range } from "./json-scanner.js";
 
 /** What the controller itself applied to an object, as the API server recorded it in `metadata.managedFields`. */
 export interface OwnedFields {
@@ -27,8 +27,8 @@ export interface DecodedResource<Resource extends KubernetesObject = KubernetesO
  */
 export function peekResourceVersion(bytes: Buffer, start = 0): string | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
-  const version = metadata && findMember(bytes, metadata.value.start, '"resourceVersion"')?.value;
-  return version && bytes.toString("latin1", version.start + 1, version.end - 1);
+  const version = metadata && findMember(bytes, metadata.value, '"resourceVersion"');
+  return version && asciiString(bytes, version.value);
 }
 
 const COMMA = 0x2c;
@@ -44,11 +44,13 @@ export function decodeResource<Resource extends KubernetesObject>(
   { start = 0, end = bytes.length, fieldManager }: { start?: number; end?: number; fieldManager: string },
 ): DecodedResource<Resource> {
   const metadata = findMember(bytes, start, '"metadata"');
-  const managed = metadata && findMember(bytes, metadata.value.start, '"managedFields"');
-  if (managed === undefined || bytes[managed.value.start] !== OPEN_BRACKET)
+  const managed = metadata && findMember(bytes, metadata.value, '"managedFields"');
+  if (managed === undefined || bytes[managed.value] !== OPEN_BRACKET)
     return { object: JSON.parse(bytes.toString("utf8", start, end)) as Resource };
-  const owned = ownedFieldsIn(bytes, managed.value.start, fieldManager);
-  const cut = withComma(bytes, managed.member);
+  const owned: { owned?: OwnedFields; ownedStatus?: OwnedFields } = {};
+  const manager = JSON.stringify(fieldManager);
+  const managedEnd = forEachElement(bytes, managed.value, (entry) => readEntry(bytes, entry, { manager, owned }));
+  const cut = withComma(bytes, { start: managed.key, end: managedEnd });
   bytes.copyWithin(cut.start, cut.end, end);
   const text = bytes.toString("utf8", start, end - (cut.end - cut.start));
   return { object: JSON.parse(text) as Resource, ...owned };
@@ -64,30 +66,30 @@ function withComma(bytes: Buffer, { start, end }: { start: number; end: number }
   return bytes[behind] === COMMA ? { start, end: behind + 1 } : { start, end };
 }
 
-function ownedFieldsIn(bytes: Buffer, start: number, fieldManager: string): Omit<DecodedResource, "object"> {
-  const manager = JSON.stringify(fieldManager);
-  const found: { owned?: OwnedFields; ownedStatus?: OwnedFields } = {};
-  forEachElement(bytes, start, (entry) => {
-    let isOwn = false;
-    let isApply = false;
-    let apiVersion = "";
-    let fieldsV1 = "{}";
-    let subresource = "";
-    forEachMember(bytes, entry.start, (key, value) => {
-      const text = () => bytes.toString("utf8", value.start, value.end);
-      if (isText(bytes, key, '"manager"')) {
-        isOwn = text() === manager;
-        return !isOwn;
-      }
-      if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
-      else if (isText(bytes, key, '"apiVersion"')) apiVersion = JSON.parse(text()) as string;
-      else if (isText(bytes, key, '"fieldsV1"')) fieldsV1 = text();
-      else if (isText(bytes, key, '"subresource"')) subresource = JSON.parse(text()) as string;
-      return false;
-    });
-    if (!isOwn || !isApply) return;
-    if (subresource === "") found.owned = { apiVersion, fieldsV1 };
-    else if (subresource === "status") found.ownedStatus = { apiVersion, fieldsV1 };
+function readEntry(
+  bytes: Buffer,
+  entry: Range,
+  { manager, owned }: { manager: string; owned: { owned?: OwnedFields; ownedStatus?: OwnedFields } },
+): void {
+  let isOwn = false;
+  let isApply = false;
+  let apiVersion = "";
+  let fieldsV1 = "{}";
+  let subresource = "";
+  forEachMember(bytes, entry.start, (key, value) => {
+    const text = () => bytes.toString("utf8", value.start, value.end);
+    if (isText(bytes, key, '"manager"')) {
+      isOwn = text() === manager;
+      // The API server writes the manager first, so the fields of others are not looked at.
+      return !isOwn;
+    }
+    if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
+    else if (isText(bytes, key, '"apiVersion"')) apiVersion = JSON.parse(text()) as string;
+    else if (isText(bytes, key, '"fieldsV1"')) fieldsV1 = text();
+    else if (isText(bytes, key, '"subresource"')) subresource = JSON.parse(text()) as string;
+    return false;
   });
-  return found;
+  if (!isOwn || !isApply) return;
+  if (subresource === "") owned.owned = { apiVersion, fieldsV1 };
+  else if (subresource === "status") owned.ownedStatus = { apiVersion, fieldsV1 };
 }

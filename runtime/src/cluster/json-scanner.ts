@@ -76,8 +76,8 @@ export function forEachMember(bytes: Buffer, start: number, visit: (key: Range, 
   }
 }
 
-/** Calls `visit` for each element of the array that begins at `start`. */
-export function forEachElement(bytes: Buffer, start: number, visit: (value: Range) => void): void {
+/** Calls `visit` for each element of the array that begins at `start`; returns the index behind the array. */
+export function forEachElement(bytes: Buffer, start: number, visit: (value: Range) => void): number {
   let index = skipSpace(bytes, start + 1);
   while (index < bytes.length && bytes[index] !== CLOSE_BRACKET) {
     const end = endOfValue(bytes, index);
@@ -85,6 +85,7 @@ export function forEachElement(bytes: Buffer, start: number, visit: (value: Rang
     index = skipSpace(bytes, end);
     if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
   }
+  return index + 1;
 }
 
 /** Tells whether the bytes of a range are this ASCII text. */
@@ -94,17 +95,26 @@ export function isText(bytes: Buffer, { start, end }: Range, text: string): bool
   return true;
 }
 
-/** Returns the value of a member of the object that begins at `start`; `quotedKey` is ASCII with its quotes. */
-export function findMember(
-  bytes: Buffer,
-  start: number,
-  quotedKey: string,
-): { member: Range; value: Range } | undefined {
-  let found: { member: Range; value: Range } | undefined;
-  forEachMember(bytes, start, (key, value) => {
-    if (!isText(bytes, key, quotedKey)) return false;
-    found = { member: { start: key.start, end: value.end }, value };
-    return true;
-  });
-  return found;
+/** Where a member of an object begins: its key, and its value, whose end has not been looked for. */
+export interface MemberStart {
+  readonly key: number;
+  readonly value: number;
+}
+
+/** Finds a member of the object that begins at `start`, without scanning its value; `quotedKey` is ASCII with its quotes. */
+export function findMember(bytes: Buffer, start: number, quotedKey: string): MemberStart | undefined {
+  let index = skipSpace(bytes, start + 1);
+  while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
+    const keyEnd = endOfString(bytes, index);
+    const value = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1);
+    if (isText(bytes, { start: index, end: keyEnd }, quotedKey)) return { key: index, value };
+    index = skipSpace(bytes, endOfValue(bytes, value));
+    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
+  }
+  return undefined;
+}
+
+/** Returns the string value that begins at `start`, which is ASCII without escapes, as Kubernetes' own names and numbers are. */
+export function asciiString(bytes: Buffer, start: number): string {
+  return bytes.toString("latin1", start + 1, endOfString(bytes, start) - 1);
 }

@@ -37,8 +37,8 @@ export class ResourceCache {
   readonly #windows = new Map<ObjectKey, WriteWindow>();
   /** The objects that own versions belong to. */
   readonly #ownVersionKeys = new Map<string, ObjectKey>();
-  /** Objects that we deleted and whose deletion the watch has not brought yet, by uid. */
-  readonly #ownDeletions = new Set<string>();
+  /** Objects that we deleted and whose deletion the watch has not brought yet, by uid, with the version that we knew. */
+  readonly #ownDeletions = new Map<string, { readonly scope: string; readonly version: string }>();
   readonly #listeners: ((change: ResourceChange) => void)[] = [];
   /** How far the watch has come; with one watch for each namespace, by namespace. */
   readonly #observedVersions = new Map<string, string>();
@@ -88,6 +88,11 @@ export class ResourceCache {
     return this.#indexes.get(index)?.keys.get(value) ?? EMPTY;
   }
 
+  /** Whether own writes were made that the watch has not brought yet. */
+  get expectsOwn(): boolean {
+    return this.#ownVersionKeys.size > 0;
+  }
+
   /**
    * Takes the version of a state that the watch is about to bring, before it is decoded; true if it is the answer to an own write that
    * is known already, so that `observe` need not be called.
@@ -111,6 +116,8 @@ export class ResourceCache {
     const version = versionOf(entry);
     this.#advance(version, entry.object.metadata.namespace);
     const key = keyOf(entry.object.metadata);
+    // The watch is behind our own deletion: whoever read this state would take the object for being there.
+    if (this.#ownDeletions.has(entry.object.metadata.uid ?? "")) return;
     const known = this.#entries.get(key);
     const isNews = known === undefined || compareResourceVersions(versionOf(known), version) < 0;
     if (isNews) this.#store(key, entry);
@@ -149,12 +156,16 @@ export class ResourceCache {
    */
   replace(entries: readonly DecodedResource[], version: string, namespace?: string): void {
     const listed = new Set<ObjectKey>();
+    const uids = new Set<string | undefined>();
+    const observed = this.#observedVersions.get(this.#scopeOf(namespace)) ?? "0";
     for (const entry of entries) {
       const key = keyOf(entry.object.metadata);
       listed.add(key);
+      uids.add(entry.object.metadata.uid);
       const known = this.#entries.get(key);
-      if (known !== undefined && compareResourceVersions(versionOf(known), versionOf(entry)) >= 0) continue;
-      this.observe(entry);
+      const isKnown = known !== undefined && compareResourceVersions(versionOf(known), versionOf(entry)) >= 0;
+      // An answer of ours may have brought this version, and with it a change by others of which nobody was told.
+      if (!isKnown || compareResourceVersions(versionOf(entry), observed) > 0) this.observe(entry);
     }
     for (const [key, known] of [...this.#entries]) {
       // What is newer than the list was written by us since.
@@ -164,8 +175,11 @@ export class ResourceCache {
       this.#report({ kind: "deleted", key, object: known.object, old: known.object }, version);
     }
     this.#advance(version, namespace);
-    // The list says what is gone; deletions from before it will not come any more.
-    this.#ownDeletions.clear();
+    // The deletion of what was known before the list and is not in it will not come any more.
+    const scope = this.#scopeOf(namespace);
+    for (const [uid, deleted] of this.#ownDeletions)
+      if (deleted.scope === scope && !uids.has(uid) && compareResourceVersions(deleted.version, version) <= 0)
+        this.#ownDeletions.delete(uid);
   }
 
   /** Announces a write; until `endWrite`, changes of this object are held back. */
@@ -195,7 +209,7 @@ export class ResourceCache {
         known === undefined
           ? compareResourceVersions(version, observed) > 0
           : compareResourceVersions(version, versionOf(known)) > 0;
-      if (isNews) this.#store(key, entry);
+      if (isNews && !this.#ownDeletions.has(entry.object.metadata.uid ?? "")) this.#store(key, entry);
       // A watch that is past this version has brought its event, or never will.
       if (compareResourceVersions(version, observed) <= 0 && window !== undefined && window.held.length === 0)
         this.#forgetOwn(window, version);
@@ -211,7 +225,7 @@ export class ResourceCache {
   removeOwn(key: ObjectKey, uid: string): void {
     const known = this.#entries.get(key);
     if (known === undefined || known.object.metadata.uid !== uid) return;
-    this.#ownDeletions.add(uid);
+    this.#ownDeletions.set(uid, { scope: this.#scopeOf(known.object.metadata.namespace), version: versionOf(known) });
     this.#remove(key);
   }
 

@@ -74,6 +74,7 @@ export class Informer {
           this.#lastFailure = undefined;
           this.cache.observe(entry);
         },
+        expectsOwn: () => this.cache.expectsOwn,
         observeOwn: (version) => this.cache.observeOwn(version),
         observeDeletion: (object) => this.cache.observeDeletion(object),
         observeVersion: (version) => this.cache.observeVersion(version, namespace),

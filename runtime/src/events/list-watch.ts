@@ -10,7 +10,7 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "../cluster/decode-resource.js";
-import { findMember } from "../cluster/json-scanner.js";
+import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js";
 import { LineSplitter } from "../cluster/line-splitter.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
 import type { Transport } from "../cluster/transport.js";
@@ -34,6 +34,8 @@ export interface ListWatchConsumer {
   /** The complete state as of `version`. */
   replace(entries: DecodedResource[], version: string): void;
   observe(entry: DecodedResource): void;
+  /** Whether the states of own writes are still to come. */
+  expectsOwn(): boolean;
   /** Whether the state of this version is known already, so that it is not decoded. */
   observeOwn(version: string): boolean;
   observeDeletion(object: KubernetesObject): void;
@@ -202,16 +204,18 @@ class EventReader {
 
   read(line: Buffer): void {
     this.hasRead = true;
-    const type = findMember(line, 0, '"type"')?.value;
-    const object = findMember(line, 0, '"object"')?.value;
+    const type = findMember(line, 0, '"type"');
+    const object = findMember(line, 0, '"object"');
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
+    const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
     const { consumer, state } = this.#run;
-    const decode = () => decodeResource(line, { ...object, fieldManager: this.#fieldManager });
-    switch (line.toString("latin1", type.start + 1, type.end - 1)) {
+    const decode = () => decodeResource(line, { ...range, fieldManager: this.#fieldManager });
+    switch (asciiString(line, type.value)) {
       case "ADDED":
       case "MODIFIED": {
-        const version = peekResourceVersion(line, object.start);
-        if (this.#initial === undefined && version !== undefined && consumer.observeOwn(version)) {
+        const version =
+          this.#initial === undefined && consumer.expectsOwn() ? peekResourceVersion(line, range.start) : undefined;
+        if (version !== undefined && consumer.observeOwn(version)) {
           state.version = version;
           return;
         }
@@ -236,7 +240,7 @@ class EventReader {
       case "BOOKMARK":
         return this.#readBookmark(decode().object);
       case "ERROR":
-        throw watchError(JSON.parse(line.toString("utf8", object.start, object.end)) as ApiStatus);
+        throw watchError(JSON.parse(line.toString("utf8", range.start, range.end)) as ApiStatus);
     }
   }
 
@@ -251,6 +255,14 @@ class EventReader {
     } else consumer.observeVersion(version);
     state.version = version;
   }
+}
+
+const CLOSE_BRACE = 0x7d;
+
+// The object is the last member of an event, so its end is where the event ends: that saves looking through all of it.
+function endOfEventObject(line: Buffer, { type, object }: { type: number; object: number }): number {
+  if (type > object) return endOfValue(line, object);
+  return line.lastIndexOf(CLOSE_BRACE);
 }
 
 function watchError(status: ApiStatus): Error {

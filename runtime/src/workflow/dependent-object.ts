@@ -99,10 +99,17 @@ export function keyOfDesired({ metadata }: DesiredObject): ObjectKey {
   return keyOf(metadata);
 }
 
-// Only equality can be checked here without a parser; other selectors are left to the user.
+const selectors = new Map<string, readonly (readonly [key: string, value: string])[]>();
+
+// Only equality can be checked here without a parser; other requirements are left to the user.
 function isSelected(labels: { [key: string]: string }, selector: string): boolean {
-  return selector.split(",").every((requirement) => {
-    const match = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement);
-    return match === null || labels[match[1]!] === match[2];
-  });
+  let requirements = selectors.get(selector);
+  if (requirements === undefined) {
+    requirements = selector.split(",").flatMap((requirement) => {
+      const match = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement);
+      return match === null ? [] : [[match[1]!, match[2]!] as const];
+    });
+    selectors.set(selector, requirements);
+  }
+  return requirements.every(([key, value]) => labels[key] === value);
 }
