@@ -130,20 +130,14 @@ suite("laws of server-side apply", (test) => {
     );
   });
 
-  test("after a forced apply nobody else owns a path with another value", () => {
+  test("what was applied by force applies again without", () => {
     fc.assert(
-      fc.property(fc.array(write, { maxLength: 5 }), object, (writes, config) => {
+      fc.property(fc.array(write, { maxLength: 5 }), object, (writes, written) => {
+        // Emptied containers are null, which conflicts with what they were; see the law above.
+        const config = (withoutEmpty(written) ?? {}) as JsonObject;
         const state = run(writes.reduce(run, EMPTY), { manager: "a", object: config, kind: "force" });
-        for (const manager of state.owners.keys()) {
-          if (manager === "a") continue;
-          // Whoever shares a path with the applier can write the same value again without a conflict.
-          const again = applyOwned(
-            { ...state, manager: "a", apiVersion: "v1", typeOf: () => type, resetFields: FieldSet.empty },
-            config,
-            { force: false },
-          );
-          assert.is(again.kind, "applied");
-        }
+        const on = { ...state, manager: "a", apiVersion: "v1", typeOf: () => type, resetFields: FieldSet.empty };
+        assert.is(applyOwned(on, config, { force: false }).kind, "applied");
       }),
     );
   });
