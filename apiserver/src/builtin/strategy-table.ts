@@ -33,7 +33,7 @@ export const STRATEGIES: Record<string, Partial<Strategy>> = {
   "daemonsets.apps": spec,
   "deployments.apps": { generation: "spec-and-annotations", resetOnStatus: [".spec", ".metadata.labels"] },
   "replicasets.apps": spec,
-  "statefulsets.apps": spec,
+  "statefulsets.apps": { ...spec, nameRule: "label" },
 
   "cronjobs.batch": spec,
   "jobs.batch": { ...spec, defaultPropagation: "Orphan" },

@@ -1,0 +1,98 @@
+import { builtinTypes, servedTypesOf } from "#apiserver/builtin/served-type.js";
+import { compareVersions } from "#apiserver/builtin/version-order.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const types = builtinTypes();
+
+suite("strategies of built-in types", (test) => {
+  // The sets below were probed type by type on a 1.36.3 server.
+  test("types that raise their generation are those of the real server", () => {
+    const raising = types.filter(({ strategy }) => strategy.generation !== "never").map(nameOf);
+    for (const name of [
+      "deployments.apps",
+      "pods",
+      "cronjobs.batch",
+      "podtemplates",
+      "endpointslices.discovery.k8s.io",
+    ]) {
+      assert.ok(raising.includes(name), name);
+    }
+    for (const name of [
+      "configmaps",
+      "services",
+      "horizontalpodautoscalers.autoscaling",
+      "roles.rbac.authorization.k8s.io",
+    ]) {
+      assert.not.ok(raising.includes(name), name);
+    }
+    const deployment = types.find(({ plural }) => plural === "deployments");
+    assert.is(deployment?.strategy.generation, "spec-and-annotations");
+  });
+
+  test("types that an update may create are those of the real server", () => {
+    assert.equal(namesWhere("createsOnUpdate"), [
+      "clusterrolebindings.rbac.authorization.k8s.io",
+      "clusterroles.rbac.authorization.k8s.io",
+      "endpoints",
+      "events",
+      "events.events.k8s.io",
+      "leases.coordination.k8s.io",
+      "limitranges",
+      "rolebindings.rbac.authorization.k8s.io",
+      "roles.rbac.authorization.k8s.io",
+      "runtimeclasses.node.k8s.io",
+      "services",
+    ]);
+  });
+
+  test("types whose deletion answers the object are those of the real server", () => {
+    assert.equal(namesWhere("returnsDeletedObject"), [
+      "csidrivers.storage.k8s.io",
+      "csinodes.storage.k8s.io",
+      "namespaces",
+      "persistentvolumeclaims",
+      "persistentvolumes",
+      "pods",
+      "podtemplates",
+      "resourcequotas",
+      "serviceaccounts",
+      "services",
+      "storageclasses.storage.k8s.io",
+      "volumeattachments.storage.k8s.io",
+    ]);
+  });
+
+  test("every built-in type has a schema", () => {
+    assert.equal(types.filter(({ schemaName }) => schemaName === undefined).map(nameOf), []);
+  });
+
+  test("versions stand in order of preference", () => {
+    const want = ["v10", "v2", "v1", "v3beta1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"];
+    assert.equal([...want].reverse().sort(compareVersions), want);
+  });
+
+  test("a custom resource definition serves its served versions", () => {
+    const versions = [
+      { name: "v1alpha1", served: false },
+      { name: "v1", served: true, storage: true, subresources: { status: {} } },
+      { name: "v2", served: true },
+    ];
+    const names = { kind: "Widget", plural: "widgets" };
+    const [v2, v1, ...rest] = servedTypesOf({ spec: { group: "example.com", scope: "Cluster", names, versions } });
+    assert.equal(rest, []);
+    assert.equal([v2?.version, v2?.custom?.storage, v2?.strategy.resetOnMain], ["v2", false, []]);
+    assert.equal([v1?.version, v1?.custom?.storage, v1?.strategy.resetOnMain], ["v1", true, [".status"]]);
+    assert.equal([v1?.namespaced, v1?.listKind, v1?.singular], [false, "WidgetList", "widget"]);
+  });
+});
+
+function namesWhere(property: "createsOnUpdate" | "returnsDeletedObject"): string[] {
+  return types
+    .filter(({ strategy }) => strategy[property])
+    .map(nameOf)
+    .sort();
+}
+
+function nameOf({ plural, group }: { plural: string; group: string }): string {
+  return group === "" ? plural : `${plural}.${group}`;
+}
