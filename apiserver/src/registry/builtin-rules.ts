@@ -2,6 +2,7 @@ import { decodeBuiltin } from "../builtin/decode.js";
 import { defaultBuiltin } from "../builtin/defaults.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
+import { validateBuiltin } from "../builtin/validate.js";
 import { stringAt } from "../json.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import { quote } from "../status/quote.js";
@@ -28,7 +29,7 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
       if (live !== undefined || !NEEDS_UID.has(type.plural)) return;
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
-    validate: () => [],
+    validate: (object, live) => validateBuiltin(type, object, live),
     validateStatus: () => [],
     warnings: () => [],
   };

@@ -7,6 +7,7 @@ import { mergeTypeOfCustomResource } from "../ssa/merge-type.js";
 import { quote } from "../status/quote.js";
 import { badRequest } from "../status/status-error.js";
 import { finalizerWarnings, metadataOf } from "./object-meta.js";
+import { checkScaleOf } from "./scale-paths.js";
 import type { TypeRules } from "./type-rules.js";
 
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -39,8 +40,8 @@ export function customRules(type: ServedType): TypeRules {
       applyDefaults(schema, object);
     },
     finish: () => undefined,
-    validate: (object, live) => validateCustomResource(schema, object, live),
-    validateStatus: (object, live) => validateStatus(schema, object, live),
+    validate: (object, live) => [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)],
+    validateStatus: (object, live) => [...validateStatus(schema, object, live), ...checkScaleOf(type, object)],
     warnings: finalizerWarnings,
   };
 }

@@ -8,15 +8,9 @@ import { setAtPath, valueAtPath } from "./field-path.js";
 import { trackApply, withoutTimesOf } from "./managed-fields.js";
 import { apiVersionOf, kindRefOf } from "./object-key.js";
 import { metadataOf } from "./object-meta.js";
+import { scalePathsOf, type ScalePaths } from "./scale-paths.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
-
-/** Where an object keeps what its Scale shows; paths such as `.spec.replicas`. */
-interface ScalePaths {
-  specReplicas: string;
-  statusReplicas: string;
-  labelSelector: string | undefined;
-}
 
 const META_FIELDS = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
 const SUBRESOURCE = "scale";
@@ -100,16 +94,6 @@ export function applyScale(
       isTracked: true,
     }),
   });
-}
-
-/** Returns the path of the number that a type's Scale writes. */
-export function scalePathsOf(type: ServedType): ScalePaths {
-  const declared = objectAt(objectAt(type.custom?.version, "subresources"), "scale");
-  return {
-    specReplicas: stringAt(declared, "specReplicasPath") ?? ".spec.replicas",
-    statusReplicas: stringAt(declared, "statusReplicasPath") ?? ".status.replicas",
-    labelSelector: stringAt(declared, "labelSelectorPath"),
-  };
 }
 
 function keyOfLive(live: JsonObject): string {
