@@ -10,8 +10,9 @@ import * as workload from "./workload-defaults.js";
 
 /** What defaults need besides the object. */
 export interface DefaultingContext {
-  allocateClusterIP: () => string;
-  allocateNodePort: () => number;
+  /** Absent before the fields are attributed to the writer, to whom nothing that is allocated belongs. */
+  allocateClusterIP?: () => string;
+  allocateNodePort?: () => number;
   /** The uid of an object that is being created; absent on updates. */
   uid?: string;
   /** The object before an update; what was allocated to it is kept. */

@@ -52,6 +52,7 @@ function protocolOf(port: JsonObject): string {
 }
 
 function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
+  if (context.allocateClusterIP === undefined) return;
   const given = stringAt(spec, "clusterIP") ?? arrayAt(spec, "clusterIPs")?.[0];
   const clusterIp = typeof given === "string" && given !== "" ? given : context.allocateClusterIP();
   spec["clusterIP"] = clusterIp;
@@ -62,10 +63,11 @@ function defaultClusterIp(spec: JsonObject, context: DefaultingContext): void {
   spec["ipFamilyPolicy"] ??= isDualStack ? "RequireDualStack" : "SingleStack";
 }
 
-function allocateNodePorts(spec: JsonObject, context: DefaultingContext): void {
-  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) port["nodePort"] ??= context.allocateNodePort();
+function allocateNodePorts(spec: JsonObject, { allocateNodePort }: DefaultingContext): void {
+  if (allocateNodePort === undefined) return;
+  for (const port of (arrayAt(spec, "ports") ?? []).filter(isObject)) port["nodePort"] ??= allocateNodePort();
   if (spec["type"] === "LoadBalancer" && spec["externalTrafficPolicy"] === "Local") {
-    spec["healthCheckNodePort"] ??= context.allocateNodePort();
+    spec["healthCheckNodePort"] ??= allocateNodePort();
   }
 }
 

@@ -23,11 +23,12 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
       if (error === undefined) return unknownFields;
       throw badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`);
     },
-    fillDefaults: (object, live) =>
-      defaultBuiltin(type, object, { ...allocator, ...(live === undefined ? {} : { old: live }) }),
+    fillDefaults: (object, live) => defaultBuiltin(type, object, live === undefined ? {} : { old: live }),
     finish(object, live) {
+      if (type.kind === "Service")
+        defaultBuiltin(type, object, { ...allocator, ...(live === undefined ? {} : { old: live }) });
       if (live !== undefined || !NEEDS_UID.has(type.plural)) return;
-      defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
+      defaultBuiltin(type, object, { uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validateStatus: () => [],
