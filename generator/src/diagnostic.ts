@@ -1,3 +1,5 @@
+import { distance } from "fastest-levenshtein";
+
 /** A place in a file of the project; line and column count from 1. */
 export interface SourcePosition {
   /** Relative to the project, with forward slashes. */
@@ -59,4 +61,25 @@ function escapeControls(text: string): string {
     /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+/** Returns a hint that names the candidate which a mistyped name most likely meant; nothing if none is near. */
+export function didYouMean(name: string, candidates: Iterable<string>): { hint: string } | undefined {
+  const nearest = nearestOf(name, candidates);
+  return nearest === undefined ? undefined : { hint: `did you mean ${quote(nearest)}?` };
+}
+
+function nearestOf(name: string, candidates: Iterable<string>): string | undefined {
+  const wanted = name.slice(0, 200).toLowerCase();
+  let nearest: string | undefined;
+  // About one slip in three letters is a slip; more is another word.
+  let least = Math.max(2, Math.floor(wanted.length / 3)) + 0.5;
+  for (const candidate of candidates) {
+    // A difference in case alone counts less than any other.
+    const slips = distance(wanted, candidate.toLowerCase()) + (candidate === name ? 0 : 0.1);
+    if (slips >= least || slips >= Math.max(wanted.length, candidate.length)) continue;
+    least = slips;
+    nearest = candidate;
+  }
+  return nearest;
 }

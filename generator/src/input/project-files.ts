@@ -1,0 +1,68 @@
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { quote, type Diagnostic } from "../diagnostic.js";
+
+/** A text file of a project. */
+export interface ProjectFile {
+  /** Relative to the project, with forward slashes. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/** Lists the workflow specs that lie directly in a project: `workflow.yaml` and `*.workflow.yaml`, or `.yml`, or `.json`. */
+export async function listSpecFiles(project: string): Promise<string[]> {
+  const entries = await readdir(project, { withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory() && /^(?:.+\.)?workflow\.(?:yaml|yml|json)$/.test(entry.name))
+    .map(({ name }) => name)
+    .sort();
+}
+
+/** Lists the files in which a project keeps its CRDs: everything below `crds`. */
+export async function listCrdFiles(project: string): Promise<string[]> {
+  const root = join(project, "crds");
+  if (!(await isDirectory(root))) return [];
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory() && /\.(?:yaml|yml|json)$/.test(entry.name))
+    .map((entry) => relative(project, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .sort();
+}
+
+/** Tells whether a path is a directory. */
+export async function isDirectory(path: string): Promise<boolean> {
+  return (await statOf(path))?.isDirectory() ?? false;
+}
+
+/** Returns a path relative to the project with forward slashes; undefined if it leads outside. */
+export function pathInProject(project: string, path: string): string | undefined {
+  const inside = relative(resolve(project), resolve(project, path));
+  if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) return undefined;
+  return inside.split(sep).join("/");
+}
+
+/** Reads a file of a project, which has to be UTF-8; returns what is wrong if that cannot be done. */
+export async function readProjectFile(project: string, file: string): Promise<ProjectFile | Diagnostic> {
+  const path = resolve(project, file);
+  const fail = (message: string): Diagnostic => ({ severity: "error", rule: "unreadable-file", message });
+  try {
+    if (!(await stat(path)).isFile()) return fail(`${quote(file)} is not a file`);
+    // A fatal decoder, because a replaced character would end up in generated code.
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await readFile(await realpath(path)));
+    return { file, text };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return fail(`there is no file ${quote(file)}`);
+    if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return fail(`${quote(file)} is not UTF-8 text`);
+    if (code !== undefined) return fail(`${quote(file)} cannot be read: ${code}`);
+    throw error;
+  }
+}
+
+async function statOf(path: string) {
+  try {
+    return await stat(path);
+  } catch {
+    return undefined;
+  }
+}

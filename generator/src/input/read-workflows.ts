@@ -1,0 +1,54 @@
+import type { Diagnostic } from "../diagnostic.js";
+import { describeValue } from "./describe-value.js";
+import { isRecord } from "./json.js";
+import { parseYaml } from "./parse-yaml.js";
+import type { ProjectFile } from "./project-files.js";
+import type { CheckSpec } from "./spec-schema.js";
+import type { ControllerSpec, DependentSpec, PrimarySpec, WorkflowSpec } from "./workflow-spec.js";
+import type { YamlDocument } from "./yaml-document.js";
+
+/** The workflows of a file, and what is wrong with it. */
+export interface WorkflowFile {
+  readonly workflows: readonly WorkflowSpec[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the workflow specs of a file: one in each document. */
+export function readWorkflows({ file, text }: ProjectFile, checkSpec: CheckSpec): WorkflowFile {
+  const { documents, diagnostics: problems } = parseYaml(file, text);
+  const diagnostics = [...problems];
+  if (documents.length === 0 && problems.length === 0)
+    diagnostics.push({
+      severity: "error",
+      rule: "empty-spec",
+      message: "expected a workflow, found an empty file",
+      position: { file, line: 1, column: 1 },
+    });
+  const workflows = documents.flatMap((document) => {
+    const wrong = isRecord(document.value) ? checkSpec(document) : [notAnObject(document)];
+    diagnostics.push(...wrong);
+    return wrong.length > 0 ? [] : [workflowOf(document)];
+  });
+  return { workflows, diagnostics };
+}
+
+function notAnObject(document: YamlDocument): Diagnostic {
+  const message = `expected a workflow, found ${describeValue(document.value)}`;
+  return { severity: "error", rule: "spec-type", message, ...document.valueAt([]) };
+}
+
+// The schema has accepted the document, so it has this shape.
+interface CheckedSpec {
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly primary: PrimarySpec;
+    readonly controller?: ControllerSpec;
+    readonly dependents?: { readonly [name: string]: DependentSpec };
+  };
+}
+
+function workflowOf(document: YamlDocument): WorkflowSpec {
+  const { metadata, spec } = document.value as CheckedSpec;
+  const { primary, controller = {}, dependents = {} } = spec;
+  return { name: metadata.name, primary, controller, dependents: new Map(Object.entries(dependents)), document };
+}

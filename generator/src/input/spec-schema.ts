@@ -1,0 +1,105 @@
+import { readFile } from "node:fs/promises";
+import type { ErrorObject } from "ajv";
+import { didYouMean, quote, type Diagnostic } from "../diagnostic.js";
+import { describeValue } from "./describe-value.js";
+import type { YamlDocument, YamlPath } from "./yaml-document.js";
+
+/** Checks a document against the published JSON Schema of workflow specs. */
+export type CheckSpec = (document: YamlDocument) => Diagnostic[];
+
+const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
+
+/** Loads the JSON Schema and what checks with it. */
+export async function loadSpecSchema(): Promise<CheckSpec> {
+  const [{ Ajv }, text] = await Promise.all([import("ajv"), readFile(SCHEMA, "utf8")]);
+  const validate = new Ajv({ allErrors: true, verbose: true }).compile(JSON.parse(text) as object);
+  return (document) => {
+    if (validate(document.value)) return [];
+    return (validate.errors ?? []).filter(isTelling).map((error) => diagnosticOf(error, document));
+  };
+}
+
+// What is inside an alternative only repeats that none of them matches; the same goes for names.
+function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
+  return keyword !== "propertyNames" && !/\/oneOf\/\d/.test(schemaPath);
+}
+
+function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
+  const path = pathOf(error.instancePath, document.value);
+  const fail = (rule: string, message: string, place: YamlPath = path): Diagnostic => ({
+    severity: "error",
+    rule,
+    message,
+    ...document.valueAt(place),
+  });
+  const params = error.params as { [name: string]: unknown };
+  // The name of a field is at fault, not its value.
+  if (error.propertyName !== undefined && error.keyword !== "additionalProperties")
+    return {
+      ...fail("spec-name", `expected ${expectedOf(error)}, found ${quote(error.propertyName)}`),
+      ...document.keyAt([...path, error.propertyName]),
+    };
+  switch (error.keyword) {
+    case "additionalProperties":
+      return unknownField(error, path, document);
+    case "required":
+      return fail("spec-required", `${nameOf(path)} lacks ${quote(String(params["missingProperty"]))}`);
+    case "uniqueItems":
+      return fail("spec-value", `the same value is listed twice`, [...path, params["i"] as number]);
+    case "type":
+      return fail("spec-type", `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
+    case "enum":
+    case "const": {
+      const allowed = [params["allowedValues"] ?? params["allowedValue"]].flat().map(String);
+      const hint = typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined;
+      const expected = error.keyword === "const" ? quote(allowed.join("")) : expectedOf(error);
+      return { ...fail("spec-value", `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
+    }
+    default:
+      return fail("spec-value", `expected ${expectedOf(error)}, found ${foundOf(error.data)}`);
+  }
+}
+
+function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument): Diagnostic {
+  const name = String((error.params as { additionalProperty: unknown }).additionalProperty);
+  const known = Object.keys((error.parentSchema as { properties?: object }).properties ?? {});
+  const isExpression = path.at(-1)?.toString().endsWith("ondition") && Object.hasOwn(error.data as object, "when");
+  const hint = isExpression
+    ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
+    : (didYouMean(name, known) ?? { hint: `known fields: ${known.join(", ")}` });
+  return {
+    severity: "error",
+    rule: "unknown-field",
+    message: `${nameOf(path)} has no field ${quote(name)}`,
+    ...document.keyAt([...path, name]),
+    ...hint,
+  };
+}
+
+function expectedOf({ parentSchema }: ErrorObject): string {
+  return (parentSchema as { title?: string }).title ?? "another value";
+}
+
+function foundOf(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return describeValue(value);
+  const fields = Object.keys(value);
+  return fields.length === 0 ? "an empty object" : fields.map(quote).join(" and ");
+}
+
+function nameOf(path: YamlPath): string {
+  const last = path.at(-1);
+  return last === undefined ? "the workflow" : typeof last === "number" ? `item ${last}` : quote(last);
+}
+
+// A JSON pointer does not tell an index from a name.
+function pathOf(pointer: string, root: unknown): YamlPath {
+  const path: (string | number)[] = [];
+  let value = root;
+  for (const token of pointer.split("/").slice(1)) {
+    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
+    const step = Array.isArray(value) ? Number(name) : name;
+    path.push(step);
+    value = (value as { [step: string]: unknown } | undefined)?.[step];
+  }
+  return path;
+}
