@@ -1,0 +1,302 @@
+import fc from "fast-check";
+import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { createOwnerMapping } from "#runtime/events/owner-mapping.js";
+import { deleted, ready } from "#runtime/workflow/builtin-conditions.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
+import { cleanupWorkflow, reconcileWorkflow, type DependentSource, type RunOptions } from "#runtime/workflow/run.js";
+import type { Condition, DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { Writer } from "#runtime/write/apply.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
+
+const primary: KubernetesObject & { spec: object } = {
+  apiVersion: "example.com/v1",
+  kind: "Page",
+  metadata: { name: "one", namespace: "home", uid: "u1", resourceVersion: "1" },
+  spec: {},
+};
+
+/** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
+function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
+  const cache = new ResourceCache({ [OWNER_INDEX]: createOwnerMapping(page) });
+  const history: string[] = [];
+  let version = 1;
+  let calls = 0;
+  const pause = async () => {
+    for (let turns = pauses[calls++ % (pauses.length || 1)] ?? 0; turns >= 0; turns--) await Promise.resolve();
+  };
+  const store = (object: object) => {
+    const { metadata, ...rest } = object as KubernetesObject;
+    const stored = { ...rest, metadata: { ...metadata, uid: metadata.name, resourceVersion: `${++version}` } };
+    const entry: DecodedResource = { object: stored as unknown as KubernetesObject };
+    cache.observe(entry);
+    return entry;
+  };
+  const writer = {
+    async apply(_: unknown, desired: KubernetesObject, { live }: { live: DecodedResource | undefined }) {
+      history.push(`apply ${desired.metadata.name}`);
+      await pause();
+      history.push(`applied ${desired.metadata.name}`);
+      return { kind: live === undefined ? "created" : "updated", entry: store(desired) };
+    },
+    async delete(_: unknown, { metadata }: KubernetesObject) {
+      history.push(`delete ${metadata.name}`);
+      await pause();
+      history.push(`deleted ${metadata.name}`);
+      cache.removeOwn(keyOf(metadata), metadata.uid ?? "");
+      return true;
+    },
+  } as unknown as Writer;
+  const source: DependentSource = {
+    cache,
+    activate: async () => void history.push("activate"),
+    deactivate: async () => void history.push("deactivate"),
+  };
+  const plan = buildPlan(workflowOf(dependents));
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  const options: RunOptions = {
+    plan,
+    sources: plan.nodes.map(() => source),
+    definition: page,
+    primary,
+    writer,
+    context: {
+      signal: new AbortController().signal,
+      client: undefined as never,
+      logger,
+      retry: { attempt: 0, isLastAttempt: false },
+    },
+    track: async (_, task) => task(),
+  };
+  return { options, history, cache };
+}
+
+const holds: Condition<unknown, unknown> = () => true;
+const fails: Condition<unknown, unknown> = () => false;
+const throws: Condition<unknown, unknown> = () => {
+  throw new Error("no idea");
+};
+
+async function reconcile(dependents: readonly DependentDefinition[]) {
+  const run = createRun(dependents);
+  return { ...run, result: await reconcileWorkflow(run.options) };
+}
+
+suite("workflow run", (test) => {
+  test("a dependent is written with its namespace and its link to the primary", async () => {
+    const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { isGarbageCollected: false })]);
+    const owned = cache.get("home/a")!.object.metadata;
+    assert.equal(owned.ownerReferences, [
+      {
+        apiVersion: "example.com/v1",
+        kind: "Page",
+        name: "one",
+        uid: "u1",
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+    // Two dependents of one kind are told apart by an annotation.
+    assert.equal(owned.annotations, { "gen-operator.dev/dependent": "a" });
+    const annotated = cache.get("home/b")!.object.metadata;
+    assert.is(annotated.ownerReferences, undefined);
+    assert.equal(annotated.annotations, {
+      "gen-operator.dev/primary-name": "one",
+      "gen-operator.dev/primary-namespace": "home",
+      "gen-operator.dev/primary-type": "Page.example.com",
+      "gen-operator.dev/dependent": "b",
+    });
+  });
+
+  test("a dependent that is not ready holds back only what depends on it", async () => {
+    const { result, history } = await reconcile([
+      dependentOf("slow", { readyPostcondition: fails }),
+      dependentOf("after", { dependsOn: ["slow"] }),
+      dependentOf("other"),
+    ]);
+    assert.equal(result.dependents, {
+      slow: { kind: "created", isReady: false },
+      after: { kind: "waiting", for: ["slow"] },
+      other: { kind: "created", isReady: true },
+    });
+    assert.not(result.isReady);
+    assert.not(history.includes("apply after"));
+  });
+
+  for (const name of ["desired", "activationCondition", "reconcilePrecondition", "readyPostcondition"] as const)
+    test(`a ${name} that throws fails its own dependent, and the others go on`, async () => {
+      const { result } = await reconcile([
+        dependentOf("broken", { [name]: throws as never }),
+        dependentOf("after", { dependsOn: ["broken"] }),
+        dependentOf("other"),
+      ]);
+      assert.equal([...result.errors.keys()], ["broken"]);
+      assert.is((result.errors.get("broken") as Error).message, 'dependent "broken": no idea');
+      assert.equal(result.dependents["after"], { kind: "waiting", for: ["broken"] });
+      assert.equal(result.dependents["other"], { kind: "created", isReady: true });
+    });
+
+  test("a desired that returns nothing useful fails with what is wrong", async () => {
+    const { result } = await reconcile([
+      dependentOf("nothing", { desired: (() => undefined) as never }),
+      dependentOf("nameless", { desired: () => ({ metadata: {} }) }),
+      dependentOf("away", { desired: () => ({ metadata: { name: "x", namespace: "away" } }) }),
+      dependentOf("unlabelled", { labelSelector: "app=web" }),
+    ]);
+    const messages = [...result.errors.values()].map((error) => (error as Error).message);
+    assert.match(messages[0]!, 'dependent "nothing": desired() of dependent "nothing" returned undefined');
+    assert.match(messages[1]!, "returned no metadata.name");
+    assert.match(messages[2]!, 'puts the object into namespace "away"');
+    assert.match(messages[3]!, 'lacks the labels that its labelSelector "app=web" asks for');
+  });
+
+  test("a false precondition deletes the dependent after all that depends on it", async () => {
+    const chain = (precondition: Condition<unknown, unknown>) => [
+      dependentOf("a"),
+      dependentOf("b", { dependsOn: ["a"], reconcilePrecondition: precondition }),
+      dependentOf("c", { dependsOn: ["b"] }),
+    ];
+    const run = createRun(chain(holds));
+    await reconcileWorkflow(run.options);
+    run.history.length = 0;
+    const plan = buildPlan(workflowOf(chain(fails)));
+    const result = await reconcileWorkflow({ ...run.options, plan });
+    assert.equal(run.history, ["apply a", "applied a", "delete c", "deleted c", "delete b", "deleted b"]);
+    assert.equal(result.dependents["b"], {
+      kind: "deleted",
+      isGone: true,
+      because: "its reconcile precondition does not hold",
+    });
+    assert.ok(result.isReady, "what must not exist and does not is as it should be");
+  });
+
+  test("an inactive dependent is neither written nor deleted, and what depends on it is deleted", async () => {
+    const definitions = (activationCondition: Condition<unknown, unknown>) => [
+      dependentOf("a", { activationCondition }),
+      dependentOf("b", { dependsOn: ["a"] }),
+    ];
+    const run = createRun(definitions(holds));
+    await reconcileWorkflow(run.options);
+    run.history.length = 0;
+    const result = await reconcileWorkflow({ ...run.options, plan: buildPlan(workflowOf(definitions(fails))) });
+    assert.equal(run.history, ["deactivate", "delete b", "deleted b"]);
+    assert.equal(result.dependents["a"], { kind: "inactive" });
+  });
+
+  test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
+    const run = createRun([
+      dependentOf("a", { isGarbageCollected: false }),
+      dependentOf("b", { dependsOn: ["a"] }),
+      dependentOf("c", { dependsOn: ["b"], isGarbageCollected: false }),
+    ]);
+    await reconcileWorkflow(run.options);
+    run.history.length = 0;
+    const result = await cleanupWorkflow(run.options);
+    assert.equal(run.history, ["delete c", "deleted c", "delete a", "deleted a"]);
+    assert.equal(result.dependents["b"], { kind: "left" });
+    assert.ok(result.isReady);
+  });
+
+  test("a delete postcondition keeps what the dependent depends on", async () => {
+    let isGone = false;
+    const run = createRun([
+      dependentOf("a", { isGarbageCollected: false }),
+      dependentOf("b", { dependsOn: ["a"], isGarbageCollected: false, deletePostcondition: () => isGone }),
+    ]);
+    await reconcileWorkflow(run.options);
+    run.history.length = 0;
+    const first = await cleanupWorkflow(run.options);
+    assert.equal(run.history, ["delete b", "deleted b"]);
+    assert.equal(first.dependents["a"], { kind: "waiting", for: ["b"] });
+    assert.not(first.isReady);
+    isGone = true;
+    const second = await cleanupWorkflow(run.options);
+    assert.ok(second.isReady);
+    assert.ok(run.history.includes("deleted a"));
+  });
+
+  test("the built-in conditions read what is live", async () => {
+    const { result } = await reconcile([
+      dependentOf("a", { readyPostcondition: ready }),
+      dependentOf("b", { readyPostcondition: deleted }),
+    ]);
+    assert.equal(result.dependents["a"], { kind: "created", isReady: true });
+    assert.equal(result.dependents["b"], { kind: "created", isReady: false });
+  });
+
+  test("a later dependent sees what an earlier one wrote in the same run, frozen", async () => {
+    let seen: KubernetesObject | undefined;
+    const read = ({ secondary }: { secondary: { first?: KubernetesObject } }) => {
+      seen = secondary.first;
+      return { metadata: { name: "second" } };
+    };
+    await reconcile([dependentOf("first"), dependentOf("second", { dependsOn: ["first"], desired: read as never })]);
+    assert.is(seen?.metadata.name, "first");
+    assert.ok(Object.isFrozen(seen?.metadata));
+  });
+
+  test("each function is called at most once in a run", async () => {
+    const calls = new Map<string, number>();
+    const counted =
+      <Result>(what: string, result: Result) =>
+      () => (calls.set(what, (calls.get(what) ?? 0) + 1), result);
+    await reconcile(
+      ["a", "b"].map((name) =>
+        dependentOf(name, {
+          dependsOn: name === "b" ? ["a"] : [],
+          desired: counted(`desired ${name}`, { metadata: { name } }),
+          activationCondition: counted(`activation ${name}`, true),
+          reconcilePrecondition: counted(`precondition ${name}`, true),
+          readyPostcondition: counted(`postcondition ${name}`, true),
+        }),
+      ),
+    );
+    assert.is(calls.size, 8);
+    assert.ok([...calls.values()].every((count) => count === 1));
+  });
+
+  test("whatever the graph, the conditions and the timing: order is kept, and errors stay where they are", async () => {
+    const kinds = fc.constantFrom("ready", "ready", "ready", "notReady", "throws", "unwanted");
+    const fates = fc.array(kinds, { minLength: 8, maxLength: 8 });
+    const pauses = fc.array(fc.nat(6), { minLength: 1, maxLength: 10 });
+    const property = fc.asyncProperty(graphs, fates, fates, pauses, async (graph, before, after, turns) => {
+      const definitions = (fateOf: readonly string[]) =>
+        dependentsOf(graph, (index) => ({
+          isGarbageCollected: false,
+          reconcilePrecondition: () => fateOf[index] !== "unwanted",
+          readyPostcondition: () => fateOf[index] !== "notReady",
+          ...(fateOf[index] === "throws" ? { desired: throws as never } : {}),
+        }));
+      const run = createRun(definitions(before), { pauses: turns });
+      await reconcileWorkflow(run.options);
+      run.history.length = 0;
+      const plan = buildPlan(workflowOf(definitions(after)));
+      const result = await reconcileWorkflow({ ...run.options, plan });
+      graph.forEach((needed, index) => {
+        for (const other of needed) checkOrder(run.history, { index, other });
+        const outcome = result.dependents[`n${index}`]!;
+        if (after[index] === "throws") assert.ok(["failed", "waiting", "deleted"].includes(outcome.kind));
+        assert.is(result.errors.has(`n${index}`), outcome.kind === "failed");
+      });
+      run.history.length = 0;
+      const cleanup = await cleanupWorkflow({ ...run.options, plan });
+      assert.ok(cleanup.isReady);
+      assert.is(run.cache.size, 0);
+      graph.forEach((needed, index) => needed.forEach((other) => checkOrder(run.history, { index, other })));
+    });
+    await fc.assert(property, { numRuns: 200 });
+  });
+});
+
+/** `index` depends on `other`. */
+function checkOrder(history: readonly string[], { index, other }: { index: number; other: number }): void {
+  const at = (event: string) => history.indexOf(event);
+  if (at(`apply n${index}`) !== -1)
+    assert.ok(at(`applied n${other}`) !== -1 && at(`applied n${other}`) < at(`apply n${index}`));
+  if (at(`delete n${other}`) !== -1 && at(`delete n${index}`) !== -1)
+    assert.ok(at(`deleted n${index}`) < at(`delete n${other}`), `n${index} goes before n${other}`);
+  assert.is(history.filter((event) => event === `delete n${index}`).length <= 1, true, "deleted at most once");
+}
