@@ -1,6 +1,6 @@
 import { clone, deepEqual, isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
 import { plainError } from "../status/status-error.js";
-import { goFormat } from "./go-format.js";
+import { goFormat, goTypeOf } from "./go-format.js";
 
 /** How a list of a schema is merged. */
 export interface ListMerge {
@@ -14,8 +14,9 @@ export interface ListMerge {
 /** Merges the items of a patch into a live list: by key, or as a set of scalars. */
 export function mergeList(live: JsonValue[], patch: JsonValue[], merge: ListMerge): JsonValue[] {
   if (live.length === 0 && patch.length === 0) return [];
-  const hasObjects = isObject(live[0] ?? patch[0]);
-  if ([...live, ...patch].some((item) => isObject(item) !== hasObjects)) {
+  const [first = null] = [...live, ...patch];
+  const hasObjects = isObject(first);
+  if ([...live, ...patch].some((item) => goTypeOf(item) !== goTypeOf(first))) {
     throw plainError(`list element types are not identical: [${goFormat(live)} ${goFormat(patch)}]`);
   }
   const { mergeKey } = merge;

@@ -3,9 +3,11 @@
 import { builtinSchemas, resolveSchema } from "../builtin/schemas.js";
 import { clone, isObject, memberOf, objectAt, setMember, stringAt } from "../json.js";
 import type { JsonObject, JsonValue } from "../json.js";
-import { badRequest, plainError } from "../status/status-error.js";
+import { quote } from "../status/quote.js";
+import { badRequest, invalid, plainError } from "../status/status-error.js";
 import { goFormat, goTypeOf } from "./go-format.js";
 import { checkOrderList, mergeList, orderedBy, type ListMerge } from "./merge-list.js";
+import { restoreProblem } from "./restore.js";
 
 const DIRECTIVE = "$patch";
 const RETAIN_KEYS = "$retainKeys";
@@ -18,7 +20,13 @@ export function applyStrategicMergePatch(schemaName: string, object: JsonObject,
   if (!isObject(patch)) {
     throw badRequest(`json: cannot unmarshal ${goTypeOf(patch)} into Go value of type map[string]interface {}`);
   }
-  return mergeMaps(object, patch, memberOf(builtinSchemas(), schemaName) as JsonObject);
+  const merged = mergeMaps(object, patch, memberOf(builtinSchemas(), schemaName) as JsonObject);
+  const problem = restoreProblem(schemaName, merged);
+  if (problem === undefined) return merged;
+  // Kubernetes forgets here what the patch is for.
+  throw invalid({ kind: "", group: "", name: "" }, [
+    { reason: "FieldValueInvalid", field: "patch", message: `Invalid value: ${quote(goFormat(patch))}: ${problem}` },
+  ]);
 }
 
 // `schema` is absent where anything may stand.

@@ -147,11 +147,29 @@ suite("strategic merge patch", (test) => {
         400,
         "invalid patch format of retainKeys",
       ],
+      [{ metadata: { finalizers: [1] } }, 500, "list element types are not identical: [[x.io/b] [1]]"],
       [{ metadata: { $deleteFromPrimitiveList: ["x"] } }, 400, "invalid patch format of primitive list"],
     ];
     for (const [patch, code, want] of table) {
       const status = statusOf(() => applyStrategicMergePatch(POD, pod, patch));
       assert.equal([status.code, status.message], [code, want]);
+    }
+  });
+
+  test("a result that does not fit the type is refused with the words of Kubernetes", () => {
+    const table: [patch: JsonObject, want: string][] = [
+      [{ spec: { containers: "x" } }, 'map[spec:map[containers:x]]": cannot restore slice from string'],
+      [{ metadata: { labels: "x" } }, 'map[metadata:map[labels:x]]": cannot restore map from string'],
+      [{ metadata: { labels: { a: 1 } } }, 'map[metadata:map[labels:map[a:1]]]": cannot convert int64 to string'],
+      [{ metadata: { labels: { a: true } } }, 'map[metadata:map[labels:map[a:true]]]": unrecognized type: string'],
+      [{ metadata: 1 }, 'map[metadata:1]": cannot restore struct from: int64'],
+      [{ spec: { priority: "x" } }, 'map[spec:map[priority:x]]": unrecognized type: int32'],
+      [{ spec: { priority: 1.5 } }, 'map[spec:map[priority:1.5]]": cannot convert float64 to int32'],
+      [{ spec: { hostNetwork: 1 } }, 'map[spec:map[hostNetwork:1]]": unrecognized type: bool'],
+    ];
+    for (const [patch, want] of table) {
+      const status = statusOf(() => applyStrategicMergePatch(POD, pod, patch));
+      assert.equal([status.code, status.message], [422, ` "" is invalid: patch: Invalid value: "${want}`]);
     }
   });
 

@@ -1,0 +1,86 @@
+// What Kubernetes finds when it turns the result of a strategic merge patch, a tree of maps, back into the Go type of the kind. It
+// says it in other words than the JSON decoder and does not name the field.
+import { childNode, resolveSchema } from "../builtin/schemas.js";
+import { isIntOrString, textTypeOf } from "../builtin/scalar-text.js";
+import { isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { goTypeOf } from "./go-format.js";
+
+/** Says why an object does not fit the type of a named built-in schema; undefined if it does. */
+export function restoreProblem(schemaName: string, object: JsonObject): string | undefined {
+  return problemOf({ $ref: `#/components/schemas/${schemaName}` }, object);
+}
+
+function problemOf(node: JsonObject, value: JsonValue): string | undefined {
+  if (value === null) return undefined;
+  const { name, schema } = resolveSchema(node);
+  const text = textTypeOf(name);
+  if (text !== undefined) {
+    if (typeof value !== "string" && !text.takesNumbers) return unmarshalProblem(value, "string");
+    const canonical = text.canonical(String(value));
+    return "problem" in canonical ? canonical.problem : undefined;
+  }
+  if (isIntOrString(name)) {
+    return typeof value === "string" || typeof value === "number" ? undefined : unmarshalProblem(value, "int32");
+  }
+  switch (schema["type"]) {
+    case "object":
+      return objectProblem(schema, value);
+    case "array":
+      return listProblem(schema, value);
+    case "string":
+    case "integer":
+    case "number":
+    case "boolean":
+      return scalarProblem(schema, value);
+    default:
+      return undefined;
+  }
+}
+
+function unmarshalProblem(value: JsonValue, target: string): string {
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type ${target}`;
+}
+
+function objectProblem(schema: JsonObject, value: JsonValue): string | undefined {
+  const isMap = objectAt(schema, "additionalProperties") !== undefined;
+  if (!isObject(value))
+    return isMap ? `cannot restore map from ${kindOf(value)}` : `cannot restore struct from: ${kindOf(value)}`;
+  for (const [key, member] of Object.entries(value)) {
+    const node = childNode(schema, key);
+    const problem = node === undefined ? undefined : problemOf(node, member);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function listProblem(schema: JsonObject, value: JsonValue): string | undefined {
+  if (!Array.isArray(value)) return `cannot restore slice from ${kindOf(value)}`;
+  const items = objectAt(schema, "items");
+  if (items === undefined) return undefined;
+  for (const item of value) {
+    const problem = problemOf(items, item);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function scalarProblem(schema: JsonObject, value: JsonValue): string | undefined {
+  const type = String(schema["type"]);
+  const target = type === "integer" ? (stringAt(schema, "format") ?? "int64") : SCALARS[type];
+  if (typeof value === "number" && type === "integer") {
+    return Number.isInteger(value) ? undefined : `cannot convert float64 to ${target}`;
+  }
+  if (goTypeOf(value) === (type === "boolean" ? "bool" : type)) return undefined;
+  // Go can convert an integer into text, so the refusal reads differently.
+  const isConvertible = type === "string" && typeof value === "number" && Number.isInteger(value);
+  return isConvertible ? `cannot convert int64 to ${target}` : `unrecognized type: ${target}`;
+}
+
+const SCALARS: Record<string, string> = { string: "string", number: "float64", boolean: "bool" };
+
+function kindOf(value: JsonValue): string {
+  if (Array.isArray(value)) return "slice";
+  if (isObject(value)) return "map";
+  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  return goTypeOf(value);
+}
