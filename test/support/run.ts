@@ -34,7 +34,7 @@ export interface FileLimits {
 export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
   const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
-  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0 };
+  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, failures: [] };
   let output = "";
   let problem: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
@@ -45,7 +45,9 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
       env: { ...process.env, FORCE_COLOR: "0" },
     });
     const kill = (reason: string) => {
-      problem = reason;
+      problem = report.running === undefined ? reason : `${reason}, in "${report.running}"`;
+      // A file that is ended has not printed them itself.
+      output += report.failures.map((failure) => `\nFAIL  ${failure}`).join("");
       child.kill("SIGKILL");
     };
     const deadline = setTimeout(() => kill(`did not finish within ${fileTimeoutMs} ms`), fileTimeoutMs);

@@ -11,6 +11,10 @@ export interface SuiteReport {
   passed: number;
   failed: number;
   skipped: number;
+  /** Title and message of every failure, for a file that is ended before it can print them. */
+  failures: string[];
+  /** The title of the test that runs. */
+  running?: string;
 }
 
 /** Declares one test; its title states a law in the present tense. */
@@ -21,14 +25,14 @@ export interface DeclareTest {
 }
 
 const DEFAULT_TIMEOUT_MS = 20_000;
-const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0 };
+const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, failures: [] };
 
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
   const uvuTest = uvuSuite(name);
   const declareTest: DeclareTest = (title, body, { timeoutMs = DEFAULT_TIMEOUT_MS } = {}) => {
     report.declared++;
-    uvuTest(title, () => counted(failAfter(timeoutMs, title, body)));
+    uvuTest(title, () => counted(title, () => failAfter(timeoutMs, title, body)));
   };
   declareTest.skip = (title, reason) => {
     report.skipped++;
@@ -61,14 +65,18 @@ async function disposeSharedResources(): Promise<void> {
     await last[Symbol.asyncDispose]();
 }
 
-async function counted(outcome: Promise<void>): Promise<void> {
+async function counted(title: string, run: () => Promise<void>): Promise<void> {
+  report.running = title;
+  process.send?.(report);
   try {
-    await outcome;
+    await run();
     report.passed++;
   } catch (error) {
     report.failed++;
+    report.failures.push(`${title}: ${error instanceof Error ? error.message : String(error)}`);
     throw error;
   } finally {
+    delete report.running;
     process.send?.(report);
     if (report.passed + report.failed === report.declared) await disposeSharedResources();
   }

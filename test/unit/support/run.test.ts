@@ -20,7 +20,7 @@ suite("test runner", (test) => {
     ["forgets-to-run", /^declares no test$/, "a suite that is not run"],
     ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure that a later suite outshines"],
     ["hangs", /^failed 1 of 1 tests$/, "a test that never ends"],
-    ["blocks", /^did not finish within 1500 ms$/, "a test that blocks the thread"],
+    ["blocks", /^did not finish within 1500 ms, in "never gives up the thread"$/, "a test that blocks the thread"],
     [
       "leaves-a-handle-open",
       /^did not exit within 300 ms after its last test: a handle was left open$/,
@@ -39,13 +39,19 @@ suite("test runner", (test) => {
   test("a file that passes is reported with its counts", async () => {
     const { report, problem } = await run("passes");
     assert.is(problem, undefined);
-    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1 });
+    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1, failures: [] });
   });
 
   test("a shared resource is created once and disposed after the last test", async () => {
     const { report, problem } = await run("disposes-shared");
     assert.is(problem, undefined);
     assert.is(report.passed, 2);
+  });
+
+  test("a file that is ended is reported with the failures before", async () => {
+    const { output, problem } = await run("hangs-after-a-failure");
+    assert.is(problem, 'did not finish within 1500 ms, in "waits for ever"');
+    assert.match(output, "FAIL  fails: the reason");
   });
 
   test("a folder without tests fails the run, and the others still run", async () => {

@@ -1,0 +1,17 @@
+import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
+import { normaliseSchema } from "#generator/output/normalise.js";
+import { loadTypePrinter, renderField } from "#generator/output/print-types.js";
+import { thingOf } from "./resource-models.js";
+
+/** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
+export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
+  const { root, shapes } = normaliseSchema(thingOf(spec, rest));
+  const printer = await loadTypePrinter();
+  return [...printer.printFields(root).map(renderField), ...shapes.map(printer.printInterface)].join("\n");
+}
+
+/** Returns the printed type of a field with a schema. */
+export async function printField(schema: RawSchema): Promise<string> {
+  const printed = await printSpec(schema);
+  return printed.replace(/^spec\?: /, "").replace(/ \| undefined;/, ";");
+}
