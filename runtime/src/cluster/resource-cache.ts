@@ -6,6 +6,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { compareResourceVersions } from "../base/resource-version.js";
 import type { DecodedResource } from "./decode-resource.js";
+import { ObjectIndex, type IndexFunction } from "./object-index.js";
 
 /** A change that somebody else made to an object. */
 export interface ResourceChange {
@@ -16,9 +17,6 @@ export interface ResourceChange {
   readonly old?: KubernetesObject;
 }
 
-/** Returns the values under which an index finds an object. */
-export type IndexFunction = (object: KubernetesObject) => readonly string[];
-
 /** The write of one object that is under way. */
 interface WriteWindow {
   active: number;
@@ -28,12 +26,12 @@ interface WriteWindow {
   ownVersions: Set<string>;
 }
 
-const EMPTY: ReadonlySet<ObjectKey> = new Set();
+const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** The objects of one kind, by key and by index; what it returns is frozen and shared by all readers. */
 export class ResourceCache {
   readonly #entries = new Map<ObjectKey, DecodedResource>();
-  readonly #indexes = new Map<string, { of: IndexFunction; keys: Map<string, Set<ObjectKey>> }>();
+  readonly #indexes = new Map<string, ObjectIndex>();
   readonly #windows = new Map<ObjectKey, WriteWindow>();
   /** The objects that own versions belong to. */
   readonly #ownVersionKeys = new Map<string, ObjectKey>();
@@ -49,7 +47,7 @@ export class ResourceCache {
     { isPerNamespace = false }: { isPerNamespace?: boolean } = {},
   ) {
     this.#isPerNamespace = isPerNamespace;
-    for (const [name, of] of Object.entries(indexes)) this.#indexes.set(name, { of, keys: new Map() });
+    for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, new ObjectIndex(valuesOf));
   }
 
   /** Calls `listener` for every change that is not our own. */
@@ -85,7 +83,7 @@ export class ResourceCache {
 
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(index: string, value: string): ReadonlySet<ObjectKey> {
-    return this.#indexes.get(index)?.keys.get(value) ?? EMPTY;
+    return this.#indexes.get(index)?.keysOf(value) ?? NONE;
   }
 
   /** Whether own writes were made that the watch has not brought yet. */
@@ -274,12 +272,8 @@ export class ResourceCache {
     const known = this.#entries.get(key);
     this.#entries.set(key, entry);
     for (const index of this.#indexes.values()) {
-      if (known !== undefined) removeFromIndex(index, key, known.object);
-      for (const value of index.of(entry.object)) {
-        const keys = index.keys.get(value);
-        if (keys === undefined) index.keys.set(value, new Set([key]));
-        else keys.add(key);
-      }
+      if (known !== undefined) index.remove(key, known.object);
+      index.add(key, entry.object);
     }
   }
 
@@ -287,24 +281,12 @@ export class ResourceCache {
     const known = this.#entries.get(key);
     if (known === undefined) return;
     this.#entries.delete(key);
-    for (const index of this.#indexes.values()) removeFromIndex(index, key, known.object);
+    for (const index of this.#indexes.values()) index.remove(key, known.object);
   }
 }
 
 function versionOf({ object }: DecodedResource): string {
   return object.metadata.resourceVersion ?? "0";
-}
-
-function removeFromIndex(
-  index: { of: IndexFunction; keys: Map<string, Set<ObjectKey>> },
-  key: ObjectKey,
-  object: KubernetesObject,
-): void {
-  for (const value of index.of(object)) {
-    const keys = index.keys.get(value);
-    keys?.delete(key);
-    if (keys?.size === 0) index.keys.delete(value);
-  }
 }
 
 // Objects are frozen when they are first read: most of what a watch brings is never looked at.

@@ -2,7 +2,8 @@ import { findError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-import { ResourceCache, type IndexFunction } from "../cluster/resource-cache.js";
+import type { IndexFunction } from "../cluster/object-index.js";
+import { ResourceCache } from "../cluster/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
 
 /** What an informer watches. */

@@ -18,12 +18,25 @@ const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NON
 
 type FieldsV1 = { readonly [key: string]: FieldsV1 };
 
-// Objects of one kind mostly have the same fields, but for the uid in the key of their owner reference.
+// Objects of one kind mostly have the same fields, but for the uid of their owner: trees without it are shared.
 const CACHE_SIZE = 1000;
 const cache = new Map<string, FieldNode>();
+const ONE_OWNER = /"f:ownerReferences":\{"k:\{\\"uid\\":\\"([^"\\]+)\\"\}":\{\}\}/;
 
 /** Parses FieldsV1 text; throws if it is none. */
 export function parseOwnedFields(fieldsV1: string): FieldNode {
+  const owner = ONE_OWNER.exec(fieldsV1);
+  if (owner === null) return parseShared(fieldsV1);
+  const shared = parseShared(fieldsV1.replace(owner[0], '"f:ownerReferences":{}'));
+  const metadata = shared.fields.get("metadata");
+  if (metadata?.fields.get("ownerReferences") !== LEAF) return nodeOf(JSON.parse(fieldsV1) as FieldsV1, false);
+  const items = new Map([[itemKeyOf({ uid: owner[1] }), LEAF]]);
+  const ownerReferences: FieldNode = { isMember: false, fields: NONE, items, values: NONE };
+  const withOwner = { ...metadata, fields: new Map(metadata.fields).set("ownerReferences", ownerReferences) };
+  return { ...shared, fields: new Map(shared.fields).set("metadata", withOwner) };
+}
+
+function parseShared(fieldsV1: string): FieldNode {
   const known = cache.get(fieldsV1);
   if (known !== undefined) return known;
   const node = nodeOf(JSON.parse(fieldsV1) as FieldsV1, false);
