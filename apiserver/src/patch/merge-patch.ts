@@ -18,7 +18,7 @@ function merge(live: JsonObject, patch: JsonObject): JsonObject {
     const current = memberOf(live, key);
     if (value === null) delete merged[key];
     else if (isObject(value)) setMember(merged, key, isObject(current) ? merge(current, value) : withoutNulls(value));
-    // An array that takes the place of an object keeps its nulls, as in the library that Kubernetes uses.
+    // An array that takes the place of an object keeps the nulls in its items, as in the library that Kubernetes uses.
     else setMember(merged, key, isObject(current) ? clone(value) : withoutNulls(value));
   }
   return merged;
@@ -26,7 +26,7 @@ function merge(live: JsonObject, patch: JsonObject): JsonObject {
 
 function withoutNulls<Value extends JsonValue>(value: Value): Value;
 function withoutNulls(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.filter((item) => item !== null).map((item) => withoutNulls(item));
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item));
   if (!isObject(value)) return value;
   const kept: JsonObject = {};
   for (const [key, member] of Object.entries(value)) {

@@ -13,6 +13,8 @@ suite("merge patch", (test) => {
       ],
       [{ a: { x: 1, y: 2 } }, { a: { x: null, z: 3 } }, { a: { y: 2, z: 3 } }],
       [{ a: [1, 2] }, { a: [3] }, { a: [3] }],
+      [{}, { a: [1, null, { x: null }] }, { a: [1, null, {}] }],
+      [{ a: { k: 1 } }, { a: [1, null, { x: null }] }, { a: [1, null, { x: null }] }],
       [{ a: 1 }, { a: { x: { y: null } } }, { a: { x: {} } }],
       [{}, { a: { x: { y: null }, z: null } }, { a: { x: {} } }],
       [{ a: { x: 1 } }, { a: null }, {}],
