@@ -84,9 +84,7 @@ export class SimulatedWatch {
   beginWrite(key: ObjectKey, value: number): void {
     const before = this.cache.get(key)?.object as Simulated | undefined;
     if (this.#isBusy(key) || before?.ours === value) return;
-    // Whoever writes has read what the cache had: nobody needs to be told of that any more.
-    const known = before === undefined ? "0" : versionOf(before);
-    this.#forgetTheirs((change) => change.key === key && compareResourceVersions(change.version, known) <= 0);
+    this.#forgetRead(key, before);
     this.cache.beginWrite(key);
     this.#requests.push({ kind: "write", key, value, before });
   }
@@ -94,7 +92,15 @@ export class SimulatedWatch {
   /** We begin to delete the object that the cache knows. */
   beginDelete(key: ObjectKey): void {
     const before = this.cache.get(key)?.object as Simulated | undefined;
-    if (before !== undefined && !this.#isBusy(key)) this.#requests.push({ kind: "delete", key, value: 0, before });
+    if (before === undefined || this.#isBusy(key)) return;
+    this.#forgetRead(key, before);
+    this.#requests.push({ kind: "delete", key, value: 0, before });
+  }
+
+  // Whoever writes has read what the cache had: nobody needs to be told of that any more.
+  #forgetRead(key: ObjectKey, read: Simulated | undefined): void {
+    const version = read === undefined ? "0" : versionOf(read);
+    this.#forgetTheirs((change) => change.key === key && compareResourceVersions(change.version, version) <= 0);
   }
 
   // A controller makes one request after the other for each object.
