@@ -18,7 +18,7 @@ const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
     diagnostic: { values: [] },
     input: { values: ["diagnostic"] },
     model: { values: ["diagnostic"], types: ["input"] },
-    output: { values: ["model"], types: ["@gen-operator/runtime/codegen"] },
+    output: { values: ["model"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
   },
   runtime: {
     base: { values: [] },
@@ -38,7 +38,7 @@ const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
 
 /** Packages that a whole package may import beside its dependencies; everything else of ours is closed to it. */
 const ownPackages: Record<(typeof packages)[number], string[]> = {
-  generator: ["@gen-operator/runtime/codegen", "@gen-operator/templates/package.json"],
+  generator: ["@gen-operator/runtime", "@gen-operator/runtime/codegen", "@gen-operator/templates/package.json"],
   runtime: [],
   apiserver: [],
 };
