@@ -23,7 +23,7 @@ export function resolveRef(raw: RawSchema, definitions: ReadonlyMap<string, RawS
   if (definition === QUANTITY) return { schema: { format: "quantity" }, definition };
   if (definition === INT_OR_STRING) return { schema: { "x-kubernetes-int-or-string": true }, definition };
   const target = definitions.get(definition);
-  if (target === undefined) return { schema: {} };
+  if (target === undefined) return { schema: {}, definition };
   const { $ref: _ref, allOf: _allOf, ...beside } = raw;
   return { schema: { ...target, ...beside }, definition };
 }

@@ -18,7 +18,7 @@ export function descriptionLinesOf(description: unknown): string[] {
   if (typeof description !== "string") return [];
   const lines = description
     .replace(/\r\n?|[\u2028\u2029\u0085]/g, "\n")
-    // eslint-disable-next-line no-control-regex -- control characters would make the file unreadable
+    // Control characters would make the file unreadable.
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, " ")
     .replace(/\t/g, "  ")
     .split("\n")
@@ -32,12 +32,9 @@ export function descriptionLinesOf(description: unknown): string[] {
   ).filter((line, index, all) => line !== "" || (index > 0 && all.length > 1));
 }
 
-/** Makes text safe inside a comment: it neither ends the comment nor starts a tag. */
+/** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
 export function escapeComment(text: string): string {
-  return text
-    .replaceAll("*/", "*\\/")
-    .replace(/^(\s*)@/, "$1\\@")
-    .replaceAll("{@", "{\\@");
+  return text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@");
 }
 
 /** Returns a JSDoc comment of lines, or nothing if there are none. */
@@ -60,8 +57,7 @@ function wrapLine(line: string): string[] {
   const lines: string[] = [];
   let current = "";
   for (const word of line.split(" ")) {
-    // A word at the start of a line must not become a tag.
-    if (current !== "" && current.length + word.length + 1 > WIDTH && !word.startsWith("@")) {
+    if (current !== "" && current.length + word.length + 1 > WIDTH) {
       lines.push(current);
       current = word;
     } else current = current === "" ? word : `${current} ${word}`;
@@ -85,7 +81,7 @@ const SIMPLE_TAGS = [
 
 function tagsOf(schema: RawSchema, description: readonly string[]): string[] {
   const tags: string[] = [];
-  const add = (tag: string, text = "") => tags.push(oneLine(text === "" ? `@${tag}` : `@${tag} ${text}`));
+  const add = (tag: string, text = "") => tags.push(text === "" ? `@${tag}` : `@${tag} ${oneLine(text)}`.trimEnd());
   if (description.some((line) => /^Deprecated\b/i.test(line)) || schema["deprecated"] === true) add("deprecated");
   if (schema["default"] !== undefined) add("default", JSON.stringify(schema["default"]));
   for (const [keyword, tag] of SIMPLE_TAGS) {
@@ -105,8 +101,5 @@ function tagsOf(schema: RawSchema, description: readonly string[]): string[] {
 }
 
 function oneLine(text: string): string {
-  return text
-    .replace(/[\s\u2028\u2029\u0085]+/g, " ")
-    .replaceAll("*/", "*\\/")
-    .trimEnd();
+  return escapeComment(text.replace(/[\s\u0000-\u001f\u007f\u0085\u2028\u2029]+/g, " ").trim());
 }

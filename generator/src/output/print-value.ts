@@ -18,8 +18,8 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
   const fields = Object.entries(value).map(([name, child]) => {
     const start = `${pad}${keyOf(name)}: `;
     const text = printValue(child, indent + 2, start.length);
-    // Long text starts on a line of its own.
-    const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH;
+    // Long text starts on a line of its own, unless the name is so short that little would be gained.
+    const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH && keyOf(name).length > 4;
     return isLong ? `${pad}${keyOf(name)}:\n${pad}  ${text},\n` : `${start}${text},\n`;
   });
   return `{\n${fields.join("")}${end}}`;

@@ -1,0 +1,71 @@
+import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/doc-comment.js";
+import fc from "fast-check";
+import ts from "typescript";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("doc comment", (test) => {
+  test("no description ends the comment or starts a tag", () => {
+    const lines = descriptionLinesOf("ends */ here\r\n@daily is a schedule\r  @weekly too\u2028{@link x}\ttab");
+    assert.equal(lines, ["ends *\\/ here", "\\@daily is a schedule", "  \\@weekly too", "{\\@link x}  tab"]);
+  });
+
+  test("any description leaves one declaration and no tag behind", () => {
+    fc.assert(
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom("*", "/", "@", "a", " ", "\n", "\r", "\u2028", "{", "}", "`", "\\", "\0"),
+          maxLength: 300,
+        }),
+        (text) => {
+          const source = `${renderDoc(docLinesOf({ description: text, pattern: text, default: text }))}\nexport const x = 1;`;
+          const file = ts.createSourceFile("x.ts", source, ts.ScriptTarget.ESNext, true);
+          assert.is(file.statements.length, 1);
+          assert.ok(file.statements[0] !== undefined && ts.isVariableStatement(file.statements[0]));
+          const tags = ts.getJSDocTags(file.statements[0]).map(({ tagName }) => tagName.text);
+          assert.ok(
+            tags.every((tag) => tag === "pattern" || tag === "default"),
+            `${tags.join()} in ${source}`,
+          );
+        },
+      ),
+    );
+  });
+
+  test("what the schema demands is told in tags", () => {
+    const lines = docLinesOf({
+      description: "Deprecated: use other.",
+      type: "integer",
+      default: 3,
+      minimum: 0,
+      exclusiveMinimum: true,
+      maximum: 9,
+      pattern: "a*/b",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["a", "b"],
+      "x-kubernetes-validations": [{ rule: "self > 1", message: "must\nbe more */" }],
+    });
+    assert.equal(lines, [
+      "Deprecated: use other.",
+      "",
+      "@deprecated",
+      "@default 3",
+      "@minimum 0 (exclusive)",
+      "@maximum 9",
+      "@pattern a*\\/b",
+      "@listType map by a, b",
+      "@validation must be more *\\/",
+    ]);
+  });
+
+  test("prose is wrapped, fenced code is not", () => {
+    const long = "word ".repeat(60).trim();
+    const lines = descriptionLinesOf(`${long}\n\`\`\`\n${long}\n\`\`\``);
+    assert.is(lines.filter((line) => line.length > 110).length, 1);
+    assert.is(lines.slice(0, -3).join(" "), long);
+  });
+
+  test("nothing to say leaves no comment", () => {
+    assert.is(renderDoc(docLinesOf({ type: "string" })), "");
+    assert.is(renderDoc(docLinesOf({ description: " \n " })), "");
+  });
+});

@@ -1,0 +1,48 @@
+import { camelCase, kebabCase, NameAllocator, pascalCase } from "#generator/output/naming.js";
+import { nameResources } from "#generator/output/resource-name.js";
+import { thingOf } from "../../../support/resource-models.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("naming", (test) => {
+  const cases = [
+    { given: "WebPage", kebab: "web-page", camel: "webPage", pascal: "WebPage" },
+    { given: "HTTPRoute", kebab: "http-route", camel: "httpRoute", pascal: "HTTPRoute" },
+    {
+      given: "KafkaMirrorMaker2",
+      kebab: "kafka-mirror-maker2",
+      camel: "kafkaMirrorMaker2",
+      pascal: "KafkaMirrorMaker2",
+    },
+    { given: "postgresql", kebab: "postgresql", camel: "postgresql", pascal: "Postgresql" },
+    { given: "foo-bar_baz", kebab: "foo-bar-baz", camel: "fooBarBaz", pascal: "FooBarBaz" },
+    { given: "MFA", kebab: "mfa", camel: "mfa", pascal: "MFA" },
+    { given: "CSIDriver", kebab: "csi-driver", camel: "csiDriver", pascal: "CSIDriver" },
+  ];
+  for (const { given, kebab, camel, pascal } of cases)
+    test(`${given} is ${kebab}, ${camel} and ${pascal}`, () => {
+      assert.equal([kebabCase(given), camelCase(given), pascalCase(given)], [kebab, camel, pascal]);
+    });
+
+  test("a name that is taken or too long gets a hash of its path", () => {
+    const names = new NameAllocator(["Taken"]);
+    assert.is(names.allocate("Free", ["a"]), "Free");
+    assert.match(names.allocate("Taken", ["b"]), /^Taken_[0-9a-f]{8}$/);
+    const long = names.allocate("L".repeat(150), ["c"]);
+    assert.is(long.length, 100);
+    assert.is.not(names.allocate("L".repeat(150), ["d"]), long);
+  });
+
+  test("a kind keeps its name unless groups or versions share it", () => {
+    const kinds = [
+      thingOf({}, { kind: "Gateway", group: "networking.istio.io" }),
+      thingOf({}, { kind: "Gateway", group: "gateway.networking.k8s.io" }),
+      thingOf({}, { kind: "Thing", version: "v1", isStorage: false }),
+      thingOf({}, { kind: "Thing", version: "v2", isStorage: true }),
+      thingOf({}, { kind: "postgresql" }),
+    ];
+    assert.equal(
+      [...nameResources(kinds).values()].map(({ localName }) => localName),
+      ["NetworkingIstioIoGateway", "GatewayNetworkingK8sIoGateway", "ThingV1", "Thing", "Postgresql"],
+    );
+  });
+});

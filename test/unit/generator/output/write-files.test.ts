@@ -1,0 +1,118 @@
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GENERATED_HEADER, type OutputFile } from "#generator/output/output-file.js";
+import { writeFiles } from "#generator/output/write-files.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const generated = (path: string, text = ""): OutputFile => ({
+  path,
+  owner: "generator",
+  content: `${GENERATED_HEADER}\n${text}`,
+});
+const stub = (path: string, content = "stub"): OutputFile => ({ path, owner: "user", content });
+const write = { check: false };
+
+suite("write files", (test) => {
+  test("a second run writes nothing", async () => {
+    await using folder = await createTemporaryFolder();
+    const files = [generated("src/generated/a.ts"), stub("src/main.ts")];
+    assert.equal((await writeFiles(folder.path, files, write)).created, ["src/generated/a.ts", "src/main.ts"]);
+    const before = await stat(join(folder.path, "src/generated/a.ts"));
+    const report = await writeFiles(folder.path, files, write);
+    assert.equal(
+      [report.created, report.updated, report.unchanged, report.kept],
+      [[], [], ["src/generated/a.ts"], ["src/main.ts"]],
+    );
+    assert.is((await stat(join(folder.path, "src/generated/a.ts"))).mtimeMs, before.mtimeMs);
+    assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [".gen-operator.json", "a.ts"]);
+  });
+
+  test("a file of the user is never touched", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, [stub("src/main.ts", "theirs")], write);
+    const report = await writeFiles(folder.path, [stub("src/main.ts", "ours")], write);
+    assert.equal(report.kept, ["src/main.ts"]);
+    assert.is(await readFile(join(folder.path, "src/main.ts"), "utf8"), "theirs");
+  });
+
+  test("a file without our header is not overwritten, and then nothing is written", async () => {
+    await using folder = await createTemporaryFolder();
+    await mkdir(join(folder.path, "src/generated"), { recursive: true });
+    await writeFile(join(folder.path, "src/generated/b.ts"), "mine");
+    const files = [generated("src/generated/a.ts"), generated("src/generated/b.ts")];
+    await rejects(() => writeFiles(folder.path, files, write), /refused to overwrite src\/generated\/b\.ts/);
+    assert.equal(await readdir(join(folder.path, "src/generated")), ["b.ts"]);
+    assert.is(await readFile(join(folder.path, "src/generated/b.ts"), "utf8"), "mine");
+  });
+
+  test("what is no longer generated is deleted, with the folders that it leaves empty", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, [generated("src/generated/a.ts"), generated("src/generated/old/deep/b.ts")], write);
+    const report = await writeFiles(folder.path, [generated("src/generated/a.ts")], write);
+    assert.equal(report.deleted, ["src/generated/old/deep/b.ts"]);
+    assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [".gen-operator.json", "a.ts"]);
+  });
+
+  test("a left over file that the user made their own stays, and so does one that the manifest does not list", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, [generated("src/generated/a.ts"), generated("src/generated/b.ts")], write);
+    await writeFile(join(folder.path, "src/generated/b.ts"), "// mine now\n");
+    await writeFile(join(folder.path, "src/generated/c.ts"), `${GENERATED_HEADER}\n`);
+    const report = await writeFiles(folder.path, [generated("src/generated/a.ts")], write);
+    assert.equal(report.deleted, []);
+    assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [
+      ".gen-operator.json",
+      "a.ts",
+      "b.ts",
+      "c.ts",
+    ]);
+  });
+
+  for (const path of ["../outside.ts", "/tmp/outside.ts", "src/../../outside.ts", "a//b.ts", "a\\b.ts", ""])
+    test(`"${path}" is refused`, async () => {
+      await using folder = await createTemporaryFolder();
+      await rejects(() => writeFiles(folder.path, [generated(path)], write), /outside the project/);
+      assert.equal(await readdir(folder.path), []);
+    });
+
+  test("a symbolic link does not lead outside", async () => {
+    await using folder = await createTemporaryFolder();
+    await using other = await createTemporaryFolder();
+    await symlink(other.path, join(folder.path, "src"));
+    await rejects(() => writeFiles(folder.path, [generated("src/generated/a.ts")], write), /outside the project/);
+    assert.equal(await readdir(other.path), []);
+  });
+
+  test("a manifest that somebody edited deletes nothing outside", async () => {
+    await using folder = await createTemporaryFolder();
+    await using other = await createTemporaryFolder();
+    const victim = join(other.path, "victim.ts");
+    await writeFile(victim, `${GENERATED_HEADER}\n`);
+    const project = join(folder.path, "project");
+    await mkdir(join(project, "src/generated"), { recursive: true });
+    await writeFile(join(folder.path, "near.ts"), `${GENERATED_HEADER}\n`);
+    const manifest = { generatedFiles: [victim, "../near.ts", 7] };
+    await writeFile(join(project, "src/generated/.gen-operator.json"), JSON.stringify(manifest));
+    assert.equal((await writeFiles(project, [generated("src/generated/a.ts")], write)).deleted, []);
+    assert.equal((await readdir(folder.path)).sort(), ["near.ts", "project"]);
+    assert.equal(await readdir(other.path), ["victim.ts"]);
+  });
+
+  test("a check writes nothing and passes over stubs", async () => {
+    await using folder = await createTemporaryFolder();
+    const report = await writeFiles(folder.path, [generated("src/generated/a.ts"), stub("src/main.ts")], {
+      check: true,
+    });
+    assert.equal(report.stale, ["src/generated/.gen-operator.json", "src/generated/a.ts"]);
+    assert.equal(await readdir(folder.path), []);
+  });
+});
+
+async function rejects(action: () => Promise<unknown>, message: RegExp): Promise<void> {
+  const error = await action().then(
+    () => undefined,
+    (reason: unknown) => reason as Error,
+  );
+  assert.match(error?.message ?? "nothing was thrown", message);
+}
