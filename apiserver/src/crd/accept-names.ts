@@ -1,6 +1,7 @@
 // The controllers that accept a CRD's names and then establish it. Two writes, because clients wait for the changes.
 import { arrayAt, isObject, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
+import { APPROVAL_ANNOTATION, isProtectedGroup } from "./names.js";
 
 /** What the naming controller writes into a CRD's status. */
 export interface NamesStatus {
@@ -33,6 +34,8 @@ export function acceptNames(crd: JsonObject, others: readonly JsonObject[], now 
   if (requested["categories"] !== undefined) acceptedNames["categories"] = requested["categories"];
 
   const conditions = conditionsOf(crd);
+  const approval = approvalOf(crd, group ?? "");
+  if (approval !== undefined) setCondition(conditions, approval, now);
   setCondition(conditions, { type: "NamesAccepted", ...outcomeOf(conflict) }, now);
   const established = conditions.find((condition) => condition["type"] === "Established");
   if (established?.["status"] !== "True") {
@@ -66,6 +69,16 @@ const NO_CONFLICTS = { reason: "NoConflicts", message: "no conflicts found" };
 
 function outcomeOf(conflict: { reason: string; message: string } | undefined): JsonObject {
   return conflict === undefined ? { status: "True", ...NO_CONFLICTS } : { status: "False", ...conflict };
+}
+
+/** Gives the condition that only CRDs in Kubernetes' own groups have. */
+function approvalOf(crd: JsonObject, group: string): JsonObject | undefined {
+  if (!isProtectedGroup(group)) return undefined;
+  const approval = stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
+  const type = "KubernetesAPIApprovalPolicyConformant";
+  return approval.startsWith("unapproved")
+    ? { type, status: "False", reason: "UnapprovedAnnotation", message: `not approved: ${quote(approval)}` }
+    : { type, status: "True", reason: "ApprovedAnnotation", message: `approved in ${approval}` };
 }
 
 function takenNames(rivals: readonly JsonObject[]): { resources: Set<string>; kinds: Set<string> } {

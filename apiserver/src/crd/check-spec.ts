@@ -9,10 +9,9 @@ import {
 } from "../status/field-error.js";
 import { checkColumns, checkScale, checkSelectableFields } from "./check-version.js";
 import { checkVersionSchema } from "./check-schema.js";
-import { dns1035Problem, dns1123SubdomainProblem } from "./names.js";
+import { APPROVAL_ANNOTATION, dns1035Problem, dns1123SubdomainProblem, isProtectedGroup } from "./names.js";
 
-const APPROVAL = "api-approved.kubernetes.io";
-const APPROVAL_TEXT = `protected groups must have approval annotation "${APPROVAL}"`;
+const APPROVAL_TEXT = `protected groups must have approval annotation "${APPROVAL_ANNOTATION}"`;
 const APPROVAL_LINK = "see https://github.com/kubernetes/enhancements/pull/1111";
 const PRESERVE_TEXT =
   "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
@@ -235,9 +234,9 @@ function checkReviewVersions(versions: JsonValue[], field: string): FieldError[]
 }
 
 function checkApproval(crd: JsonObject, group: string): FieldError[] {
-  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(group)) return [];
-  const field = `metadata.annotations[${APPROVAL}]`;
-  const approval = stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL) ?? "";
+  if (!isProtectedGroup(group)) return [];
+  const field = `metadata.annotations[${APPROVAL_ANNOTATION}]`;
+  const approval = stringAt(objectAt(objectAt(crd, "metadata"), "annotations"), APPROVAL_ANNOTATION) ?? "";
   if (approval === "") return [requiredError(field, `${APPROVAL_TEXT}, ${APPROVAL_LINK}`)];
   if (approval.startsWith("unapproved") || URL.canParse(approval)) return [];
   const text = `${APPROVAL_TEXT} with either a URL or a reason starting with "unapproved", ${APPROVAL_LINK}`;

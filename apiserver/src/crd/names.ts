@@ -17,3 +17,11 @@ export function dns1123SubdomainProblem(text: string): string | undefined {
   if (text.length > 253) return "must be no more than 253 characters";
   return DNS_1123_SUBDOMAIN.test(text) ? undefined : DNS_1123_TEXT;
 }
+
+/** The annotation that allows a CRD in one of Kubernetes' own groups. */
+export const APPROVAL_ANNOTATION = "api-approved.kubernetes.io";
+
+/** True for the groups that Kubernetes keeps for itself. */
+export function isProtectedGroup(group: string): boolean {
+  return /(^|\.)(k8s|kubernetes)\.io$/.test(group);
+}

@@ -4,6 +4,7 @@ import { invalidError, type FieldError } from "../status/field-error.js";
 import { checkSpec, checkStoredVersions } from "./check-spec.js";
 
 export { acceptNames, establish, type NamesStatus } from "./accept-names.js";
+export { crdWarnings } from "./warnings.js";
 
 /** Gives the CRD with its defaults: names, conversion, and a status that stores the storage version. */
 export function defaultCrd(crd: JsonObject): JsonObject {
@@ -25,7 +26,7 @@ export function defaultCrd(crd: JsonObject): JsonObject {
 export function validateCrd(crd: JsonObject, old?: JsonObject): FieldError[] {
   const spec = objectAt(crd, "spec") ?? {};
   return [
-    ...checkName(crd, spec),
+    ...(old === undefined ? checkName(crd, spec) : []),
     ...checkSpec(crd, spec),
     ...checkStoredVersions(spec, objectAt(crd, "status")),
     ...(old === undefined ? [] : checkUnchanged(spec, old)),
@@ -72,9 +73,9 @@ function checkUnchanged(spec: JsonObject, old: JsonObject): FieldError[] {
   const oldSpec = objectAt(old, "spec") ?? {};
   const [names, oldNames] = [objectAt(spec, "names") ?? {}, objectAt(oldSpec, "names") ?? {}];
   return [
-    ...immutable("spec.group", spec["group"], oldSpec["group"]),
     ...immutable("spec.scope", spec["scope"], oldSpec["scope"]),
     ...immutable("spec.names.kind", names["kind"], oldNames["kind"]),
+    ...immutable("spec.group", spec["group"], oldSpec["group"]),
     ...immutable("spec.names.plural", names["plural"], oldNames["plural"]),
   ];
 }

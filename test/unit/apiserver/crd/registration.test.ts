@@ -1,6 +1,6 @@
 // CustomResourceDefinitions as kube-apiserver 1.36 answered them.
 import { readFileSync } from "node:fs";
-import { acceptNames, defaultCrd, establish, validateCrd } from "#apiserver/crd/registration.js";
+import { acceptNames, crdWarnings, defaultCrd, establish, validateCrd } from "#apiserver/crd/registration.js";
 import { clone, objectAt, type JsonObject } from "#apiserver/json.js";
 import { fieldErrorPath } from "#apiserver/status/field-error.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -84,6 +84,25 @@ suite("names of CRDs", (test) => {
     (elsewhere["metadata"] as JsonObject)["name"] = "webs.example.org";
     (elsewhere["spec"] as JsonObject)["group"] = "example.org";
     assert.is(conditionsOf(elsewhere, [other])[0], "NamesAccepted True NoConflicts no conflicts found");
+  });
+
+  test("a CRD in a protected group says whether it is approved", () => {
+    const crd = clone(crdOf("Web"));
+    (crd["spec"] as JsonObject)["group"] = "web.k8s.io";
+    (crd["metadata"] as JsonObject)["annotations"] = { "api-approved.kubernetes.io": "unapproved, testing" };
+    assert.is(
+      conditionsOf(crd, [])[0],
+      'KubernetesAPIApprovalPolicyConformant False UnapprovedAnnotation not approved: "unapproved, testing"',
+    );
+  });
+
+  test("a format that nothing checks gives a warning", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string", format: "odd" }, b: { type: "string", format: "date-time" } },
+    };
+    const versions = [{ name: "v1", schema: { openAPIV3Schema: schema } }];
+    assert.equal(crdWarnings({ spec: { versions } }), ['unrecognized format "odd"']);
   });
 
   test("an established CRD keeps its scope and kind", () => {
