@@ -62,10 +62,7 @@ function parseClause(text: string): Clause {
   };
 }
 
-function formOf(
-  parameters: Map<string, string>,
-  target: NegotiationTarget,
-): Representation["as"] | undefined {
+function formOf(parameters: Map<string, string>, target: NegotiationTarget): Representation["as"] | undefined {
   const as = parameters.get("as");
   if (as === undefined) return "Object";
   if (parameters.get("g") !== "meta.k8s.io" || parameters.get("v") !== "v1") return undefined;

@@ -63,7 +63,7 @@ export function renderList(context: RenderContext, list: ListResult): Answer {
   }
   if (representation.as === "PartialObjectMetadata") {
     const kind = "PartialObjectMetadataList";
-    const items = objects.map((object) => ({ metadata: object["metadata"] as JsonObject }));
+    const items = objects.map(partialMetadataOf);
     return valueAnswer(context, 200, { kind, apiVersion: "meta.k8s.io/v1", metadata, items });
   }
   const items = list.items.map((stored) => JSON.parse(resource.itemJsonOf(stored)) as JsonObject);

@@ -1,8 +1,8 @@
 import { startApiServer } from "#apiserver/index.js";
 import { apiRequest } from "../../../support/api-request.js";
 import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap } from "./fixtures.js";
-import { openWatch } from "./watch-client.js";
+import { CONFIG_MAPS, configMap } from "../../../support/api-fixtures.js";
+import { openWatch } from "../../../support/watch-client.js";
 
 async function isBroken(promise: Promise<unknown>): Promise<boolean> {
   return promise.then(
@@ -64,6 +64,34 @@ suite("faults", (test) => {
     await third.next();
     server.faults.endWatches();
     assert.is(await third.next(), undefined);
+  });
+
+  test("a page whose moment is forgotten is gone, with a token to go on from", async () => {
+    await using server = await startApiServer({ tls: false });
+    for (const name of ["a", "b", "c"]) await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
+    const first = (await apiRequest<{ metadata: { continue: string } }>(server, `GET ${CONFIG_MAPS}?limit=1`)).body;
+    server.faults.compact();
+    const gone = await apiRequest<{ reason: string; metadata: { continue: string } }>(
+      server,
+      `GET ${CONFIG_MAPS}?limit=1&continue=${first.metadata.continue}`,
+    );
+    assert.equal([gone.status, gone.body.reason], [410, "Expired"]);
+    const rest = await apiRequest(server, `GET ${CONFIG_MAPS}?continue=${gone.body.metadata.continue}`);
+    assert.equal(
+      rest.body.items?.map(({ metadata }) => metadata.name),
+      ["b", "c"],
+    );
+  });
+
+  test("a revision that is forgotten is an error event and the end", async () => {
+    await using server = await startApiServer({ tls: false });
+    const { body } = await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });
+    server.faults.compact();
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${body.metadata.resourceVersion}`);
+    assert.is(watch.status, 200);
+    const event = await watch.next();
+    assert.equal([event?.type, event?.object.code, event?.object.reason], ["ERROR", 410, "Expired"]);
+    assert.is(await watch.next(), undefined);
   });
 
   test("tokens are refused until they are trusted again", async () => {

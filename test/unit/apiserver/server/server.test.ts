@@ -8,7 +8,7 @@ import { parse } from "yaml";
 import { apiRequest } from "../../../support/api-request.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap } from "./fixtures.js";
+import { CONFIG_MAPS, configMap } from "../../../support/api-fixtures.js";
 
 const COMMAND = join(repositoryRoot, "apiserver/bin/apiserver.js");
 

@@ -1,14 +1,14 @@
-import { startApiServer } from "#apiserver/index.js";
-import { apiRequest } from "../../../support/api-request.js";
-import { eventually } from "../../../support/eventually.js";
-import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "./fixtures.js";
+import { apiRequest } from "../support/api-request.js";
+import { startTestApiServer } from "../support/api-server.js";
+import { eventually } from "../support/eventually.js";
+import { assert, suite } from "../support/suite.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
 
 const MERGE = "application/merge-patch+json";
 const DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
 
 function startServer() {
-  return startApiServer({ tls: false, crds: [widgetDefinition()] });
+  return startTestApiServer({ crds: [widgetDefinition()] });
 }
 
 suite("deletes", (test) => {

@@ -1,6 +1,6 @@
 import * as http from "node:http";
 import * as https from "node:https";
-import type { ApiObject, Connection } from "../../../support/api-request.js";
+import type { ApiObject, Connection } from "./api-request.js";
 
 /** One event of a watch. */
 export interface WatchEvent {

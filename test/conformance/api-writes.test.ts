@@ -1,13 +1,13 @@
-import { startApiServer } from "#apiserver/index.js";
-import { apiRequest } from "../../../support/api-request.js";
-import { assert, suite } from "../../../support/suite.js";
-import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "./fixtures.js";
+import { apiRequest } from "../support/api-request.js";
+import { startTestApiServer } from "../support/api-server.js";
+import { assert, suite } from "../support/suite.js";
+import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
 
 const MERGE = "application/merge-patch+json";
 const APPLY = "application/apply-patch+yaml";
 
 function startServer() {
-  return startApiServer({ tls: false, crds: [widgetDefinition()] });
+  return startTestApiServer({ crds: [widgetDefinition()] });
 }
 
 suite("writes", (test) => {
