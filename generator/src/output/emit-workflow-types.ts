@@ -97,7 +97,7 @@ function reconcilerTypesOf(
   const status = hasStatus ? `NonNullable<${primary}["status"]>` : "never";
   return [
     {
-      ...interfaceOf(names.dependents, `The live dependents of a ${primary}.`),
+      ...interfaceOf(names.dependents, `The live dependents of one ${primary}.`),
       properties: dependents.map(({ name, resource }) => ({
         name,
         isReadonly: true,

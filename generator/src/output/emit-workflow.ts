@@ -27,7 +27,7 @@ export function emitWorkflow(
       kind: StructureKind.VariableStatement,
       isExported: true,
       declarationKind: VariableDeclarationKind.Const,
-      leadingTrivia: `\n/** The dependents of a ${names.primary}. */\n`,
+      leadingTrivia: `\n/** What ${names.primary} objects depend on. */\n`,
       declarations: [{ name: names.workflow, initializer: `defineWorkflow(${names.primary})${links.join("")}` }],
     },
   ]);

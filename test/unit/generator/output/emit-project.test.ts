@@ -1,0 +1,191 @@
+import type {
+  ControllerModel,
+  DependentModel,
+  ProjectModel,
+  RawSchema,
+  ResourceModel,
+} from "#generator/model/project-model.js";
+import { emitProject } from "#generator/output/emit-project.js";
+import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
+import { compileProject, compilers, writeProject } from "../../../support/compile.js";
+import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { dependentOf } from "../../../support/samples.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const spec: RawSchema = { type: "object", required: ["size"], properties: { size: { type: "integer", minimum: 1 } } };
+const thing = thingOf(spec, {
+  schema: { type: "object", required: ["spec"], properties: { spec } },
+  crdFile: "crds/things.yaml",
+});
+const position = { file: "workflow.yaml", line: 1, column: 1 };
+
+function controllerOf(
+  primary: ResourceModel,
+  dependents: readonly DependentModel[],
+  rest: Partial<ControllerModel> = {},
+): ProjectModel {
+  const resources = [...new Set([primary, ...dependents.map(({ resource }) => resource)])];
+  return {
+    resources,
+    controllers: [{ name: "thing", primary, dependents, settings: {}, specFile: "workflow.yaml", ...rest }],
+  };
+}
+
+async function contentOf(model: ProjectModel, path: string): Promise<string> {
+  const file = (await emitProject(model)).find((candidate) => candidate.path === path);
+  if (file === undefined) throw new Error(`${path} is not emitted`);
+  return file.content;
+}
+
+async function compile(model: ProjectModel): Promise<string> {
+  await using folder = await createTemporaryFolder();
+  await writeProject(folder.path, await emitProject(model));
+  return compileProject(folder.path, compilers.at(-1)?.command ?? "");
+}
+
+suite("emitted project", (test) => {
+  const configMap = builtinResource("", "v1", "ConfigMap");
+  const job = builtinResource("batch", "v1", "Job");
+  const other = thingOf(spec, { kind: "Thing", group: "other.example.com" });
+
+  test("states every setting and every kind of condition, and compiles", async () => {
+    const model = controllerOf(
+      thing,
+      [
+        { ...dependentOf("first", configMap), namespace: "x", labelSelector: "a=b", isGarbageCollected: false },
+        {
+          ...dependentOf("second", configMap, ["first"]),
+          conditions: {
+            activationCondition: { kind: "builtin", name: "crdPresent" },
+            reconcilePrecondition: {
+              kind: "when",
+              expression: 'secondary.first.data?.["a"] === "b" // yes',
+              names: ["secondary"],
+              position,
+            },
+            readyPostcondition: { kind: "function", name: "isSettled" },
+            deletePostcondition: { kind: "builtin", name: "deleted" },
+          },
+        },
+        {
+          ...dependentOf("third", job),
+          conditions: {
+            readyPostcondition: { kind: "function", name: "isSettled" },
+            reconcilePrecondition: { kind: "function", name: "isWanted" },
+          },
+        },
+        {
+          ...dependentOf("ready", other),
+          conditions: {
+            reconcilePrecondition: { kind: "when", expression: "true", names: [], position },
+            readyPostcondition: { kind: "builtin", name: "ready" },
+          },
+        },
+      ],
+      {
+        settings: {
+          namespaces: ["*"],
+          retry: { maxAttempts: 3, multiplier: 1.5 },
+          rateLimit: { maxReconciliations: 2, withinMs: 3000 },
+          finalizer: "example.com/f",
+        },
+      },
+    );
+    const workflow = await contentOf(model, "src/generated/thing/workflow.ts");
+    for (const part of [
+      'namespace: "x"',
+      'labelSelector: "a=b"',
+      "isGarbageCollected: false",
+      'dependsOn: ["first"]',
+      "activationCondition: crdPresent",
+      "deletePostcondition: deleted",
+      "readyPostcondition: conditions.isSettled",
+      "({ secondary }: SecondConditionArguments) =>",
+      "reconcilePrecondition: () => true",
+    ])
+      assert.ok(workflow.includes(part), `${part}\n${workflow}`);
+    const controller = await contentOf(model, "src/generated/thing/controller.ts");
+    assert.match(controller, /rateLimit: \{ maxReconciliations: 2, withinMs: 3000 \}/);
+    assert.is(await compile(model), "");
+  });
+
+  test("a primary without dependents, status or spec compiles", async () => {
+    const bare = thingOf({}, { schema: { type: "object" }, scope: "Cluster", kind: "ConfigMap" });
+    assert.is(await compile(controllerOf(bare, [])), "");
+  });
+
+  test(
+    "kinds that are named like types of the runtime or of JavaScript compile",
+    async () => {
+      for (const kind of ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial"]) {
+        const primary = thingOf(spec, { kind, plural: "x" });
+        assert.is(await compile(controllerOf(primary, [dependentOf("configMap", configMap)])), "", kind);
+      }
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test("a stub of a kind with required fields has values of their types, and says so if there are none", async () => {
+    const tree: RawSchema = {
+      type: "object",
+      required: ["child"],
+      properties: { child: { $ref: "#/components/schemas/a.Tree" } },
+    };
+    const endless = thingOf(
+      {},
+      {
+        kind: "Endless",
+        isCustom: false,
+        definitions: new Map([["a.Tree", tree]]),
+        schema: { type: "object", required: ["spec"], properties: { spec: { $ref: "#/components/schemas/a.Tree" } } },
+      },
+    );
+    const model = controllerOf(thing, [
+      dependentOf("part", { ...thing, kind: "Part" }),
+      dependentOf("endless", endless),
+    ]);
+    assert.match(await contentOf(model, "src/thing/dependents/part.ts"), /spec: \{ size: 1 \},/);
+    assert.match(await contentOf(model, "src/thing/dependents/endless.ts"), /throw new Error\(.fill in/);
+    assert.is(await compile(model), "");
+  });
+
+  test(
+    "every stub template compiles for its kind",
+    async () => {
+      const kinds = [
+        ["apps", "v1", "Deployment"],
+        ["apps", "v1", "StatefulSet"],
+        ["apps", "v1", "DaemonSet"],
+        ["batch", "v1", "Job"],
+        ["", "v1", "ConfigMap"],
+        ["", "v1", "Service"],
+        ["networking.k8s.io", "v1", "Ingress"],
+        ["", "v1", "Secret"],
+        ["", "v1", "PersistentVolumeClaim"],
+        ["rbac.authorization.k8s.io", "v1", "RoleBinding"],
+        ["batch", "v1", "CronJob"],
+        ["autoscaling", "v2", "HorizontalPodAutoscaler"],
+      ] as const;
+      const dependents = kinds.map(([group, version, kind]) =>
+        dependentOf(`my${kind}`, builtinResource(group, version, kind)),
+      );
+      assert.is(await compile(controllerOf(thing, dependents)), "");
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test("generated files import nothing of the runtime but what the contract lists", async () => {
+    const files = await emitProject(controllerOf(thing, [dependentOf("configMap", configMap)]));
+    const allowed = new Set<string>([...runtimeValues, ...runtimeTypes]);
+    for (const { content, owner, path } of files.filter((file) => file.owner === "generator"))
+      for (const [, names = ""] of content.matchAll(
+        /import (?:type )?\{([^}]*)\} from "@gen-operator\/runtime\/codegen"/g,
+      ))
+        for (const name of names
+          .split(",")
+          .map((part) => part.trim())
+          .filter((part) => part !== ""))
+          assert.ok(allowed.has(name), `${owner} ${path}: ${name}`);
+  });
+});

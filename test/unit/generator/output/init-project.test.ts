@@ -1,0 +1,120 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { initProject } from "#generator/output/init-project.js";
+import { mergePackage } from "#generator/output/merge-package.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+import { parseAllDocuments } from "yaml";
+
+const crd = join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml");
+
+suite("init", (test) => {
+  test("makes a package with everything but what is generated", async () => {
+    await using folder = await createTemporaryFolder();
+    const directory = join(folder.path, "My Operator");
+    const { created, skipped } = await initProject({ directory, crdFiles: [crd] });
+    assert.equal(created, [
+      ".dockerignore",
+      ".gitignore",
+      "Dockerfile",
+      "README.md",
+      "crds/webpages.example.com.yaml",
+      "package.json",
+      "tsconfig.json",
+      "workflow.yaml",
+    ]);
+    assert.equal(skipped, []);
+    const manifest = JSON.parse(await readFile(join(directory, "package.json"), "utf8")) as {
+      name: string;
+      type: string;
+    };
+    assert.equal([manifest.name, manifest.type], ["my-operator", "module"]);
+    const [workflow] = parseAllDocuments(await readFile(join(directory, "workflow.yaml"), "utf8"));
+    assert.equal(workflow?.toJS(), {
+      apiVersion: "gen-operator.dev/v1alpha1",
+      kind: "Workflow",
+      metadata: { name: "webpage" },
+      spec: {
+        primary: { crd: "crds/webpages.example.com.yaml", version: "v1" },
+        dependents: { configMap: { resource: "v1/ConfigMap" } },
+      },
+    });
+  });
+
+  test("no placeholder is left in any file", async () => {
+    await using folder = await createTemporaryFolder();
+    const { created } = await initProject({ directory: folder.path, crdFiles: [crd], name: "pages" });
+    for (const path of created) assert.not.match(await readFile(join(folder.path, path), "utf8"), /__\w+__/, path);
+  });
+
+  test("a second run changes nothing", async () => {
+    await using folder = await createTemporaryFolder();
+    const { created } = await initProject({ directory: folder.path, crdFiles: [crd] });
+    await writeFile(join(folder.path, "workflow.yaml"), "# mine\n");
+    const second = await initProject({ directory: folder.path, crdFiles: [crd] });
+    assert.equal(second.created, []);
+    assert.equal(second.addedToPackage, []);
+    assert.equal(
+      second.skipped,
+      created.filter((path) => path !== "package.json"),
+    );
+    assert.is(await readFile(join(folder.path, "workflow.yaml"), "utf8"), "# mine\n");
+  });
+
+  test("a cluster-scoped kind says where its dependents live", async () => {
+    await using folder = await createTemporaryFolder();
+    const file = join(folder.path, "cluster.yaml");
+    await writeFile(file, (await readFile(crd, "utf8")).replace("scope: Namespaced", "scope: Cluster"));
+    const directory = join(folder.path, "project");
+    await initProject({ directory, crdFiles: [file] });
+    assert.match(
+      await readFile(join(directory, "workflow.yaml"), "utf8"),
+      /resource: v1\/ConfigMap\n {6}namespace: default\n/,
+    );
+  });
+
+  test("a file without a CRD is refused before anything is written", async () => {
+    await using folder = await createTemporaryFolder();
+    const file = join(folder.path, "other.yaml");
+    await writeFile(file, "kind: ConfigMap\n");
+    const error = await initProject({ directory: join(folder.path, "project"), crdFiles: [file] }).catch(
+      (reason: unknown) => reason,
+    );
+    assert.match(String(error), /other\.yaml has no CustomResourceDefinition/);
+    await mkdir(join(folder.path, "project"));
+  });
+});
+
+suite("merged package", (test) => {
+  test("has what was missing, and keeps what was there", () => {
+    const existing = JSON.stringify(
+      { name: "mine", engines: {}, scripts: { build: "make" }, devDependencies: { a: "1" } },
+      undefined,
+      4,
+    );
+    const wanted = JSON.stringify({
+      name: "x",
+      type: "module",
+      scripts: { build: "tsc", test: "node --test" },
+      dependencies: { a: "2", b: "1" },
+    });
+    const { text, added, different } = mergePackage(existing, wanted);
+    assert.equal(JSON.parse(text), {
+      name: "mine",
+      engines: {},
+      scripts: { build: "make", test: "node --test" },
+      devDependencies: { a: "1" },
+      type: "module",
+      dependencies: { b: "1" },
+    });
+    assert.equal(added, ["type", "scripts.test", "dependencies.b"]);
+    assert.equal(different, ["scripts.build"]);
+    assert.match(text, /^\{\n {4}"name"/);
+  });
+
+  test("that is complete is not changed", () => {
+    const text = JSON.stringify({ type: "module", engines: {}, scripts: { a: "b" } });
+    assert.equal(mergePackage(text, text).added, []);
+  });
+});

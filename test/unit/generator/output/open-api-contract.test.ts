@@ -1,0 +1,57 @@
+import { readFileSync } from "node:fs";
+import { transformSchemaObject } from "openapi-typescript";
+import { assert, suite } from "../../../support/suite.js";
+import { printSpec } from "../../../support/print-shapes.js";
+
+// openapi-typescript exports transformSchemaObject but does not document its context: these are the facts that we rely on.
+suite("openapi-typescript", (test) => {
+  test("is the version that the context was written for", () => {
+    const { version } = JSON.parse(
+      readFileSync(
+        new URL(import.meta.resolve("openapi-typescript")).pathname.replace(/dist\/.*$/, "package.json"),
+        "utf8",
+      ),
+    ) as { version: string };
+    assert.is(version, "7.13.0");
+    assert.type(transformSchemaObject, "function");
+  });
+
+  test("prints the fields of an object in the order of the schema, each once", async () => {
+    const names = ["zeta", "alpha", "10", "mid-dle", "2", "hasOwnProperty"];
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const printed = await printSpec({ type: "object", properties });
+    const order = Object.keys(properties).map((name) => printed.search(new RegExp(`^ *"?${name}"?\\?:`, "m")));
+    assert.ok(
+      order.every((at) => at > 0),
+      printed,
+    );
+    assert.equal(
+      [...order].sort((left, right) => left - right),
+      order,
+    );
+  });
+
+  test("calls the hook for a marked field, item and map value", async () => {
+    const object = { type: "object", properties: { a: { type: "string" } } };
+    const printed = await printSpec({
+      type: "object",
+      properties: {
+        one: object,
+        parameters: { type: "array", items: object },
+        requestBody: { type: "object", additionalProperties: object },
+      },
+    });
+    assert.match(printed, /one\?: ThingSpecOne \|/);
+    assert.match(printed, /parameters\?: ThingSpecParametersItem\[\] \|/);
+    assert.match(printed, /requestBody\?: \{ \[key: string\]: ThingSpecRequestBodyValue \} \|/);
+  });
+
+  test("leaves a field optional whatever its default and its name", async () => {
+    const printed = await printSpec({
+      type: "object",
+      properties: { parameters: { type: "string", default: "x" }, other: { type: "string", default: "x" } },
+    });
+    assert.match(printed, /parameters\?: string/);
+    assert.match(printed, /other\?: string/);
+  });
+});

@@ -1,0 +1,159 @@
+import type { RawSchema, ResourceModel } from "#generator/model/project-model.js";
+import { findDuplicates } from "#generator/output/deduplicate.js";
+import { inputViewOf } from "#generator/output/input-view.js";
+import { minimalFieldsOf, minimalValueOf } from "#generator/output/minimal-value.js";
+import { normaliseSchema } from "#generator/output/normalise.js";
+import { buildRuntimeSchema } from "#generator/output/runtime-schema.js";
+import { builtinResource, thingOf } from "../../../support/resource-models.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const text: RawSchema = { type: "string" };
+
+suite("input view", (test) => {
+  test("has a type of its own only for what contains a required field with a default", () => {
+    const withDefault = { type: "object", required: ["a"], properties: { a: { type: "string", default: "x" } } };
+    const plain = { type: "object", required: ["a"], properties: { a: text } };
+    const { names, shapes, root } = inputViewOf(
+      normaliseSchema(
+        thingOf({ type: "object", properties: { list: { type: "array", items: withDefault }, plain, input: plain } }),
+      ),
+    );
+    assert.equal(
+      [...names],
+      [
+        ["ThingSpec", "ThingSpecInput_".concat(nameHash(names.get("ThingSpec")))],
+        ["ThingSpecListItem", "ThingSpecListItemInput"],
+      ],
+    );
+    const item = shapes.find(({ name }) => name === "ThingSpecListItemInput");
+    assert.is(item?.fields[0]?.isRequired, false);
+    assert.equal(root.fields[0]?.type, { kind: "shape", name: names.get("ThingSpec") });
+  });
+
+  test("ends for a definition that contains itself", () => {
+    const ref = { $ref: "#/components/schemas/a.Tree" };
+    const definitions = new Map<string, RawSchema>([
+      ["a.Tree", { type: "object", required: ["x"], properties: { x: { type: "string", default: "y" }, child: ref } }],
+    ]);
+    const { names } = inputViewOf(normaliseSchema(thingOf(ref, { isCustom: false, definitions })));
+    assert.equal([...names], [["Tree", "TreeInput"]]);
+  });
+});
+
+// The nested type of a field called "input" has the plain name already.
+function nameHash(name: string | undefined): string {
+  return name?.split("_")[1] ?? "";
+}
+
+suite("duplicates", (test) => {
+  const shapesOf = (spec: RawSchema) => normaliseSchema(thingOf(spec)).shapes;
+  const leaf = { type: "object", properties: { a: text } };
+  const pair = { type: "object", properties: { leaf } };
+
+  test("are found from the leaves up, and every path keeps a name", () => {
+    const duplicates = findDuplicates(shapesOf({ type: "object", properties: { one: pair, two: pair } }));
+    assert.equal(
+      [...duplicates],
+      [
+        ["ThingSpecTwoLeaf", "ThingSpecOneLeaf"],
+        ["ThingSpecTwo", "ThingSpecOne"],
+      ],
+    );
+  });
+
+  test("differ if a description does", () => {
+    const other = { type: "object", properties: { a: { ...text, description: "Else." } } };
+    assert.is(findDuplicates(shapesOf({ type: "object", properties: { one: leaf, two: other } })).size, 0);
+  });
+});
+
+suite("runtime schema", (test) => {
+  test("has the structure without prose and without branches", () => {
+    const spec = {
+      description: "Words.",
+      type: "object",
+      properties: {
+        description: { type: "string", description: "More.", "x-kubernetes-validations": [{ rule: "true" }] },
+      },
+      oneOf: [{ required: ["description"] }],
+    };
+    assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], {
+      type: "object",
+      properties: { description: { type: "string" } },
+    });
+  });
+
+  test("keeps what matching needs", () => {
+    const spec = {
+      type: "array",
+      "x-kubernetes-list-type": "map",
+      "x-kubernetes-list-map-keys": ["name"],
+      items: {
+        type: "object",
+        "x-kubernetes-map-type": "atomic",
+        properties: { name: { type: "string", default: "" } },
+      },
+    };
+    assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], spec);
+  });
+
+  test("has one spelling for a number or text", () => {
+    const spec = {
+      anyOf: [{ type: "integer" }, { type: "string" }],
+      "x-kubernetes-int-or-string": true,
+      nullable: true,
+    };
+    assert.equal(buildRuntimeSchema(thingOf(spec)).properties?.["spec"], {
+      "x-kubernetes-int-or-string": true,
+      nullable: true,
+    });
+  });
+
+  test("of a built-in kind names its definitions, drops Go's zero values and keeps real defaults", () => {
+    const { definitions, properties } = buildRuntimeSchema(builtinResource("apps", "v1", "Deployment"));
+    assert.equal(properties?.["metadata"], { type: "object" });
+    assert.equal(properties?.["spec"], { $ref: "DeploymentSpec" });
+    assert.equal(definitions?.["ContainerPort"]?.properties?.["protocol"]?.default, "TCP");
+    assert.is(definitions?.["ContainerPort"]?.properties?.["containerPort"]?.default, undefined);
+    assert.equal(definitions?.["ResourceRequirements"]?.properties?.["limits"]?.additionalProperties, {
+      format: "quantity",
+    });
+    const referred = new Set(
+      [...JSON.stringify(definitions).matchAll(/"\$ref":"(\w+)"/g)].map(([, name]) => name ?? ""),
+    );
+    for (const name of referred) assert.ok(definitions?.[name] !== undefined, name);
+  });
+});
+
+suite("minimal value", (test) => {
+  const schemaOf = (spec: RawSchema, rest: Partial<ResourceModel> = {}) => buildRuntimeSchema(thingOf(spec, rest));
+
+  test("has the required fields that have no default, and the smallest values", () => {
+    const schema = schemaOf({
+      type: "object",
+      required: ["text", "list", "choice", "count", "flag", "port", "defaulted"],
+      properties: {
+        text: { type: "string", minLength: 2 },
+        list: { type: "array", minItems: 1, items: { type: "object", required: ["a"], properties: { a: text } } },
+        choice: { type: "string", enum: ["b", "a"] },
+        count: { type: "integer", minimum: 3 },
+        flag: { type: "boolean" },
+        port: { "x-kubernetes-int-or-string": true },
+        defaulted: { type: "string", default: "x" },
+        optional: text,
+      },
+    });
+    const spec = schema.properties?.["spec"] ?? {};
+    assert.equal(minimalFieldsOf(spec), { text: "xx", list: [{ a: "" }], choice: "b", count: 3, flag: false, port: 0 });
+  });
+
+  test("does not exist for a required field that contains itself", () => {
+    const ref = { $ref: "#/components/schemas/a.Tree" };
+    const definitions = new Map<string, RawSchema>([
+      ["a.Tree", { type: "object", required: ["child"], properties: { child: ref } }],
+    ]);
+    assert.is(minimalValueOf(schemaOf(ref, { isCustom: false, definitions }).properties?.["spec"] ?? {}), undefined);
+    const schema = schemaOf(ref, { isCustom: false, definitions });
+    assert.is(minimalValueOf({ $ref: "Tree" }, schema), undefined);
+  });
+});
