@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 
 /** How an operator is started. */
 export interface OperatorCommand {
@@ -41,7 +41,7 @@ export function startOperator(
     pid,
     checkAlive() {
       if (hasEnded(child))
-        throw new Error(`the operator ended with ${child.exitCode ?? child.signalCode}: see ${logFile}`);
+        throw new Error(`the operator ended with ${child.exitCode ?? child.signalCode}:\n${endOf(logFile)}`);
     },
     async stop() {
       process.off("exit", killAtExit);
@@ -53,6 +53,10 @@ export function startOperator(
       clearTimeout(timer);
     },
   };
+}
+
+function endOf(logFile: string): string {
+  return readFileSync(logFile, "utf8").slice(-2_000);
 }
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {

@@ -22,7 +22,7 @@ const OURS = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 export async function measureOperators({ count, peerFolder }: OperatorsOptions): Promise<BenchmarkResult> {
   if (process.platform !== "linux") throw new Error("this benchmark reads /proc and runs on Linux only");
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
-  const logFile = join(tmpdir(), "gen-operator-bench-operators.log");
+  const logFile = join(folder, "operators.log");
   const notes = [`${count} custom resources with four dependents each; CPU includes what follows until all is quiet`];
   try {
     const ours = existsSync(OURS)
