@@ -22,24 +22,36 @@ export interface ControllerNames {
   readonly resources: ReadonlyMap<ResourceModel, ResourceName>;
 }
 
-/** Names what the files of a controller contain. */
+/** Names what the files of a controller contain; `others` are all controllers of the project. */
 export function controllerNamesOf(
   { name, primary, dependents }: ControllerModel,
   all: ReadonlyMap<ResourceModel, ResourceName>,
+  others: readonly ControllerModel[],
 ): ControllerNames {
   const used = new Set([primary, ...dependents.map(({ resource }) => resource)]);
-  const resources = new Map([...used].map((resource) => [resource, nameOrThrow(all, resource)]));
-  const local = nameOrThrow(all, primary).localName;
+  const declared = new Set(dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))));
+  const resources = new Map([...used].map((resource) => [resource, unlike(declared, nameOrThrow(all, resource))]));
+  const local = nameOrThrow(resources, primary).localName;
+  // The kind says more than the name of the controller, unless several controllers have it.
+  const isAlone = others.filter((other) => other.primary === primary).length === 1;
+  const prefix = camelCase(isAlone ? local : name);
   return {
     folder: kebabCase(name),
     primary: local,
-    workflow: `${camelCase(local)}Workflow`,
-    controller: `${camelCase(local)}Controller`,
+    workflow: `${prefix}Workflow`,
+    controller: `${prefix}Controller`,
     dependents: `${local}Dependents`,
     reconciler: `${local}Reconciler`,
     reconcileArguments: `${local}ReconcileArguments`,
     resources,
   };
+}
+
+// A kind "WebCondition" beside a dependent "web", whose condition's type has that name.
+function unlike(declared: ReadonlySet<string>, name: ResourceName): ResourceName {
+  return declared.has(name.localName) || declared.has(`${name.localName}Input`)
+    ? { ...name, localName: `${name.localName}Resource` }
+    : name;
 }
 
 /** What the files of a controller call one dependent. */

@@ -51,9 +51,9 @@ export function emitIndex(
   return source.print("src/generated/index.ts", [
     ...(controllers.length > 0 ? controllerLines(controllers) : []),
     "\n// Resources",
-    ...[...resources.values()].flatMap(({ className, localName, module }) => [
-      `export { ${renamed(className, localName)} } from "./${module}.js";`,
-      `export type { ${renamed(inputNameOf(className), inputNameOf(localName))} } from "./${module}.js";`,
+    ...[...resources.values()].flatMap(({ className, exportName, module }) => [
+      `export { ${renamed(className, exportName)} } from "./${module}.js";`,
+      `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} } from "./${module}.js";`,
     ]),
   ]);
 }

@@ -19,7 +19,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
   const { source } = printers;
   const controllers = model.controllers.map((controller) => ({
     controller,
-    names: controllerNamesOf(controller, names),
+    names: controllerNamesOf(controller, names, model.controllers),
   }));
   for (const { controller, names } of controllers) {
     files.push(await emitWorkflowTypes(controller, names, source));
@@ -59,5 +59,11 @@ async function emitClasses(resources: readonly ResourceModel[]) {
 }
 
 function sorted(files: readonly OutputFile[]): OutputFile[] {
+  const paths = new Set<string>();
+  for (const { path } of files) {
+    // Some file systems do not tell upper from lower case.
+    if (paths.has(path.toLowerCase())) throw new Error(`two kinds or controllers would be written to ${path}`);
+    paths.add(path.toLowerCase());
+  }
   return [...files].sort((left, right) => (left.path < right.path ? -1 : 1));
 }

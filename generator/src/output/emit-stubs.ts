@@ -138,7 +138,8 @@ async function testStub({ controller, names }: NamedController): Promise<Stub[]>
     return dependsOn.length === 0 && !conditions.reconcilePrecondition && !conditions.activationCondition;
   });
   if (dependent === undefined) return [];
-  const resource = nameOrThrow(names.resources, dependent.resource).localName;
+  const resource = nameOrThrow(names.resources, dependent.resource).exportName;
+  const primaryClass = nameOrThrow(names.resources, primary).exportName;
   const sample = "example";
   const isAlone = objectNameOf(dependent, controller) === "primary.metadata.name";
   const name = isAlone ? sample : `${sample}-${dependentNamesOf(dependent).file}`;
@@ -146,15 +147,15 @@ async function testStub({ controller, names }: NamedController): Promise<Stub[]>
   const metadata = { name: sample, ...(primary.scope === "Cluster" ? {} : { namespace: "default" }) };
   const crds = [primary, ...dependents.map(({ resource }) => resource)].flatMap(({ crdFile }) => crdFile ?? []);
   const text = await renderTemplate("stubs/controller.test.ts", {
-    Primary: names.primary,
+    Primary: primaryClass,
     Resource: resource,
-    Resources: [...new Set([names.primary, resource])].sort().join(", "),
+    Resources: [...new Set([primaryClass, resource])].sort().join(", "),
     controllerName: names.controller,
     crds: JSON.stringify([...new Set(crds)]),
     dependent:
       dependent.name === "server" || dependent.name === "operator" ? `${dependent.name}Object` : dependent.name,
     name: JSON.stringify(name),
-    primary: `${names.primary}.create(${printLine({ metadata, ...(requiredFieldsOf(primary) ?? {}) })})`,
+    primary: `${primaryClass}.create(${printLine({ metadata, ...(requiredFieldsOf(primary) ?? {}) })})`,
     ref: printLine({ name, ...(namespace === undefined ? {} : { namespace }) }),
   });
   return [{ path: `test/${names.folder}.test.ts`, text }];

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { runtimeTypes } from "./runtime-symbols.js";
 
 /** The longest name of a type; deeply nested schemas exceed any limit that a reader would set. */
 const MAX_NAME_LENGTH = 100;
@@ -26,10 +27,17 @@ export function kebabCase(text: string): string {
     .toLowerCase();
 }
 
-/** Returns the name of the class of a kind; a kind may start in lower case, and could then be a reserved word. */
+/**
+ * Returns the name of the class of a kind.
+ *
+ * A kind may start in lower case, and could then be a reserved word; or it may be called like a type that its own file imports.
+ */
 export function classNameOf(kind: string): string {
-  return kind.charAt(0).toUpperCase() + kind.slice(1);
+  const name = kind.charAt(0).toUpperCase() + kind.slice(1);
+  return IMPORTED.has(name) ? `${name}Resource` : name;
 }
+
+const IMPORTED: ReadonlySet<string> = new Set(runtimeTypes);
 
 /** Hands out names that are unique within a file and depend on nothing but the path that each one stands for. */
 export class NameAllocator {

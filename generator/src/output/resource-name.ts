@@ -5,7 +5,9 @@ import { classNameOf, kebabCase, pascalCase } from "./naming.js";
 export interface ResourceName {
   /** The name of the class in its own file. */
   readonly className: string;
-  /** The name that no other class of the project has. */
+  /** The name that no other class of the project has, by which the index exports it. */
+  readonly exportName: string;
+  /** The name in the files of one controller: the same, unless they declare a type of that name. */
   readonly localName: string;
   /** The module below `src/generated`, without extension: `resources/apps/v1/deployment`. */
   readonly module: string;
@@ -35,7 +37,8 @@ export function nameResources(resources: readonly ResourceModel[]): ReadonlyMap<
     const prefix = isShared ? pascalCase(resource.group || "core") : "";
     const versions = resources.filter(({ kind, group }) => kind === resource.kind && group === resource.group);
     const suffix = resource === preferredOf(versions) ? "" : pascalCase(resource.version);
-    names.set(resource, { className, localName: prefix + className + suffix, module: moduleOfResource(resource) });
+    const exportName = prefix + className + suffix;
+    names.set(resource, { className, exportName, localName: exportName, module: moduleOfResource(resource) });
   }
   return names;
 }

@@ -110,6 +110,14 @@ suite("emitted project", (test) => {
     assert.is(await compile(model), "");
   });
 
+  test("two controllers of one kind have names of their own", async () => {
+    const model = controllerOf(thing, [dependentOf("configMap", configMap)]);
+    const controllers = ["one", "two"].map((name) => ({ ...(model.controllers[0] as ControllerModel), name }));
+    const project = { ...model, controllers };
+    assert.match(await contentOf(project, "src/generated/index.ts"), /\[oneController, twoController\]/);
+    assert.is(await compile(project), "");
+  });
+
   test("a primary without dependents, status or spec compiles", async () => {
     const bare = thingOf({}, { schema: { type: "object" }, scope: "Cluster", kind: "ConfigMap" });
     assert.is(await compile(controllerOf(bare, [])), "");
@@ -118,7 +126,21 @@ suite("emitted project", (test) => {
   test(
     "kinds that are named like types of the runtime or of JavaScript compile",
     async () => {
-      for (const kind of ["Record", "Event", "Map", "Object", "Promise", "Array", "postgresql", "class", "Partial"]) {
+      for (const kind of [
+        "Record",
+        "Event",
+        "Map",
+        "Object",
+        "Promise",
+        "Array",
+        "postgresql",
+        "class",
+        "Partial",
+        "ResourceDefinition",
+        "Condition",
+        "ObjectMeta",
+        "ConfigMapCondition",
+      ]) {
         const primary = thingOf(spec, { kind, plural: "x" });
         assert.is(await compile(controllerOf(primary, [dependentOf("configMap", configMap)])), "", kind);
       }
