@@ -1,0 +1,107 @@
+import type { Diagnostic } from "../diagnostic.js";
+import { quote } from "../diagnostic.js";
+import { readBuiltinKinds, type BuiltinKinds } from "./builtin-kinds.js";
+import type { Crd } from "./crd.js";
+import { isDirectory, listCrdFiles, listSpecFiles, pathInProject, readProjectFile } from "./project-files.js";
+import { readCrds, type CrdFile } from "./read-crds.js";
+import { readWorkflows } from "./read-workflows.js";
+import { loadSpecSchema } from "./spec-schema.js";
+import type { WorkflowSpec } from "./workflow-spec.js";
+
+/** What the files of a project say, and what is wrong with them. */
+export interface ProjectInput {
+  readonly crds: readonly Crd[];
+  readonly workflows: readonly WorkflowSpec[];
+  readonly builtin: BuiltinKinds;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
+export async function readProject(project: string): Promise<ProjectInput> {
+  const [builtin, specs, crdFiles] = await Promise.all([
+    readBuiltinKinds(),
+    readSpecs(project),
+    isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
+  ]);
+  const named = specs.workflows.map((spec) => locateCrdFile(project, spec));
+  const files = [...new Set([...crdFiles, ...named.flatMap(({ file }) => file ?? [])])].sort();
+  const read = await Promise.all(files.map((file) => readCrdFile(project, file)));
+  // A file that a spec names but that is not there is the spec's mistake.
+  const missing = named.flatMap(({ file, spec }) => {
+    const problem = read.find((each) => each.file === file)?.problem;
+    return problem === undefined ? [] : [{ ...problem, ...spec.document.valueAt(["spec", "primary", "crd"]) }];
+  });
+  const namedFiles = new Set(named.map(({ file }) => file));
+  const diagnostics = [
+    ...specs.diagnostics,
+    ...named.flatMap(({ diagnostics: problems }) => problems),
+    ...missing,
+    ...read.flatMap(({ file, problem, content }) => [
+      ...(problem === undefined || namedFiles.has(file) ? [] : [problem]),
+      ...(content?.diagnostics ?? []),
+      ...(content === undefined || content.hasDefinitions || namedFiles.has(file) ? [] : [passedOver(file)]),
+    ]),
+  ];
+  const crds = read.flatMap(({ content }) => content?.crds ?? []);
+  return { crds, workflows: specs.workflows, builtin, diagnostics };
+}
+
+async function readSpecs(project: string): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {
+  const fail = (message: string, hint: string) => ({
+    workflows: [],
+    diagnostics: [{ severity: "error" as const, rule: "no-workflow", message, hint }],
+  });
+  if (!(await isDirectory(project))) return fail("there is no such project folder", "name it with --project");
+  const files = await listSpecFiles(project);
+  if (files.length === 0)
+    return fail(
+      "the project has no workflow.yaml",
+      'write one, or let "gen-operator init DIR --crd FILE" write it; "gen-operator types" needs none',
+    );
+  const checkSpec = await loadSpecSchema();
+  const read = await Promise.all(files.map((file) => readProjectFile(project, file)));
+  const parsed = read.map((file) =>
+    "rule" in file ? { workflows: [], diagnostics: [file] } : readWorkflows(file, checkSpec),
+  );
+  return {
+    workflows: parsed.flatMap(({ workflows }) => workflows),
+    diagnostics: parsed.flatMap(({ diagnostics }) => diagnostics),
+  };
+}
+
+interface LocatedCrdFile {
+  readonly spec: WorkflowSpec;
+  readonly file?: string;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+function locateCrdFile(project: string, spec: WorkflowSpec): LocatedCrdFile {
+  const { crd } = spec.primary;
+  if (crd === undefined) return { spec, diagnostics: [] };
+  const file = pathInProject(project, crd);
+  if (file !== undefined) return { spec, file, diagnostics: [] };
+  const message = `${quote(crd)} is outside the project`;
+  const hint = "put a copy of it into crds/";
+  const place = spec.document.valueAt(["spec", "primary", "crd"]);
+  return { spec, diagnostics: [{ severity: "error", rule: "crd-outside-project", message, ...place, hint }] };
+}
+
+interface ReadCrdFile {
+  readonly file: string;
+  readonly content?: CrdFile;
+  readonly problem?: Diagnostic;
+}
+
+async function readCrdFile(project: string, file: string): Promise<ReadCrdFile> {
+  const read = await readProjectFile(project, file);
+  return "rule" in read ? { file, problem: read } : { file, content: readCrds(read) };
+}
+
+function passedOver(file: string): Diagnostic {
+  return {
+    severity: "warning",
+    rule: "not-a-crd",
+    message: "the file holds no CustomResourceDefinition and is passed over",
+    position: { file, line: 1, column: 1 },
+  };
+}

@@ -1,0 +1,95 @@
+import { hasErrors, type Diagnostic, type SourcePosition } from "../diagnostic.js";
+import type { BuiltinKinds } from "../input/builtin-kinds.js";
+import type { Crd } from "../input/crd.js";
+import type { WorkflowSpec } from "../input/workflow-spec.js";
+import { buildController } from "./build-controller.js";
+import { loadExpressionParser, type ParseExpression } from "./expression.js";
+import type { ConditionModel, ControllerModel, ProjectModel, ResourceModel } from "./project-model.js";
+import { buildCatalog, formatKind, parseKind, type ResourceCatalog } from "./resource-catalog.js";
+import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
+import { checkBuiltinCondition } from "./rules/builtin-condition.js";
+import { checkCollidingName } from "./rules/colliding-name.js";
+import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
+import { checkDependencyCycle } from "./rules/dependency-cycle.js";
+import { checkDependentNamespace } from "./rules/dependent-namespace.js";
+import { checkDuplicateController } from "./rules/duplicate-controller.js";
+import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkOwnerNamespace } from "./rules/owner-namespace.js";
+import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
+import { checkReservedName } from "./rules/reserved-name.js";
+import { checkUnknownDependent } from "./rules/unknown-dependent.js";
+import { checkUnknownKind } from "./rules/unknown-kind.js";
+
+/** What a model is built from. */
+export interface ModelInput {
+  readonly crds: readonly Crd[];
+  readonly workflows: readonly WorkflowSpec[];
+  readonly builtin: BuiltinKinds;
+}
+
+/** Returns where a character of the expression of a condition is written. */
+export type LocateExpression = (condition: ConditionModel, offset: number) => SourcePosition | undefined;
+
+/** A model, or what is wrong with the input. */
+export interface BuiltModel {
+  /** There unless a diagnostic is an error. */
+  readonly model?: ProjectModel;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly locate: LocateExpression;
+}
+
+const RULES: readonly Rule[] = [
+  checkDuplicateController,
+  checkPrimaryCrd,
+  checkUnknownKind,
+  checkUnknownDependent,
+  checkDependencyCycle,
+  checkDependentNamespace,
+  checkOwnerNamespace,
+  checkBuiltinCondition,
+  checkReservedName,
+  checkCollidingName,
+];
+
+/** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
+export async function buildModel({ crds, workflows, builtin }: ModelInput): Promise<BuiltModel> {
+  const catalog = buildCatalog(crds, builtin);
+  const project: ResolvedProject = { catalog, controllers: workflows.map((spec) => resolveController(spec, catalog)) };
+  // The compiler takes a while to load, and most specs have no expression.
+  const parse = hasExpressions(project) ? await loadExpressionParser() : unexpected;
+  const rules = [...RULES, checkConditionExpression(parse)];
+  const diagnostics = [...checkDuplicateKind(crds), ...rules.flatMap((rule) => rule(project))];
+  const positions = new Map<ConditionModel, (offset: number) => SourcePosition>();
+  const locate: LocateExpression = (condition, offset) => positions.get(condition)?.(offset);
+  if (hasErrors(diagnostics)) return { diagnostics, locate };
+  const controllers = project.controllers.map((controller) => buildController(controller, { parse, positions }));
+  return { model: Object.freeze({ resources: resourcesOf(catalog, controllers), controllers }), diagnostics, locate };
+}
+
+const unexpected: ParseExpression = () => {
+  throw new Error("a project without expressions has an expression");
+};
+
+function resolveController(spec: WorkflowSpec, catalog: ResourceCatalog): ResolvedController {
+  const { resource } = spec.primary;
+  const primary = resource === undefined ? selectPrimary(spec.primary, catalog) : find(resource, catalog);
+  return {
+    spec,
+    ...(primary === undefined ? {} : { primary }),
+    dependents: [...spec.dependents].map(([name, dependent]) => {
+      const found = find(dependent.resource, catalog);
+      const path = ["spec", "dependents", name];
+      return { name, spec: dependent, path, ...(found === undefined ? {} : { resource: found }) };
+    }),
+  };
+}
+
+function find(text: string, catalog: ResourceCatalog): ResourceModel | undefined {
+  return catalog.find(parseKind(text));
+}
+
+function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
+  const used = controllers.flatMap(({ primary, dependents }) => [primary, ...dependents.map((each) => each.resource)]);
+  const byName = new Map([...custom, ...used].map((resource) => [formatKind(resource), resource]));
+  return Object.freeze([...byName].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, resource]) => resource));
+}

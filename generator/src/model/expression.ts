@@ -1,0 +1,139 @@
+import type ts from "typescript";
+
+/** A name that an expression may refer to. */
+export type ExpressionName = "primary" | "secondary" | "context";
+
+/** An expression of a spec that is safe to put into generated code, or what is wrong with the text and where. */
+export type ParsedExpression =
+  | { readonly kind: "expression"; readonly names: readonly ExpressionName[] }
+  | { readonly kind: "problem"; readonly message: string; readonly offset: number };
+
+/** Parses the text of a `when:`. */
+export type ParseExpression = (text: string) => ParsedExpression;
+
+const NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
+
+/** Loads the compiler and returns what parses with it. */
+export async function loadExpressionParser(): Promise<ParseExpression> {
+  const { default: compiler } = await import("typescript");
+  return (text) => parseExpression(text, compiler);
+}
+
+/**
+ * Parses a text as exactly one expression that only reads.
+ *
+ * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
+ */
+function parseExpression(text: string, compiler: typeof ts): ParsedExpression {
+  const head = "(\n";
+  const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
+  const problem = (offset: number, message: string): ParsedExpression => ({
+    kind: "problem",
+    message,
+    offset: Math.min(Math.max(offset - head.length, 0), text.length),
+  });
+  const [syntaxError] = (source as unknown as { parseDiagnostics: readonly ts.DiagnosticWithLocation[] })
+    .parseDiagnostics;
+  const [statement, second] = source.statements;
+  const root = expressionOf(statement, source, compiler);
+  if (root === undefined || second !== undefined) {
+    if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+    return problem(second?.getStart(source) ?? head.length, "expected one expression");
+  }
+  if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+  const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
+  if (directive !== null) return problem(directive.index + head.length, `a condition cannot have ${directive[0]}`);
+  const forbidden = findForbidden(root, compiler);
+  if (forbidden !== undefined) return problem(forbidden.node.getStart(source), `a condition cannot ${forbidden.what}`);
+  const used = freeNames(root, compiler);
+  return { kind: "expression", names: NAMES.filter((name) => used.has(name)) };
+}
+
+// The parentheses are ours: they have to be one expression that reaches from the first character to the last.
+function expressionOf(statement: ts.Statement | undefined, source: ts.SourceFile, compiler: typeof ts) {
+  if (statement === undefined || !compiler.isExpressionStatement(statement)) return undefined;
+  const { expression } = statement;
+  if (!compiler.isParenthesizedExpression(expression) || expression.getEnd() !== source.text.length) return undefined;
+  return expression.expression;
+}
+
+function messageOf({ messageText }: ts.Diagnostic, compiler: typeof ts): string {
+  return compiler.flattenDiagnosticMessageText(messageText, "\n");
+}
+
+interface Forbidden {
+  readonly node: ts.Node;
+  readonly what: string;
+}
+
+function findForbidden(node: ts.Node, compiler: typeof ts): Forbidden | undefined {
+  const what = forbiddenUse(node, compiler);
+  if (what !== undefined) return { node, what };
+  return compiler.forEachChild(node, (child) => findForbidden(child, compiler));
+}
+
+function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
+  const { SyntaxKind } = compiler;
+  if (compiler.isBinaryExpression(node)) {
+    const operator = node.operatorToken.kind;
+    if (operator >= SyntaxKind.FirstAssignment && operator <= SyntaxKind.LastAssignment)
+      return "assign; compare with ===";
+    return operator === SyntaxKind.CommaToken ? "have several expressions" : undefined;
+  }
+  if (compiler.isPrefixUnaryExpression(node) || compiler.isPostfixUnaryExpression(node)) {
+    const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
+    return isChange ? "change a value" : undefined;
+  }
+  if (compiler.isBlock(node)) return "have statements; use a function of conditions.ts";
+  if (compiler.isIdentifier(node) && node.text === "arguments") return "use arguments";
+  switch (node.kind) {
+    case SyntaxKind.AwaitExpression:
+      return "await; use a function of conditions.ts";
+    case SyntaxKind.DeleteExpression:
+      return "delete";
+    case SyntaxKind.YieldExpression:
+      return "yield";
+    case SyntaxKind.FunctionExpression:
+    case SyntaxKind.ClassExpression:
+      return "define functions or classes; use a function of conditions.ts";
+    case SyntaxKind.ImportKeyword:
+    case SyntaxKind.ImportType:
+    case SyntaxKind.MetaProperty:
+      return "import; use a function of conditions.ts";
+    case SyntaxKind.ThisKeyword:
+      return "use this";
+    default:
+      return undefined;
+  }
+}
+
+/** Returns the identifiers that an expression takes from around it. */
+function freeNames(root: ts.Node, compiler: typeof ts): ReadonlySet<string> {
+  const free = new Set<string>();
+  const visit = (node: ts.Node, bound: ReadonlySet<string>): void => {
+    if (compiler.isIdentifier(node)) {
+      if (!bound.has(node.text) && isReference(node, compiler)) free.add(node.text);
+      return;
+    }
+    const inside = compiler.isArrowFunction(node)
+      ? new Set([...bound, ...node.parameters.flatMap(({ name }) => boundNames(name, compiler))])
+      : bound;
+    compiler.forEachChild(node, (child) => visit(child, inside));
+  };
+  visit(root, new Set());
+  return free;
+}
+
+function boundNames(name: ts.BindingName, compiler: typeof ts): string[] {
+  if (compiler.isIdentifier(name)) return [name.text];
+  return name.elements.flatMap((element) =>
+    compiler.isOmittedExpression(element) ? [] : boundNames(element.name, compiler),
+  );
+}
+
+function isReference(node: ts.Identifier, compiler: typeof ts): boolean {
+  const { parent } = node;
+  if (compiler.isPropertyAccessExpression(parent)) return parent.name !== node;
+  if (compiler.isPropertyAssignment(parent) || compiler.isBindingElement(parent)) return parent.initializer === node;
+  return true;
+}

@@ -1,0 +1,50 @@
+import { quote, type Diagnostic } from "../../diagnostic.js";
+import type { Place, YamlPath } from "../../input/yaml-document.js";
+import { conditionsOf, ruleOfController } from "../resolved-project.js";
+
+/** What every object has, so that `secondary.toString` would be there without a dependent. */
+const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
+
+/** The folders of the generator beside those of the controllers. */
+const FOLDERS: ReadonlySet<string> = new Set(["generated", "resources"]);
+
+/** Names of devices, which Windows does not allow for files, whatever their extension. */
+const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
+
+// ECMAScript 2024, 12.7.2 Keywords and Reserved Words, and what strict mode and modules add.
+const RESERVED_WORDS: ReadonlySet<string> = new Set(
+  (
+    "arguments await break case catch class const continue debugger default delete do else enum eval export extends false " +
+    "finally for function if implements import in instanceof interface let new null package private protected public return " +
+    "static super switch this throw true try typeof var void while with yield"
+  ).split(" "),
+);
+
+/** Finds names that cannot be used for files, properties or functions. */
+export const checkReservedName = ruleOfController(({ spec, dependents }) => {
+  return [
+    ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)
+      ? [reserved(spec.document.valueAt(["metadata", "name"]), `controller ${quote(spec.name)}`)]
+      : []),
+    ...dependents.flatMap((dependent) => [
+      ...(OBJECT_MEMBERS.has(dependent.name) || DEVICES.test(dependent.name)
+        ? [reserved(spec.document.keyAt(dependent.path), `dependent ${quote(dependent.name)}`)]
+        : []),
+      ...conditionsOf(dependent).flatMap(({ condition, path }) => {
+        const name = condition.function;
+        if (name === undefined || !RESERVED_WORDS.has(name)) return [];
+        const at: YamlPath = [...path, "function"];
+        return [reserved(spec.document.valueAt(at), `function ${quote(name)}`)];
+      }),
+    ]),
+  ];
+});
+
+function reserved(place: Place, what: string): Diagnostic {
+  return {
+    severity: "error",
+    rule: "reserved-name",
+    message: `${what} needs another name: this one has a meaning of its own in TypeScript or in file systems`,
+    ...place,
+  };
+}

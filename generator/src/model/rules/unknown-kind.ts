@@ -1,0 +1,65 @@
+import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import type { YamlPath } from "../../input/yaml-document.js";
+import { formatKind, parseKind, type ResourceCatalog } from "../resource-catalog.js";
+import { ruleOfController, type ResolvedController } from "../resolved-project.js";
+
+/** What the runtime has to do with every kind. */
+const NEEDED_VERBS = ["get", "list", "patch", "watch"];
+
+/** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
+export const checkUnknownKind = ruleOfController(({ spec, dependents }, { catalog }) => {
+  const { resource } = spec.primary;
+  return [
+    ...(resource === undefined ? [] : checkKind(resource, ["spec", "primary", "resource"], { spec, catalog })),
+    ...dependents.flatMap((dependent) =>
+      checkKind(dependent.spec.resource, [...dependent.path, "resource"], { spec, catalog }),
+    ),
+  ];
+});
+
+function checkKind(
+  text: string,
+  path: YamlPath,
+  { spec: { document }, catalog }: Pick<ResolvedController, "spec"> & { catalog: ResourceCatalog },
+): Diagnostic[] {
+  const fail = (rule: string, message: string, hint?: { hint: string }): Diagnostic[] => [
+    { severity: "error", rule, message, ...document.valueAt(path), ...hint },
+  ];
+  const resource = catalog.find(parseKind(text));
+  if (resource === undefined)
+    return fail(
+      "unknown-kind",
+      `${quote(text)} is neither a built-in kind of Kubernetes 1.36 nor defined in ${searched(catalog)}`,
+      nearestKind(text, catalog) ?? { hint: "put the CustomResourceDefinition of a kind that you use into crds/" },
+    );
+  if (!resource.isServed)
+    return fail(
+      "version-not-served",
+      `${quote(text)} is not served, so no operator can use it`,
+      servedKind(text, catalog),
+    );
+  const verbs = catalog.verbsOf(resource);
+  const missing = NEEDED_VERBS.filter((verb) => verbs !== undefined && !verbs.includes(verb));
+  if (missing.length === 0) return [];
+  return fail("unusable-kind", `${quote(text)} has no ${missing.join(", ")}, which an operator needs`);
+}
+
+// A right kind in a wrong group or version is meant more likely than a name that looks alike.
+function nearestKind(text: string, { names }: ResourceCatalog): { hint: string } | undefined {
+  const { kind } = parseKind(text);
+  const same = names.filter((name) => parseKind(name).kind.toLowerCase() === kind.toLowerCase());
+  if (same.length === 1) return { hint: `did you mean ${same.map(quote).join()}?` };
+  return didYouMean(text, same.length > 0 ? same : names);
+}
+
+function servedKind(text: string, { custom }: ResourceCatalog): { hint: string } {
+  const { group, kind } = parseKind(text);
+  const served = custom.filter((other) => other.group === group && other.kind === kind && other.isServed);
+  return { hint: `served: ${served.map((resource) => quote(formatKind(resource))).join(", ") || "none"}` };
+}
+
+function searched({ crdFiles }: ResourceCatalog): string {
+  if (crdFiles.length === 0) return "a CRD: the project has none in crds/";
+  const listed = crdFiles.slice(0, 5).join(", ");
+  return crdFiles.length > 5 ? `${listed} and ${crdFiles.length - 5} more files` : listed;
+}
