@@ -20,11 +20,16 @@ export function listSamples(): Sample[] {
   return [{ name: "webpage", folder, generate: () => emitProject(webPageProject(folder)) }];
 }
 
-function webPageProject(folder: string): ProjectModel {
+/** Reads the primary kind of a sample. */
+export function readSamplePrimary(folder: string): ResourceModel {
   const crdFile = "crds/webpages.example.com.yaml";
   const [primary] = resourcesOfCrds(readFileSync(join(folder, crdFile), "utf8"));
   if (primary === undefined) throw new Error(`${crdFile} has no CRD`);
-  const webPage: ResourceModel = { ...primary, crdFile };
+  return { ...primary, crdFile };
+}
+
+function webPageProject(folder: string): ProjectModel {
+  const webPage = readSamplePrimary(folder);
   const configMap = builtinResource("", "v1", "ConfigMap");
   const service = builtinResource("", "v1", "Service");
   const deployment = builtinResource("apps", "v1", "Deployment");
