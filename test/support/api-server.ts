@@ -41,8 +41,8 @@ export async function startTestApiServer(options: TestApiServerOptions = {}): Pr
 async function startEmbedded(crds: object[], simulate: boolean): Promise<TestApiServer> {
   // Loaded only when used, so that a run on a real server does not depend on the embedded one.
   const { startApiServer } = await import("#apiserver/index.js");
-  const folder = await mkdtemp(join(tmpdir(), "gen-operator-api-server-"));
   const server = await startApiServer({ crds, simulate });
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-api-server-"));
   const kubeconfig = join(folder, "kubeconfig");
   await server.writeKubeconfig(kubeconfig);
   const close = async () => {

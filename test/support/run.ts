@@ -3,8 +3,8 @@
 // Each file runs in a process of its own, as many at once as there are cores: a leaked timer, a hang or a crash stays with the
 // file that caused it. A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { SuiteReport } from "./suite.js";
@@ -38,11 +38,13 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
   let output = "";
   let problem: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
+  // A file that is ended cannot tidy up, so its temporary files lie in a folder that we remove.
+  const temporary = mkdtempSync(join(tmpdir(), "gen-operator-test-file-"));
   return new Promise((done) => {
     const child: ChildProcess = fork(file, [], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       execArgv: ["--enable-source-maps", "--no-warnings"],
-      env: { ...process.env, FORCE_COLOR: "0" },
+      env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary },
     });
     const kill = (reason: string) => {
       problem = report.running === undefined ? reason : `${reason}, in "${report.running}"`;
@@ -64,6 +66,7 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
     child.on("close", (code, signal) => {
       clearTimeout(deadline);
       clearTimeout(exitGrace);
+      rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       problem ??= problemOf(report, code, signal);
       const durationMs = Date.now() - startedAt;
       done({ file, report, output, durationMs, ...(problem === undefined ? {} : { problem }) });

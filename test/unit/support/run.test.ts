@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
 import { assert, suite } from "../../support/suite.js";
@@ -52,6 +53,13 @@ suite("test runner", (test) => {
     const { output, problem } = await run("hangs-after-a-failure");
     assert.is(problem, 'did not finish within 1500 ms, in "waits for ever"');
     assert.match(output, "FAIL  fails: the reason");
+  });
+
+  test("temporary files of a file are gone afterwards, however it ended", async () => {
+    const { output } = await run("leaves-a-file");
+    const folder = /folder: (.*)/.exec(output)?.[1];
+    assert.ok(folder);
+    assert.not.ok(existsSync(folder));
   });
 
   test("a folder without tests fails the run, and the others still run", async () => {
