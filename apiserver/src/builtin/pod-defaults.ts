@@ -19,17 +19,19 @@ export function defaultVolumeSource(volume: JsonObject): void {
 }
 
 /** Sets what Kubernetes sets in Pods, but not in pod templates. */
-export function defaultPod(pod: JsonObject): void {
+export function defaultPod(pod: JsonObject, { isAdmitted }: { isAdmitted: boolean }): void {
   const spec = objectAt(pod, "spec");
   if (spec === undefined) return;
   spec["enableServiceLinks"] ??= true;
-  spec["preemptionPolicy"] ??= "PreemptLowerPriority";
-  spec["priority"] ??= 0;
   for (const container of containersOf(spec)) {
     requestLimits(container);
     if (spec["hostNetwork"] === true) defaultHostPorts(container);
   }
-  defaultTolerations(spec);
+  if (isAdmitted) {
+    spec["preemptionPolicy"] ??= "PreemptLowerPriority";
+    spec["priority"] ??= 0;
+    defaultTolerations(spec);
+  }
   const status = objectAt(pod, "status") ?? {};
   status["phase"] ??= "Pending";
   status["qosClass"] ??= qosClassOf(spec);

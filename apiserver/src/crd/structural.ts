@@ -92,8 +92,10 @@ function pruneObject(schema: StructuralSchema | undefined, object: JsonObject, {
 function pruneMetadata(metadata: JsonValue, { path, dropped }: Pruning): void {
   if (!isObject(metadata)) return;
   for (const name of Object.keys(metadata)) {
-    // ObjectMeta is typed, and its empty members are never written.
-    if (METADATA_FIELDS.has(name) && !isEmpty(metadata[name] as JsonValue)) continue;
+    // ObjectMeta is typed, and its empty members are never written, but for the one that is a pointer to a number.
+    const isKept =
+      name === "deletionGracePeriodSeconds" ? metadata[name] !== null : !isEmpty(metadata[name] as JsonValue);
+    if (METADATA_FIELDS.has(name) && isKept) continue;
     delete metadata[name];
     if (!METADATA_FIELDS.has(name)) dropped.push(`${path}.${name}`);
   }

@@ -75,7 +75,8 @@ function keyAt(text: string, start: number): string {
 function syntaxErrorText(text: string, error: Error): string {
   const position = /position (\d+)/.exec(error.message)?.[1];
   const trimmed = text.trim();
-  if (trimmed === "" || position === undefined) return "unexpected end of JSON input";
+  if (trimmed === "" || position === undefined || Number(position) >= text.length)
+    return "unexpected end of JSON input";
   return `invalid character '${text[Number(position)] ?? ""}' looking for beginning of value`;
 }
 

@@ -108,6 +108,8 @@ function answerObject(on: ResourceRequest): Promise<Answer> | Answer {
       return writeUpdate(on);
     case "PATCH":
       return writePatch(on);
+    case "POST":
+      return writeCreate(on);
     default:
       return writeDelete(on);
   }
@@ -138,12 +140,12 @@ function checkVerb(on: ResourceRequest): void {
     return;
   }
   if (request.method === "PUT" && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
+  // A custom resource may also be created under its name.
   const isMisplaced =
-    (verb === "create") !== (request.method === "POST" && name === "") ||
-    (name === "" && ["update", "patch"].includes(verb));
-  const isEverywhere = type.namespaced && namespace === undefined && (verb === "create" || verb === "deletecollection");
-  const known = verb === "list" || verb === "watch" ? [verb] : [verb];
-  if (isMisplaced || isEverywhere || !known.every((one) => type.verbs.includes(one))) throw refusedVerb(on, verb);
+    name === "" ? verb === "update" || verb === "patch" : verb === "create" && type.custom === undefined;
+  const needsNamespace = verb === "create" || verb === "deletecollection";
+  const isUnscoped = type.namespaced && namespace === undefined && needsNamespace;
+  if (isMisplaced || isUnscoped || !type.verbs.includes(verb)) throw refusedVerb(on, verb);
 }
 
 function refusedVerb({ resource }: ResourceRequest, verb: string): Error {

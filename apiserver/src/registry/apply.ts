@@ -20,10 +20,13 @@ export function applyObject(context: WriteContext, request: ApplyRequest): Write
   const { name, subresource, force } = request;
   const config = parseConfig(context, request.body);
   checkConfig(context, { config, name });
-  const track = (live: JsonObject | undefined): { object: JsonObject; isTracked: boolean } => ({
-    object: trackApply(context, { live, config, subresource, force }),
-    isTracked: true,
-  });
+  const track = (live: JsonObject | undefined): { object: JsonObject; isTracked: boolean } => {
+    const object = trackApply(context, { live, config, subresource, force });
+    // Conflicts come first.
+    const given = stringAt(objectAt(config, "metadata"), "name") ?? "";
+    if (given !== name) throw mismatchedName(given, name);
+    return { object, isTracked: true };
+  };
   return updateObject(context, {
     name,
     subresource,
@@ -84,7 +87,6 @@ function checkConfig(
   if (given === "") {
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   }
-  if (given !== name) throw mismatchedName(given, name);
   const givenNamespace = stringAt(metadata, "namespace") ?? "";
   if (namespace !== undefined && givenNamespace !== "" && givenNamespace !== namespace) {
     throw badRequest("the namespace of the provided object does not match the namespace sent on the request");

@@ -25,10 +25,13 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
     },
     fillDefaults: (object, live) => defaultBuiltin(type, object, live === undefined ? {} : { old: live }),
     finish(object, live) {
-      if (type.kind === "Service")
-        defaultBuiltin(type, object, { ...allocator, ...(live === undefined ? {} : { old: live }) });
-      if (live !== undefined || !NEEDS_UID.has(type.plural)) return;
-      defaultBuiltin(type, object, { uid: stringAt(metadataOf(object), "uid") ?? "" });
+      if (live !== undefined) {
+        if (type.kind === "Service") defaultBuiltin(type, object, { ...allocator, old: live });
+        return;
+      }
+      // The status was taken off the new object, and what its type shows anyway is missing.
+      if (!NEEDS_UID.has(type.plural) && type.strategy.resetOnMain.length === 0) return;
+      defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validateStatus: () => [],

@@ -32,7 +32,10 @@ export function readContinueToken(text: string): ContinueToken {
 
 function parseToken(text: string): Record<string, unknown> {
   const offset = text.search(/[^A-Za-z0-9_-]/);
-  if (offset >= 0) throw invalidToken(`illegal base64 data at input byte ${offset}`);
+  // One character of four is too little for a byte.
+  const isCut = text.length % 4 === 1;
+  if (offset >= 0 || isCut)
+    throw invalidToken(`illegal base64 data at input byte ${offset >= 0 ? offset : text.length - 1}`);
   const decoded = Buffer.from(text, "base64url").toString();
   try {
     const content: unknown = JSON.parse(decoded);

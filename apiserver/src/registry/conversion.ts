@@ -14,7 +14,7 @@ export function builtinConversion(type: ServedType): Conversion | undefined {
   if (type.group === "events.k8s.io") {
     return {
       toStored: (object) => ({ ...renamed(object, EVENT_TO_CORE), apiVersion: "v1" }),
-      fromStored: (object) => normalForm(type, renamed(object, EVENT_FROM_CORE)),
+      fromStored: (object) => normalForm(type, withoutEmptyReporter(renamed(object, EVENT_FROM_CORE))),
     };
   }
   if (type.group === "autoscaling" && type.version === "v1") {
@@ -54,6 +54,12 @@ const EVENT_TO_CORE: Record<string, string> = {
   deprecatedCount: "count",
 };
 const EVENT_FROM_CORE = Object.fromEntries(Object.entries(EVENT_TO_CORE).map(([event, core]) => [core, event]));
+
+// The old form shows these even when they are empty.
+function withoutEmptyReporter(event: JsonObject): JsonObject {
+  for (const key of ["reportingController", "reportingInstance"]) if (event[key] === "") delete event[key];
+  return event;
+}
 
 function renamed(object: JsonObject, names: Record<string, string>): JsonObject {
   const result: JsonObject = {};

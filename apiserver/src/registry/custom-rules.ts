@@ -2,11 +2,11 @@ import { decodeBuiltin } from "../builtin/decode.js";
 import type { ServedType } from "../builtin/served-type.js";
 import { applyDefaults, dropNulls, pruneUnknownFields } from "../crd/structural.js";
 import { validateCustomResource, validateStatus } from "../crd/validate.js";
-import { arrayAt, isObject } from "../json.js";
+import { isObject } from "../json.js";
 import { mergeTypeOfCustomResource } from "../ssa/merge-type.js";
 import { quote } from "../status/quote.js";
 import { badRequest } from "../status/status-error.js";
-import { finalizerWarnings, metadataOf } from "./object-meta.js";
+import { finalizerWarnings } from "./object-meta.js";
 import { checkScaleOf } from "./scale-paths.js";
 import type { TypeRules } from "./type-rules.js";
 
@@ -29,11 +29,7 @@ export function customRules(type: ServedType): TypeRules {
           `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`,
         );
       }
-      // Pruning drops what is empty, but an empty list of managers is an order to forget them.
-      const forgetsManagers = isObject(metadata) && arrayAt(metadata, "managedFields")?.length === 0;
-      const dropped = pruneUnknownFields(schema, object);
-      if (forgetsManagers) metadataOf(object)["managedFields"] = [];
-      return dropped;
+      return pruneUnknownFields(schema, object);
     },
     fillDefaults(object) {
       dropNulls(schema, object);

@@ -36,7 +36,8 @@ function checkedObject(resource: ServedResource, raw: Buffer, value: unknown): J
   const { type } = resource;
   if (!isObject(value)) {
     const goType = Array.isArray(value) ? "array" : typeof value;
-    const target = "Go value of type struct { APIVersion string; Kind string }";
+    const target =
+      'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }';
     const error = `json: cannot unmarshal ${goType} into ${target}`;
     throw badRequest(
       `the object provided is unrecognized (must be of type ${type.kind}): couldn't get version/kind; json parse error: ${error} (${bodyStart(raw)})`,
@@ -57,7 +58,11 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
     const name = stringAt(objectAt(object, "metadata"), "name") ?? "";
     throw invalid({ kind, group: type.group, name }, [invalidError("kind", kind, `must be ${type.kind}`)]);
   }
-  if (apiVersion !== "" && apiVersion !== expected) {
+  if (type.custom === undefined && apiVersion !== "" && apiVersion !== expected) {
+    const detail = `no kind ${quote(type.kind)} is registered for version ${quote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+    throw badRequest(`${type.kind} in version ${quote(apiVersion)} cannot be handled as a ${type.kind}: ${detail}`);
+  }
+  if (type.custom !== undefined && apiVersion !== expected) {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     );
@@ -65,10 +70,9 @@ function checkTypeMeta({ type }: ServedResource, raw: Buffer, object: JsonObject
 }
 
 function checkPresence(kind: string, raw: Buffer, given: { kind: string; apiVersion: string }): void {
-  const missing = given.kind === "" ? "Kind" : given.apiVersion === "" ? "apiVersion" : undefined;
-  if (missing === undefined) return;
+  if (given.kind !== "") return;
   throw badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): Object '${missing}' is missing in ` +
+    `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in ` +
       `'${raw.toString()}' (${bodyStart(raw)})`,
   );
 }

@@ -51,9 +51,7 @@ function checkedBody(body: JsonObject): JsonObject {
   const kind = stringAt(body, "kind") ?? "DeleteOptions";
   if (kind === "DeleteOptions") return body;
   const version = stringAt(body, "apiVersion") ?? "v1";
-  throw badRequest(
-    `no kind "${kind}" is registered for version "${version}" in scheme "k8s.io/apimachinery/pkg/runtime/scheme.go"`,
-  );
+  throw badRequest(`no kind "${kind}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`);
 }
 
 function checkPolicy(policy: string | undefined, hasOrphans: boolean): FieldError[] {

@@ -90,8 +90,9 @@ function markDeleted(context: WriteContext, live: JsonObject, options: DeleteOpt
     return object;
   }
   metadata["deletionTimestamp"] = secondsFromNow(grace);
+  if (isDefinition(type)) return object;
   metadata["deletionGracePeriodSeconds"] = grace;
-  raise(type.plural === "customresourcedefinitions" ? {} : metadata);
+  raise(metadata);
   return object;
 }
 
@@ -124,8 +125,9 @@ function graceOf(live: JsonObject, options: DeleteOptions): number {
 
 // What a Pod answers that is gone at once.
 function withoutGrace(live: JsonObject): JsonObject {
-  const deletionTimestamp = metadataOf(live)["deletionTimestamp"] ?? now();
-  return { ...live, metadata: { ...metadataOf(live), deletionTimestamp, deletionGracePeriodSeconds: 0 } };
+  const metadata = { ...metadataOf(live), deletionTimestamp: now(), deletionGracePeriodSeconds: 0 };
+  if (!isTerminating(live)) raise(metadata);
+  return { ...live, metadata };
 }
 
 function shortenGrace(metadata: JsonObject, grace: number): void {

@@ -47,15 +47,15 @@ export function isTrue(value: string | null): boolean {
 
 function checkWatch({ sendInitialEvents, resourceVersionMatch }: ListOptions): FieldError[] {
   const path = "resourceVersionMatch";
-  if (sendInitialEvents === undefined) {
-    if (resourceVersionMatch === "") return [];
-    const unless = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-    return [forbiddenError(path, unless)];
-  }
-  if (resourceVersionMatch === "NotOlderThan") return [];
-  const missing = forbiddenError(path, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
-  if (resourceVersionMatch === "") return [missing];
-  return [missing, notSupportedError(path, resourceVersionMatch, ["NotOlderThan"])];
+  if (sendInitialEvents === undefined && resourceVersionMatch === "") return [];
+  if (sendInitialEvents !== undefined && resourceVersionMatch === "NotOlderThan") return [];
+  const detail =
+    sendInitialEvents === undefined
+      ? "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+      : "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+  const isUnknown = resourceVersionMatch !== "" && resourceVersionMatch !== "NotOlderThan";
+  const unsupported = isUnknown ? [notSupportedError(path, resourceVersionMatch, ["NotOlderThan"])] : [];
+  return [forbiddenError(path, detail), ...unsupported];
 }
 
 function checkList(options: ListOptions): FieldError[] {

@@ -4,6 +4,7 @@ import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite }
 import { FieldSet } from "../ssa/field-set.js";
 import { apiVersionOf } from "./object-key.js";
 import { metadataOf } from "./object-meta.js";
+import { zeroObjectOf } from "./zero-object.js";
 import { now, type WriteContext } from "./write-context.js";
 
 const resetSets = new WeakMap<readonly string[], FieldSet>();
@@ -13,7 +14,9 @@ export function trackUpdate(
   context: WriteContext,
   write: { live: JsonObject | undefined; object: JsonObject; subresource: string },
 ): JsonObject {
-  const tracked = updateManaged({ ...managedWrite(context, write), object: write.object });
+  const { schemaName } = context.resource.type;
+  const zero = schemaName === undefined ? {} : { zero: zeroObjectOf(schemaName) };
+  const tracked = updateManaged({ ...managedWrite(context, write), ...zero, object: write.object });
   return write.subresource === "scale" ? withoutTimesOf("scale", tracked) : tracked;
 }
 

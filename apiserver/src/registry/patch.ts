@@ -132,10 +132,10 @@ function checkTypeMeta({ resource }: WriteContext, name: string, patched: JsonOb
   const apiVersion = memberOf(patched, "apiVersion") ?? null;
   if (kind === type.kind && apiVersion === expected) return;
   if (type.custom === undefined) {
-    const detail = `no kind ${quote(String(kind ?? ""))} is registered for version ${quote(String(apiVersion ?? ""))} in scheme "pkg/api/legacyscheme/scheme.go:30"`;
+    const detail = `no kind ${quote(String(kind ?? ""))} is registered for version ${quote(String(apiVersion ?? ""))} in scheme "pkg/runtime/scheme.go:111"`;
     throw unfitPatch(JSON.stringify(patched), detail);
   }
-  throw invalid(kindRefOf(type, name), [
+  throw invalid({ ...kindRefOf(type, name), kind: String(kind ?? "") }, [
     ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),
     ...(kind === type.kind ? [] : [invalidError("kind", kind, `must be ${type.kind}`)]),
   ]);

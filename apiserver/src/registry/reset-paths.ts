@@ -22,6 +22,7 @@ export function restoreReset(
     const paths = isNamespace(type) ? [...type.strategy.resetOnMain, ".spec"] : type.strategy.resetOnMain;
     restore(object, live, paths);
   }
+  if (subresource === "finalize") restore(object, live, [".status"]);
   return object;
 }
 

@@ -2,7 +2,7 @@
 import type { ServedType } from "../builtin/served-type.js";
 import { arrayAt, clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { invalidError } from "../status/field-error.js";
-import { badRequest, internalError, invalid, plainError } from "../status/status-error.js";
+import { applyConflict, badRequest, internalError, invalid, plainError, StatusError } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { setAtPath, valueAtPath } from "./field-path.js";
 import { trackApply, withoutTimesOf } from "./managed-fields.js";
@@ -86,14 +86,27 @@ export function applyScale(
     name: write.name,
     subresource: SUBRESOURCE,
     isPut: false,
-    change: (live) => ({
-      object: withoutTimesOf(
-        SUBRESOURCE,
-        trackApply(context, { live, config, subresource: SUBRESOURCE, force: write.force }),
-      ),
-      isTracked: true,
-    }),
+    change(live) {
+      const apply = { live, config, subresource: SUBRESOURCE, force: write.force };
+      const object = asScaleConflict(type, () => trackApply(context, apply));
+      return { object: withoutTimesOf(SUBRESOURCE, object), isTracked: true };
+    },
   });
+}
+
+// To a Scale the managers of its object are managers of a Scale.
+function asScaleConflict(type: ServedType, apply: () => JsonObject): JsonObject {
+  try {
+    return apply();
+  } catch (error) {
+    const causes = error instanceof StatusError && error.status.code === 409 ? error.status.details?.causes : undefined;
+    if (causes === undefined) throw error;
+    const translated = (text = ""): string => text.replaceAll(`using ${apiVersionOf(type)}`, "using autoscaling/v1");
+    throw applyConflict(
+      translated((error as StatusError).message),
+      causes.map((cause) => ({ ...cause, message: translated(cause.message) })),
+    );
+  }
 }
 
 function keyOfLive(live: JsonObject): string {
@@ -104,7 +117,7 @@ function keyOfLive(live: JsonObject): string {
 function checkScale(type: ServedType, name: string, scale: JsonObject): void {
   const kind = stringAt(scale, "kind") ?? "Scale";
   if (kind !== "Scale") {
-    throw badRequest(`no kind is registered for the type v1.${kind} in scheme "pkg/api/legacyscheme/scheme.go:30"`);
+    throw badRequest(`no kind is registered for the type v1.${kind} in scheme "pkg/runtime/scheme.go:111"`);
   }
   const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
   if (typeof replicas !== "number" || replicas < 0) {

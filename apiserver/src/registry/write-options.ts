@@ -1,4 +1,3 @@
-import type { JsonValue } from "../json.js";
 import {
   forbiddenError,
   invalidError,
@@ -72,7 +71,7 @@ function isPrintable(character: string): boolean {
 
 function checkFieldValidation(value: string): FieldError[] {
   const isKnown = value === "" || (FIELD_VALIDATIONS as readonly string[]).includes(value);
-  return isKnown ? [] : [notSupportedError("fieldValidation", value as JsonValue, ["", ...FIELD_VALIDATIONS].slice(1))];
+  return isKnown ? [] : [notSupportedError("fieldValidation", value, ["", "Ignore", "Strict", "Warn"])];
 }
 
 /** Returns the field manager of a write that is no apply: the given one, else the client's name. */

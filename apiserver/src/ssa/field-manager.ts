@@ -45,6 +45,8 @@ export interface ManagedApply extends ManagedWrite {
 /** Any other create or update. */
 export interface ManagedUpdate extends ManagedWrite {
   object: JsonObject;
+  /** What a new object of the kind shows before anything is set, which then has no owner; {} without. */
+  zero?: JsonObject;
 }
 
 const SELF = "current-operation";
@@ -86,7 +88,7 @@ export function updateManaged(write: ManagedUpdate): JsonObject {
   const before = stateBeforeUpdate(write);
   // What was never tracked stays so until somebody applies.
   if (live !== undefined && before.owners.size === 0) return bare;
-  const liveBare = withoutManagedFields(live);
+  const liveBare = withoutManagedFields(live ?? write.zero);
   if (!fitsType(write, bare) || !fitsType(write, liveBare)) return withManagedFields(bare, before);
 
   const recorded = recordUpdate(write, { before, liveBare, object: bare, manager: write.manager, now });

@@ -279,7 +279,7 @@ function failureOn(ref: ResourceRef, failure: Omit<Failure, "details">, more: St
   const details: StatusDetails = {
     ...(ref.name === "" ? {} : { name: ref.name }),
     ...(ref.group === "" ? {} : { group: ref.group }),
-    kind: ref.resource,
+    ...(ref.resource === "" ? {} : { kind: ref.resource }),
     ...more,
   };
   return statusError({ ...failure, details });
