@@ -1,12 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
-import { emitProject } from "#generator/output/emit-project.js";
+import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/init-project.js";
-import { writeFiles } from "#generator/output/write-files.js";
 import { repositoryRoot } from "../support/repository.js";
-import { builtinResource } from "../support/resource-models.js";
-import { dependentOf, listSamples, readSamplePrimary } from "../support/samples.js";
+import { listSamples } from "../support/samples.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
@@ -15,16 +13,10 @@ suite("new project", (test) => {
     "builds, and its first test passes, without a line written by hand",
     async () => {
       await using folder = await createTemporaryFolder();
-      const [sample] = listSamples();
-      if (sample === undefined) throw new Error("there is no sample");
-      const primary = readSamplePrimary(sample.folder);
-      const configMap = builtinResource("", "v1", "ConfigMap");
-      const crdFile = join(sample.folder, primary.crdFile ?? "");
-      await initProject({ directory: folder.path, crdFiles: [crdFile], name: "pages" });
-      const controller = { name: "webpage", primary, settings: {}, specFile: "workflow.yaml" };
-      const dependents = [dependentOf("configMap", configMap)];
-      const model = { resources: [configMap, primary], controllers: [{ ...controller, dependents }] };
-      await writeFiles(folder.path, await emitProject(model), { check: false });
+      const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
+      await initProject({ directory: folder.path, crdFiles, name: "pages" });
+      const { diagnostics } = await generate({ project: folder.path });
+      assert.equal(diagnostics, []);
       await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
       const compiled = run(folder.path, [join(repositoryRoot, "node_modules/typescript/bin/tsc")]);
       assert.is(compiled.output, "");

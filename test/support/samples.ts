@@ -1,10 +1,12 @@
-import { readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { DependentModel, ProjectModel, ResourceModel } from "#generator/model/project-model.js";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readProject } from "#generator/input/read-project.js";
+import { buildModel } from "#generator/model/build-model.js";
+import type { ProjectModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/output-file.js";
 import { repositoryRoot } from "./repository.js";
-import { builtinResource, resourcesOfCrds } from "./resource-models.js";
 
 /** A sample operator below `fixtures/samples`: an example, a golden and a program at once. */
 export interface Sample {
@@ -16,51 +18,18 @@ export interface Sample {
 
 /** Returns all samples. */
 export function listSamples(): Sample[] {
-  const folder = join(repositoryRoot, "fixtures/samples/webpage");
-  return [{ name: "webpage", folder, generate: () => emitProject(webPageProject(folder)) }];
+  const samples = join(repositoryRoot, "fixtures/samples");
+  return readdirSync(samples).map((name) => {
+    const folder = join(samples, name);
+    return { name, folder, generate: async () => emitProject(await readModelOrThrow(folder)) };
+  });
 }
 
-/** Reads the primary kind of a sample. */
-export function readSamplePrimary(folder: string): ResourceModel {
-  const crdFile = "crds/webpages.example.com.yaml";
-  const [primary] = resourcesOfCrds(readFileSync(join(folder, crdFile), "utf8"));
-  if (primary === undefined) throw new Error(`${crdFile} has no CRD`);
-  return { ...primary, crdFile };
-}
-
-function webPageProject(folder: string): ProjectModel {
-  const webPage = readSamplePrimary(folder);
-  const configMap = builtinResource("", "v1", "ConfigMap");
-  const service = builtinResource("", "v1", "Service");
-  const deployment = builtinResource("apps", "v1", "Deployment");
-  const ingress = builtinResource("networking.k8s.io", "v1", "Ingress");
-  const dependents = [
-    dependentOf("configMap", configMap),
-    {
-      ...dependentOf("deployment", deployment, ["configMap"]),
-      conditions: { readyPostcondition: { kind: "builtin", name: "ready" } },
-    },
-    { ...dependentOf("service", service, ["deployment"]), waitsFor: ["configMap", "deployment"] },
-    {
-      ...dependentOf("ingress", ingress, ["service"]),
-      waitsFor: ["configMap", "deployment", "service"],
-      conditions: {
-        reconcilePrecondition: {
-          kind: "when",
-          expression: "primary.spec.exposed === true",
-          names: ["primary"],
-          position: { file: "workflow.yaml", line: 1, column: 1 },
-        },
-      },
-    },
-  ] as const satisfies readonly DependentModel[];
-  return {
-    resources: [configMap, service, deployment, webPage, ingress],
-    controllers: [{ name: "webpage", primary: webPage, dependents, settings: {}, specFile: "workflow.yaml" }],
-  };
-}
-
-/** Returns a dependent that waits for what it depends on. */
-export function dependentOf(name: string, resource: ResourceModel, dependsOn: readonly string[] = []): DependentModel {
-  return { name, resource, dependsOn, waitsFor: dependsOn, isGarbageCollected: true, conditions: {} };
+/** Reads the model of a project that has nothing wrong with it. */
+export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
+  const input = await readProject(folder);
+  const { model, diagnostics } = await buildModel(input);
+  const problems = [...input.diagnostics, ...diagnostics];
+  if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
+  return model;
 }

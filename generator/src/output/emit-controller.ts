@@ -51,11 +51,15 @@ export function emitIndex(
   return source.print("src/generated/index.ts", [
     ...(controllers.length > 0 ? controllerLines(controllers) : []),
     "\n// Resources",
-    ...[...resources.values()].flatMap(({ className, exportName, module }) => [
+    ...[...resources.values()].sort(byExportName).flatMap(({ className, exportName, module }) => [
       `export { ${renamed(className, exportName)} } from "./${module}.js";`,
       `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} } from "./${module}.js";`,
     ]),
   ]);
+}
+
+function byExportName(left: ResourceName, right: ResourceName): number {
+  return left.exportName < right.exportName ? -1 : 1;
 }
 
 function controllerLines(controllers: readonly ControllerNames[]): string[] {

@@ -9,7 +9,7 @@ import { emitProject } from "#generator/output/emit-project.js";
 import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
 import { compileProject, compilers, writeProject } from "../../../support/compile.js";
 import { builtinResource, thingOf } from "../../../support/resource-models.js";
-import { dependentOf } from "../../../support/samples.js";
+import { dependentOf } from "../../../support/dependent-models.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createTemporaryFolder } from "../../../support/temporary-folder.js";
 

@@ -1,0 +1,6 @@
+import type { DependentModel, ResourceModel } from "#generator/model/project-model.js";
+
+/** Returns a dependent that waits for what it depends on. */
+export function dependentOf(name: string, resource: ResourceModel, dependsOn: readonly string[] = []): DependentModel {
+  return { name, resource, dependsOn, waitsFor: dependsOn, isGarbageCollected: true, conditions: {} };
+}
