@@ -1,0 +1,77 @@
+import type { RawSchema } from "#generator/model/project-model.js";
+import { emitResources } from "#generator/output/emit-project.js";
+import fc from "fast-check";
+import ts from "typescript";
+import { thingOf } from "../../../support/resource-models.js";
+import { assert, suite } from "../../../support/suite.js";
+
+// Text of a CRD may come from anywhere: none of it may become code.
+const hostile = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom("a", '"', "'", "`", "\\", "*/", "/*", "\n", "\u2028", "${", "}", ";", "//", "@", "-", "\0"),
+  }),
+  fc.constantFrom(
+    "__proto__",
+    "constructor",
+    "hasOwnProperty",
+    "*/ evil(); /*",
+    '"; evil(); "',
+    "${evil()}",
+    "prototype",
+    "then",
+  ),
+);
+
+const field: fc.Arbitrary<RawSchema> = fc.oneof(
+  fc.record({ type: fc.constant("string"), description: hostile, pattern: hostile, default: hostile }),
+  fc.record({ type: fc.constant("string"), enum: fc.array(hostile, { minLength: 1, maxLength: 4 }) }),
+  fc.record({
+    type: fc.constant("object"),
+    additionalProperties: fc.constant({ type: "integer" }),
+    description: hostile,
+  }),
+);
+
+suite("emitted resource", (test) => {
+  test(
+    "has the same statements whatever the texts of the schema are",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.dictionary(hostile, field, { maxKeys: 5, noNullPrototype: true }), async (properties) => {
+          const spec = { type: "object", properties: { first: { type: "string" }, ...properties } };
+          const files = await emitResources([thingOf(spec, { deprecationWarning: "*/ evil()" })]);
+          for (const { path, content } of files) {
+            const { diagnostics } = ts.transpileModule(content, { reportDiagnostics: true, fileName: path });
+            assert.equal(
+              diagnostics?.map(({ messageText }) => messageText),
+              [],
+              content,
+            );
+          }
+          const [classFile, schemaFile] = ["thing.ts", "thing.schema.ts"].map((name) => {
+            const content = files.find(({ path }) => path.endsWith(`/${name}`))?.content ?? "";
+            return ts.createSourceFile(name, content, ts.ScriptTarget.ESNext).statements.map(({ kind }) => kind);
+          });
+          const { ImportDeclaration, InterfaceDeclaration, ClassDeclaration, VariableStatement } = ts.SyntaxKind;
+          assert.equal(classFile, [
+            ImportDeclaration,
+            ImportDeclaration,
+            ImportDeclaration,
+            InterfaceDeclaration,
+            InterfaceDeclaration,
+            ClassDeclaration,
+          ]);
+          assert.equal(schemaFile, [ImportDeclaration, VariableStatement]);
+        }),
+        { numRuns: 60 },
+      );
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test("two files that differ only in case are refused", async () => {
+    const kinds = [thingOf({}, { kind: "HTTPRoute" }), thingOf({}, { kind: "HttpRoute" })];
+    const error = await emitResources(kinds).catch((reason: unknown) => reason);
+    assert.match(String(error), /would be written to src\/generated\/resources\/example\.com\/v1\/http-route/);
+  });
+});

@@ -1,0 +1,55 @@
+import { ConfigMap, WebPage } from "#webpage/generated/index.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const metadata = { name: "example", namespace: "default" };
+
+suite("generated class", (test) => {
+  test("creates plain JSON with apiVersion and kind first", () => {
+    const page = WebPage.create({ metadata, spec: { html: "x" } });
+    assert.is(
+      JSON.stringify(page),
+      JSON.stringify({ apiVersion: "example.com/v1", kind: "WebPage", metadata, spec: { html: "x" } }),
+    );
+    assert.is(Object.getPrototypeOf(page), Object.prototype);
+  });
+
+  test("tells its kind from others", () => {
+    const page: unknown = WebPage.create({ metadata, spec: { html: "x" } });
+    assert.equal(
+      [WebPage.is(page), ConfigMap.is(page), WebPage.is(null), WebPage.is({ kind: "WebPage" })],
+      [true, false, false, false],
+    );
+  });
+
+  test("parses what is valid and names every path of what is not", () => {
+    const valid = WebPage.create({ metadata, spec: { html: "x", resources: { cpu: 1 } } });
+    assert.is(WebPage.parse(valid), valid);
+    const wrong = {
+      ...valid,
+      spec: { replicas: -1, exposed: "yes", hots: "x" },
+      status: { conditions: [{ type: "Ready" }] },
+    };
+    assert.throws(
+      () => WebPage.parse(wrong),
+      (error: Error) =>
+        error.name === "SchemaError" &&
+        ["spec.html", "spec.replicas", "spec.exposed", "spec.hots", "status.conditions[0].reason"].every((path) =>
+          error.message.includes(path),
+        ),
+    );
+  });
+
+  test("knows of its kind what the runtime needs", () => {
+    const { schema: _schema, ...facts } = WebPage.definition;
+    assert.equal(facts, {
+      group: "example.com",
+      version: "v1",
+      kind: "WebPage",
+      plural: "webpages",
+      scope: "Namespaced",
+      apiVersion: "example.com/v1",
+      hasStatusSubresource: true,
+      isCustom: true,
+    });
+  });
+});
