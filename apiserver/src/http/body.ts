@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument, type Tags } from "yaml";
+import { LineCounter, parseDocument, type Tags, type YAMLParseError } from "yaml";
 import type { JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
 import { unsupportedMediaType } from "../status/status-error.js";
@@ -57,7 +57,7 @@ export function parseYaml(body: Buffer): ParsedBody {
   const repeated: string[] = [];
   for (const error of document.errors) {
     const { line } = lineCounter.linePos(error.pos[0]);
-    if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(`yaml: line ${line}: ${error.message}`);
+    if (error.code !== "DUPLICATE_KEY") throw new BodySyntaxError(yamlErrorText(line, error));
     repeated.push(`line ${line}: key ${quote(keyAt(text, error.pos[0]))} already set in map`);
   }
   return { value: (document.toJS() ?? null) as JsonValue, duplicates: () => repeated };
@@ -66,6 +66,11 @@ export function parseYaml(body: Buffer): ParsedBody {
 // Kubernetes' parser leaves times and numbers in base 60 as text.
 function plainTags(tags: Tags): Tags {
   return tags.filter((tag) => typeof tag === "string" || (!tag.tag.endsWith(":timestamp") && tag.format !== "TIME"));
+}
+
+function yamlErrorText(line: number, { code, message }: YAMLParseError): string {
+  const text = code === "BLOCK_AS_IMPLICIT_KEY" ? "mapping values are not allowed in this context" : message;
+  return line === 1 ? `yaml: ${text}` : `yaml: line ${line}: ${text}`;
 }
 
 function keyAt(text: string, start: number): string {

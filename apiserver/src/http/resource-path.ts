@@ -13,6 +13,7 @@ export interface ResourcePath {
 /** Parses a path such as `/apis/apps/v1/namespaces/default/deployments/web/scale`; undefined when it is of another form. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
   const segments = path.split("/");
+  if (segments.length > 3 && segments.at(-1) === "") segments.pop();
   // The path begins with a slash, so the first segment is empty.
   const first = segments[1] === "api" ? 2 : segments[1] === "apis" ? 3 : undefined;
   if (first === undefined || segments.indexOf("", 1) > 0) return undefined;

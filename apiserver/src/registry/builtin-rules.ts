@@ -11,6 +11,10 @@ import type { Allocator } from "./allocator.js";
 import { metadataOf } from "./object-meta.js";
 import type { TypeRules } from "./type-rules.js";
 
+const DEPRECATIONS: Record<string, string[]> = {
+  endpoints: ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"],
+};
+
 // The types whose new objects get more than defaults: own finalizers, or labels that hold their uid.
 const NEEDS_UID = new Set(["jobs", "namespaces", "persistentvolumeclaims", "persistentvolumes"]);
 
@@ -35,6 +39,6 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
     },
     validate: (object, live) => validateBuiltin(type, object, live),
     validateStatus: () => [],
-    warnings: () => [],
+    warnings: () => DEPRECATIONS[type.plural] ?? [],
   };
 }

@@ -85,5 +85,10 @@ function scalerFromV2(object: JsonObject): JsonObject {
   const cpu = metrics?.find(({ type, resource }) => type === "Resource" && resource?.name === "cpu");
   const utilization = cpu?.resource?.target.averageUtilization;
   const only = utilization === undefined ? {} : { targetCPUUtilizationPercentage: utilization };
-  return { ...object, spec: { ...(spec as JsonObject), ...only } };
+  const { currentMetrics: _, conditions: __, ...status } = (object["status"] ?? {}) as JsonObject;
+  return {
+    ...object,
+    spec: { ...(spec as JsonObject), ...only },
+    status: { currentReplicas: 0, desiredReplicas: 0, ...status },
+  };
 }

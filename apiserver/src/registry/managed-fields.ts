@@ -1,4 +1,4 @@
-import type { ServedType } from "../builtin/served-type.js";
+import type { ServedType, Strategy } from "../builtin/served-type.js";
 import { arrayAt, isObject, type JsonObject } from "../json.js";
 import { applyManaged, restoreUnchangedTimes, updateManaged, type ManagedWrite } from "../ssa/field-manager.js";
 import { FieldSet } from "../ssa/field-set.js";
@@ -7,6 +7,7 @@ import { metadataOf } from "./object-meta.js";
 import { zeroObjectOf } from "./zero-object.js";
 import { now, type WriteContext } from "./write-context.js";
 
+const NOTHING: readonly string[] = [];
 const resetSets = new WeakMap<readonly string[], FieldSet>();
 
 /** Returns `object` with the managedFields that a write other than an apply leaves. */
@@ -77,10 +78,16 @@ function managedWrite(
 }
 
 function resetFieldsOf({ strategy }: ServedType, subresource: string): FieldSet {
-  const paths = subresource === "status" ? strategy.resetOnStatus : subresource === "" ? strategy.resetOnMain : [];
+  const paths = resetPathsOf(strategy, subresource);
   let set = resetSets.get(paths);
   if (set === undefined) resetSets.set(paths, (set = FieldSet.of(...paths)));
   return set;
+}
+
+function resetPathsOf(strategy: Strategy, subresource: string): readonly string[] {
+  if (subresource === "status") return strategy.resetOnStatus;
+  // The number of replicas is in the spec, the finalizers of a namespace too.
+  return subresource === "scale" ? NOTHING : strategy.resetOnMain;
 }
 
 function parseApiVersion(apiVersion: string): { group: string; version: string } {

@@ -60,7 +60,7 @@ export function checkObjectMetaUpdate(object: JsonObject, live: JsonObject): Fie
 }
 
 /** Drops repeated owner references; returns the warning that the client gets. */
-export function dropDuplicateOwners(metadata: JsonObject): string | undefined {
+export function dropDuplicateOwners(metadata: JsonObject, { isPatch = false } = {}): string | undefined {
   const owners = arrayAt(metadata, "ownerReferences");
   if (owners === undefined || owners.length < 2) return undefined;
   const seen: JsonValue[] = [];
@@ -73,7 +73,8 @@ export function dropDuplicateOwners(metadata: JsonObject): string | undefined {
   if (repeated.size === 0) return undefined;
   metadata["ownerReferences"] = seen;
   return (
-    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such " +
+    `.metadata.ownerReferences contains duplicate entries${isPatch ? " after mutating admission happens" : ""}; ` +
+    "API server dedups owner references in 1.20+, and may reject such " +
     `requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...repeated].join(", ")}`
   );
 }

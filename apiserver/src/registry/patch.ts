@@ -3,6 +3,7 @@ import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type Js
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
+import { canonicalJson } from "../ssa/path-element.js";
 import { invalidError } from "../status/field-error.js";
 import { quote } from "../status/quote.js";
 import {
@@ -103,7 +104,7 @@ function decodePatched(
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
   checkTypeMeta(context, name, patched);
   checkName(patched, name);
-  const given = JSON.stringify(patched);
+  const given = canonicalJson(patched);
   const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
   const all = [...problems, ...unknown];
   if (context.fieldValidation === "Warn") context.warnings.push(...all);
@@ -115,7 +116,7 @@ function decodePatched(
 }
 
 function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
-  const given = JSON.stringify(patched);
+  const given = canonicalJson(patched);
   try {
     return resource.rules.decode(patched);
   } catch (error) {
@@ -133,7 +134,7 @@ function checkTypeMeta({ resource }: WriteContext, name: string, patched: JsonOb
   if (kind === type.kind && apiVersion === expected) return;
   if (type.custom === undefined) {
     const detail = `no kind ${quote(String(kind ?? ""))} is registered for version ${quote(String(apiVersion ?? ""))} in scheme "pkg/runtime/scheme.go:111"`;
-    throw unfitPatch(JSON.stringify(patched), detail);
+    throw unfitPatch(canonicalJson(patched), detail);
   }
   throw invalid({ ...kindRefOf(type, name), kind: String(kind ?? "") }, [
     ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),

@@ -62,7 +62,9 @@ export function writeScale(
         const value = stringAt(given, field) ?? "";
         if (value !== "") metadataOf(object)[field] = value;
       }
-      return { object, isTracked: false };
+      // Where a custom resource had no number of replicas, Kubernetes fails to attribute the new one and goes on.
+      const hadReplicas = valueAtPath(live, scalePathsOf(type).specReplicas) !== undefined;
+      return { object, isTracked: type.custom !== undefined && !hadReplicas };
     },
   });
 }

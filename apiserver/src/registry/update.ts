@@ -75,7 +75,7 @@ function replaceObject(context: WriteContext, replacement: Replacement): StoredO
   const object = restoreReset(type, tracked, { live, subresource });
   if (subresource !== "status") raiseGeneration(type, object, live);
   rules.finish(object, live);
-  const warning = dropDuplicateOwners(metadataOf(object));
+  const warning = dropDuplicateOwners(metadataOf(object), { isPatch: !replacement.isPut });
   if (warning !== undefined) context.warnings.push(warning);
   const errors = checkReplacement(context, { object, live, subresource });
   if (errors.length > 0) throw invalid(kindRefOf(type, replacement.name), errors);
