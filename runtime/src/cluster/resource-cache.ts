@@ -3,7 +3,7 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come
 // back; a change by somebody else is always reported, our own never (JOSDK's temporary cache and event filter, §2(c), told apart by
 // what a write found instead of by windows of versions).
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, refOfKey, type KubernetesObject, type ObjectKey, type ObjectRef } from "../base/kubernetes-object.js";
 import { compareResourceVersions } from "../base/resource-version.js";
 import type { DecodedResource } from "./decode-resource.js";
 import { ObjectIndex, type IndexFunction } from "./object-index.js";
@@ -119,16 +119,9 @@ export class ResourceCache {
     const known = this.#entries.get(key);
     const isNews = known === undefined || compareResourceVersions(versionOf(known), version) < 0;
     if (isNews) this.#store(key, entry);
-    const old = known?.object;
-    this.#report(
-      {
-        kind: old === undefined ? "added" : "updated",
-        key,
-        object: entry.object,
-        ...(old === undefined ? {} : { old }),
-      },
-      version,
-    );
+    const { object } = entry;
+    const change = known === undefined ? { kind: "added" as const } : { kind: "updated" as const, old: known.object };
+    this.#report({ ...change, key, object }, version);
   }
 
   /** Takes a deletion that the watch brought; `object` is the last state with the version of the deletion. */
@@ -139,7 +132,7 @@ export class ResourceCache {
     const known = this.#entries.get(key);
     // An own write may have made the object anew before this arrived.
     if (known !== undefined && compareResourceVersions(versionOf(known), version) <= 0) this.#remove(key);
-    if (this.#ownDeletions.delete(object.metadata.uid ?? "")) return;
+    if (this.#ownDeletions.delete(object.metadata.uid ?? "")) return this.#forgetOwnUpTo(key, version);
     this.#report({ kind: "deleted", key, object: known?.object ?? object, old: known?.object ?? object }, version);
   }
 
@@ -155,15 +148,13 @@ export class ResourceCache {
   replace(entries: readonly DecodedResource[], version: string, namespace?: string): void {
     const listed = new Set<ObjectKey>();
     const uids = new Set<string | undefined>();
-    const observed = this.#observedVersions.get(this.#scopeOf(namespace)) ?? "0";
+    const observed = this.#observedVersionOf({ namespace });
     for (const entry of entries) {
       const key = keyOf(entry.object.metadata);
       listed.add(key);
       uids.add(entry.object.metadata.uid);
-      const known = this.#entries.get(key);
-      const isKnown = known !== undefined && compareResourceVersions(versionOf(known), versionOf(entry)) >= 0;
-      // An answer of ours may have brought this version, and with it a change by others of which nobody was told.
-      if (!isKnown || compareResourceVersions(versionOf(entry), observed) > 0) this.observe(entry);
+      // What is not newer was seen before, whatever became of it since; what an answer of ours brought first was not.
+      if (compareResourceVersions(versionOf(entry), observed) > 0) this.observe(entry);
     }
     for (const [key, known] of [...this.#entries]) {
       // What is newer than the list was written by us since.
@@ -178,6 +169,8 @@ export class ResourceCache {
     for (const [uid, deleted] of this.#ownDeletions)
       if (deleted.scope === scope && !uids.has(uid) && compareResourceVersions(deleted.version, version) <= 0)
         this.#ownDeletions.delete(uid);
+    for (const key of [...this.#windows.keys()])
+      if (namespace === undefined || refOfKey(key).namespace === namespace) this.#forgetOwnUpTo(key, version);
   }
 
   /** Announces a write; until `endWrite`, changes of this object are held back. */
@@ -196,7 +189,7 @@ export class ResourceCache {
     if (written !== undefined) {
       const { entry, isOwn } = written;
       const version = versionOf(entry);
-      const observed = this.#observedVersions.get(this.#scopeOf(entry.object.metadata.namespace)) ?? "0";
+      const observed = this.#observedVersionOf(entry.object.metadata);
       if (isOwn && window !== undefined) {
         window.ownVersions.add(version);
         this.#ownVersionKeys.set(version, key);
@@ -208,15 +201,13 @@ export class ResourceCache {
           ? compareResourceVersions(version, observed) > 0
           : compareResourceVersions(version, versionOf(known)) > 0;
       if (isNews && !this.#ownDeletions.has(entry.object.metadata.uid ?? "")) this.#store(key, entry);
-      // A watch that is past this version has brought its event, or never will.
-      if (compareResourceVersions(version, observed) <= 0 && window !== undefined && window.held.length === 0)
-        this.#forgetOwn(window, version);
     }
     if (window === undefined || --window.active > 0) return;
     const held = window.held;
     window.held = [];
     for (const { change, version } of held) this.#notifyUnlessOwn(window, change, version);
-    this.#closeWindow(key, window);
+    // A watch that is past an own version has brought its event, or never will.
+    this.#forgetOwnUpTo(key, this.#observedVersionOf(refOfKey(key)));
   }
 
   /** Takes our own deletion of an object that is gone at once; the watch will bring it, and nobody is told again. */
@@ -235,13 +226,12 @@ export class ResourceCache {
       return;
     }
     this.#notifyUnlessOwn(window, change, version);
-    this.#closeWindow(change.key, window);
   }
 
   #notifyUnlessOwn(window: WriteWindow, change: ResourceChange, version: string): void {
     const isOwn = change.kind !== "deleted" && this.#forgetOwn(window, version);
     // The watch brings versions in order: what is older will not come any more.
-    for (const own of window.ownVersions) if (compareResourceVersions(own, version) < 0) window.ownVersions.delete(own);
+    this.#forgetOwnUpTo(change.key, version);
     if (!isOwn) this.#notify(change);
   }
 
@@ -250,7 +240,11 @@ export class ResourceCache {
     return window.ownVersions.delete(version);
   }
 
-  #closeWindow(key: ObjectKey, window: WriteWindow): void {
+  #forgetOwnUpTo(key: ObjectKey, version: string): void {
+    const window = this.#windows.get(key);
+    // What is held back is told from our own versions later.
+    if (window === undefined || window.held.length > 0) return;
+    for (const own of window.ownVersions) if (compareResourceVersions(own, version) <= 0) this.#forgetOwn(window, own);
     if (window.active === 0 && window.ownVersions.size === 0) this.#windows.delete(key);
   }
 
@@ -259,9 +253,12 @@ export class ResourceCache {
   }
 
   #advance(version: string, namespace: string | undefined): void {
-    const scope = this.#scopeOf(namespace);
-    if (compareResourceVersions(version, this.#observedVersions.get(scope) ?? "0") > 0)
-      this.#observedVersions.set(scope, version);
+    if (compareResourceVersions(version, this.#observedVersionOf({ namespace })) > 0)
+      this.#observedVersions.set(this.#scopeOf(namespace), version);
+  }
+
+  #observedVersionOf({ namespace }: Pick<ObjectRef, "namespace">): string {
+    return this.#observedVersions.get(this.#scopeOf(namespace)) ?? "0";
   }
 
   #scopeOf(namespace: string | undefined): string {

@@ -11,6 +11,7 @@ import { match, type Verdict } from "./match.js";
 import { parseOwnedFields } from "./owned-fields.js";
 import { plainOf } from "./plain-json.js";
 import { schemaOf } from "./schema-node.js";
+import { withEncodedData } from "./secret-data.js";
 
 /** An object to be written, and where its state is kept. */
 export interface WriteTarget {
@@ -48,9 +49,10 @@ export class Writer {
    */
   async apply(
     { definition, cache }: WriteTarget,
-    desired: object & { metadata: ObjectRef },
+    stated: object & { metadata: ObjectRef },
     { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
   ): Promise<Written> {
+    const desired = withEncodedData(definition, stated);
     const verdict = this.#compare(definition, desired, live);
     if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
     const key = keyOf(desired.metadata);

@@ -186,7 +186,8 @@ function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
 
 function isEmpty(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0;
-  return value === null || (isObject(value) && Object.keys(value).length === 0);
+  if (isObject(value)) return Object.keys(value).length === 0;
+  return value === null || value === "" || value === 0 || value === false;
 }
 
 function isAmount(value: JsonValue): value is string | number {

@@ -38,6 +38,17 @@ const OBJECT_META: Schema = {
   },
 };
 
+// What the API server fills in although no schema states it, where it matters: inside of lists and objects that are replaced as a whole
+// (1.36, recorded in fixtures/live-objects).
+const UNSTATED_DEFAULTS: { readonly [definition: string]: { readonly [property: string]: JsonValue } } = {
+  NetworkPolicyPort: { protocol: "TCP" },
+  ObjectFieldSelector: { apiVersion: "v1" },
+  PersistentVolumeClaim: { apiVersion: "v1", kind: "PersistentVolumeClaim", status: { phase: "Pending" } },
+  PersistentVolumeClaimSpec: { volumeMode: "Filesystem" },
+  ResourceFieldSelector: { divisor: "0" },
+  ServiceAccountTokenProjection: { expirationSeconds: 3600 },
+};
+
 const roots = new WeakMap<ResourceDefinition, SchemaNode>();
 
 /** Returns the root of a kind's schema, with `metadata` as Kubernetes defines it. */
@@ -54,11 +65,13 @@ export function schemaOf(definition: ResourceDefinition): SchemaNode {
 
 function createSchemaNode(schema: Schema | undefined, definitions: { readonly [name: string]: Schema }): SchemaNode {
   const resolved = schema?.$ref === undefined ? schema : { ...definitions[schema.$ref], ...withoutRef(schema) };
+  const unstated = UNSTATED_DEFAULTS[schema?.$ref ?? ""] ?? {};
   const properties = new Map<string, SchemaNode>();
   let items: SchemaNode | undefined;
   return {
     merge: mergeKindOf(resolved),
-    isQuantity: resolved?.format === "quantity",
+    // A custom resource may call a string so; the server normalises only those of built-in kinds.
+    isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
     default: resolved?.default,
     listMapKeys: resolved?.["x-kubernetes-list-map-keys"] ?? [],
     property(name) {
@@ -67,8 +80,9 @@ function createSchemaNode(schema: Schema | undefined, definitions: { readonly [n
         const declared = resolved?.properties;
         const { additionalProperties } = resolved ?? {};
         const other = typeof additionalProperties === "object" ? additionalProperties : undefined;
+        const own = declared !== undefined && Object.hasOwn(declared, name) ? declared[name] : other;
         node = createSchemaNode(
-          declared !== undefined && Object.hasOwn(declared, name) ? declared[name] : other,
+          Object.hasOwn(unstated, name) ? { ...own, default: unstated[name]! } : own,
           definitions,
         );
         properties.set(name, node);

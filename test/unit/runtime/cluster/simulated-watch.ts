@@ -165,7 +165,7 @@ export class SimulatedWatch {
     if (event.type === "DELETED") {
       this.#goneSince.set(keyOfObject(event.object), metadata.resourceVersion!);
       this.cache.observeDeletion(copyOf(event.object));
-    } else this.cache.observe(entryOf(event.object));
+    } else if (!this.cache.observeOwn(metadata.resourceVersion!)) this.cache.observe(entryOf(event.object));
     this.#checkNothingIsBack();
   }
 
@@ -206,6 +206,7 @@ export class SimulatedWatch {
       while (scope.position < this.#log.length) this.deliver(index);
     });
     assert.equal(versionsOf(this.cache), new Map([...this.#objects].map(([key, object]) => [key, versionOf(object)])));
+    assert.not(this.cache.expectsOwn, "every own version has come or never will");
     const unreported = this.#theirs.filter(({ uid }) => !this.#deletedByUs.has(uid));
     assert.equal(unreported, [], "changes of others that nobody was told of");
   }
