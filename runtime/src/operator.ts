@@ -10,6 +10,7 @@ import { describeFailure } from "./events/informer.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
+import { Writer } from "./write/apply.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -173,6 +174,7 @@ function createController(
     observer,
     primaries: sources.primaries.cache,
     sources: sources.dependents,
+    writer: new Writer(client, fieldManager),
   });
   return { controller, sources };
 }

@@ -152,14 +152,12 @@ export class ApiClient {
 
   /** Changes an object by a JSON merge patch (RFC 7386). */
   async mergePatch<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
+    defined: Defined<Resource>,
     ref: ObjectRef,
     patch: object,
-    subresource?: "status",
   ): Promise<Resource> {
-    return this.#patch({ definition }, { ref, contentType: MERGE_PATCH, patch, subresource, fieldManager: "" }).then(
-      ({ object }) => object,
-    );
+    const { object } = await this.#patch(defined, { ref, contentType: MERGE_PATCH, patch, fieldManager: "" });
+    return object;
   }
 
   /** Changes an object by a JSON patch (RFC 6902). */
@@ -176,7 +174,6 @@ export class ApiClient {
       ref,
       contentType: JSON_PATCH,
       patch: operations,
-      subresource: undefined,
       fieldManager,
     });
   }
@@ -227,16 +224,10 @@ export class ApiClient {
 
   async #patch<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
-    options: {
-      ref: ObjectRef;
-      contentType: string;
-      patch: unknown;
-      subresource: "status" | undefined;
-      fieldManager: string;
-    },
+    options: { ref: ObjectRef; contentType: string; patch: unknown; fieldManager: string },
   ): Promise<DecodedResource<Resource>> {
-    const { ref, contentType, patch, subresource, fieldManager } = options;
-    const path = objectPath(definition, ref, subresource) + queryOf({ fieldManager: fieldManager || undefined });
+    const { ref, contentType, patch, fieldManager } = options;
+    const path = objectPath(definition, ref) + queryOf({ fieldManager: fieldManager || undefined });
     try {
       const { body } = await this.#requester.send({ method: "PATCH", path, contentType, body: JSON.stringify(patch) });
       return decodeResource<Resource>(body, { fieldManager });

@@ -41,9 +41,14 @@ export function parseResource<Resource extends KubernetesObject>(
   const { definitions = {}, ...root } = definition.schema;
   const { apiVersion: _1, kind: _2, metadata: _3, ...properties } = root.properties ?? {};
   const required = (root.required ?? []).filter((name) => Object.hasOwn(properties, name));
-  checkValue(rest, { ...root, properties, required }, "", { definitions, problems });
+  checkValue(rest, { ...root, properties, required }, { path: "", check: { definitions, problems } });
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   return value as unknown as Resource;
+}
+
+interface Place {
+  readonly path: string;
+  readonly check: Check;
 }
 
 interface Check {
@@ -51,10 +56,11 @@ interface Check {
   readonly problems: SchemaProblem[];
 }
 
-function checkValue(value: unknown, schema: Schema, path: string, check: Check): void {
+function checkValue(value: unknown, schema: Schema, place: Place): void {
+  const { path, check } = place;
   if (schema.$ref !== undefined) {
     const target = check.definitions[schema.$ref];
-    if (target !== undefined) checkValue(value, target, path, check);
+    if (target !== undefined) checkValue(value, target, place);
     return;
   }
   if (value === undefined) return;
@@ -78,8 +84,8 @@ function checkValue(value: unknown, schema: Schema, path: string, check: Check):
     );
   if (typeof value === "number") checkNumber(value, schema, fail);
   if (typeof value === "string") checkText(value, schema, fail);
-  if (Array.isArray(value)) checkList(value, schema, path, { ...check, fail });
-  else if (isRecord(value)) checkObject(value, schema, path, { ...check, fail });
+  if (Array.isArray(value)) checkList(value, schema, { ...place, fail });
+  else if (isRecord(value)) checkObject(value, schema, { ...place, fail });
 }
 
 function checkNumber(value: number, schema: Schema, fail: (message: string) => void): void {
@@ -115,24 +121,25 @@ function regExpOf(pattern: string): RegExp | undefined {
   return regExps.get(pattern);
 }
 
-type CheckWithFail = Check & { fail: (message: string) => void };
+type FailingPlace = Place & { fail: (message: string) => void };
 
-function checkList(value: unknown[], schema: Schema, path: string, check: CheckWithFail): void {
+function checkList(value: unknown[], schema: Schema, { path, check, fail }: FailingPlace): void {
   const { minItems, maxItems, items } = schema;
   if (minItems !== undefined && value.length < minItems)
-    check.fail(`must have at least ${minItems} items, has ${value.length}`);
+    fail(`must have at least ${minItems} items, has ${value.length}`);
   if (maxItems !== undefined && value.length > maxItems)
-    check.fail(`must have at most ${maxItems} items, has ${value.length}`);
-  if (items !== undefined) value.forEach((item, index) => checkValue(item, items, `${path}[${index}]`, check));
+    fail(`must have at most ${maxItems} items, has ${value.length}`);
+  if (items !== undefined)
+    value.forEach((item, index) => checkValue(item, items, { path: `${path}[${index}]`, check }));
 }
 
-function checkObject(value: Record<string, unknown>, schema: Schema, path: string, check: CheckWithFail): void {
+function checkObject(value: Record<string, unknown>, schema: Schema, { path, check, fail }: FailingPlace): void {
   const { properties = {}, additionalProperties, minProperties, maxProperties } = schema;
   const names = Object.keys(value);
   if (minProperties !== undefined && names.length < minProperties)
-    check.fail(`must have at least ${minProperties} fields, has ${names.length}`);
+    fail(`must have at least ${minProperties} fields, has ${names.length}`);
   if (maxProperties !== undefined && names.length > maxProperties)
-    check.fail(`must have at most ${maxProperties} fields, has ${names.length}`);
+    fail(`must have at most ${maxProperties} fields, has ${names.length}`);
   for (const name of schema.required ?? [])
     if (value[name] === undefined && !hasDefault(properties[name]))
       check.problems.push({ path: join(path, name), message: "is required" });
@@ -142,9 +149,9 @@ function checkObject(value: Record<string, unknown>, schema: Schema, path: strin
     (schema.properties === undefined && additionalProperties === undefined && path !== "");
   for (const name of names) {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (property !== undefined) checkValue(value[name], property, join(path, name), check);
+    if (property !== undefined) checkValue(value[name], property, { path: join(path, name), check });
     else if (typeof additionalProperties === "object")
-      checkValue(value[name], additionalProperties, join(path, name), check);
+      checkValue(value[name], additionalProperties, { path: join(path, name), check });
     else if (additionalProperties !== true && !isOpen && !implied.includes(name))
       check.problems.push({ path: join(path, name), message: "is not a field of the schema" });
   }

@@ -17,7 +17,6 @@ import {
 } from "../workflow/run.js";
 import type { Context } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
-import { Writer } from "../write/apply.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
 import { RateLimiter } from "./rate-limiter.js";
@@ -32,6 +31,8 @@ export interface ControllerDependencies {
   readonly primaries: ResourceCache;
   /** For each dependent of the workflow, in its order. */
   readonly sources: readonly DependentSource[];
+  /** Writes as the field manager of the controller. */
+  readonly writer: RunOptions["writer"];
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly clock?: Clock | undefined;
@@ -39,6 +40,8 @@ export interface ControllerDependencies {
 
 // JOSDK's defaults.
 const MAX_CONCURRENT_RECONCILES = 50;
+// How long reconciles may keep the event loop to themselves.
+const LONGEST_TURN_MS = 20;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 
 /** What the last reconcile of a primary saw of it: a change that brings nothing beyond that is passed over. */
@@ -61,7 +64,6 @@ export class Controller {
   readonly #dependencies: ControllerDependencies;
   readonly #clock: Clock;
   readonly #plan: Plan;
-  readonly #writer: Writer;
   readonly #queue: WorkQueue<ObjectKey>;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #finalizer: string;
@@ -71,14 +73,16 @@ export class Controller {
   readonly #running = new Set<Promise<void>>();
   readonly #abort = new AbortController();
   #isStarted = false;
+  /** When the current turn of the event loop began to reconcile. */
+  #turnStartedAt: number | undefined;
+  #isYielding = false;
 
   constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
-    const { workflow, reconciler, rateLimit, fieldManager = definition.name, finalizer } = definition;
+    const { workflow, reconciler, rateLimit, finalizer } = definition;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = dependencies.clock ?? systemClock;
     this.#plan = buildPlan(workflow);
-    this.#writer = new Writer(dependencies.client, fieldManager);
     this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
     this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
     this.#finalizer = finalizer ?? defaultFinalizerOf(workflow.primary);
@@ -146,6 +150,7 @@ export class Controller {
   #fill(): void {
     const limit = this.#definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
     while (this.#isStarted && this.#running.size < limit) {
+      if (!this.#mayGoOn()) return;
       const key = this.#queue.take();
       if (key === undefined) return;
       const run = this.#reconcile(key).finally(() => {
@@ -155,6 +160,24 @@ export class Controller {
       });
       this.#running.add(run);
     }
+  }
+
+  // Reconciles that find nothing to write wait for nothing, and thousands of them would stop everything else: watches, the lease, probes.
+  #mayGoOn(): boolean {
+    if (this.#isYielding) return false;
+    const now = performance.now();
+    if (this.#turnStartedAt === undefined) {
+      this.#turnStartedAt = now;
+      setImmediate(() => (this.#turnStartedAt = undefined));
+    }
+    if (now - this.#turnStartedAt < LONGEST_TURN_MS) return true;
+    this.#isYielding = true;
+    setImmediate(() => {
+      this.#isYielding = false;
+      this.#turnStartedAt = undefined;
+      this.#fill();
+    });
+    return false;
   }
 
   /** One reconcile; never rejects. */
@@ -237,7 +260,7 @@ export class Controller {
     const { name, namespace, uid } = entry.object.metadata;
     // With its uid an object that was deleted meanwhile is not made anew.
     const metadata = { name, uid, finalizers: [this.#finalizer], ...(namespace === undefined ? {} : { namespace }) };
-    const written = await this.#writer.apply(this.#primaryTarget(), { metadata }, { live: entry });
+    const written = await this.#dependencies.writer.apply(this.#primaryTarget(), { metadata }, { live: entry });
     return written.entry;
   }
 
@@ -245,7 +268,7 @@ export class Controller {
     const latest = this.#dependencies.primaries.get(keyOf(primary.metadata));
     if (latest === undefined || latest.object.metadata.uid !== primary.metadata.uid) return false;
     try {
-      return (await this.#writer.applyStatus(this.#primaryTarget(), status, latest)).kind !== "unchanged";
+      return (await this.#dependencies.writer.applyStatus(this.#primaryTarget(), status, latest)).kind !== "unchanged";
     } catch (error) {
       // The primary has been deleted: there is nothing left to report on.
       if (isApiError(error, 404)) return false;
@@ -259,8 +282,8 @@ export class Controller {
 
   #runOptions(primary: KubernetesObject, context: Context, tasks: RunningTasks): RunOptions {
     const definition = this.#definition.workflow.primary;
-    const { sources } = this.#dependencies;
-    return { plan: this.#plan, sources, definition, primary, writer: this.#writer, context, track: tasks.track };
+    const { sources, writer } = this.#dependencies;
+    return { plan: this.#plan, sources, definition, primary, writer, context, track: tasks.track };
   }
 
   #contextOf(key: ObjectKey, logger: Logger): Context {
