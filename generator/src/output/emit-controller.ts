@@ -51,10 +51,12 @@ export function emitIndex(
   return source.print("src/generated/index.ts", [
     ...(controllers.length > 0 ? controllerLines(controllers) : []),
     "\n// Resources",
-    ...[...resources.values()].sort(byExportName).flatMap(({ className, exportName, module }) => [
-      `export { ${renamed(className, exportName)} } from "./${module}.js";`,
-      `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} } from "./${module}.js";`,
-    ]),
+    ...[...resources.values()]
+      .sort(byExportName)
+      .flatMap(({ className, exportName, module }) => [
+        `export { ${renamed(className, exportName)} } from "./${module}.js";`,
+        `export type { ${renamed(inputNameOf(className), inputNameOf(exportName))} } from "./${module}.js";`,
+      ]),
   ]);
 }
 
