@@ -3,6 +3,7 @@ import { quote } from "../diagnostic.js";
 import { readBuiltinKinds, type BuiltinKinds } from "./builtin-kinds.js";
 import type { Crd } from "./crd.js";
 import { isDirectory, listCrdFiles, listSpecFiles, pathInProject, readProjectFile } from "./project-files.js";
+import { passedOver } from "./read-crd-files.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 import { readWorkflows } from "./read-workflows.js";
 import { loadSpecSchema } from "./spec-schema.js";
@@ -39,7 +40,7 @@ export async function readProject(project: string): Promise<ProjectInput> {
     ...read.flatMap(({ file, problem, content }) => [
       ...(problem === undefined || namedFiles.has(file) ? [] : [problem]),
       ...(content?.diagnostics ?? []),
-      ...(content === undefined || content.hasDefinitions || namedFiles.has(file) ? [] : [passedOver(file)]),
+      ...(content === undefined || content.hasDefinitions || namedFiles.has(file) ? [] : [passedOver(content)]),
     ]),
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
@@ -95,13 +96,4 @@ interface ReadCrdFile {
 async function readCrdFile(project: string, file: string): Promise<ReadCrdFile> {
   const read = await readProjectFile(project, file);
   return "rule" in read ? { file, problem: read } : { file, content: readCrds(read) };
-}
-
-function passedOver(file: string): Diagnostic {
-  return {
-    severity: "warning",
-    rule: "not-a-crd",
-    message: "the file holds no CustomResourceDefinition and is passed over",
-    position: { file, line: 1, column: 1 },
-  };
 }

@@ -5,7 +5,7 @@ import type { WorkflowSpec } from "../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
 import type { ConditionModel, ControllerModel, ProjectModel, ResourceModel } from "./project-model.js";
-import { buildCatalog, formatKind, parseKind, type ResourceCatalog } from "./resource-catalog.js";
+import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
 import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
 import { checkBuiltinCondition } from "./rules/builtin-condition.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
@@ -90,6 +90,12 @@ function find(text: string, catalog: ResourceCatalog): ResourceModel | undefined
 
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
   const used = controllers.flatMap(({ primary, dependents }) => [primary, ...dependents.map((each) => each.resource)]);
-  const byName = new Map([...custom, ...used].map((resource) => [formatKind(resource), resource]));
-  return Object.freeze([...byName].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, resource]) => resource));
+  return Object.freeze([...new Set([...custom, ...used])].sort(compareResources));
+}
+
+/** Compares by group, version and kind; the core group comes first. */
+function compareResources(left: ResourceModel, right: ResourceModel): number {
+  for (const part of ["group", "version", "kind"] as const)
+    if (left[part] !== right[part]) return left[part] < right[part] ? -1 : 1;
+  return 0;
 }

@@ -32,7 +32,7 @@ export async function checkConditions(
 ): Promise<Diagnostic[]> {
   const names = nameResources(model.resources);
   const probeFiles = model.controllers
-    .map((controller) => probeFileOf(controller, controllerNamesOf(controller, names).folder))
+    .map((controller) => probeFileOf(controller, controllerNamesOf(controller, names, model.controllers).folder))
     .filter(({ probes }) => probes.length > 0);
   if (probeFiles.length === 0) return [];
   const { createConditionProgram } = await import("./condition-program.js");

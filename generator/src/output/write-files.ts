@@ -17,6 +17,14 @@ export interface WriteReport {
   readonly stale: readonly string[];
 }
 
+/** How files are written. */
+export interface WriteOptions {
+  /** Only reports. */
+  readonly check: boolean;
+  /** Where the generated files are listed; in `src/generated` unless given. */
+  readonly manifestPath?: string;
+}
+
 type Outcome = keyof WriteReport;
 
 /**
@@ -28,15 +36,17 @@ type Outcome = keyof WriteReport;
 export async function writeFiles(
   project: string,
   files: readonly OutputFile[],
-  { check }: { readonly check: boolean },
+  { check, manifestPath = MANIFEST_PATH }: WriteOptions,
 ): Promise<WriteReport> {
   const root = await realpath(project);
   const generated = files.filter(({ owner }) => owner === "generator");
-  const manifest: OutputFile = { path: MANIFEST_PATH, owner: "generator", content: renderManifest(generated) };
+  const manifest: OutputFile = { path: manifestPath, owner: "generator", content: renderManifest(generated) };
   const all = generated.length > 0 ? [...files, manifest] : files;
-  const leftOver = await findLeftOver(root, all);
+  const leftOver = await findLeftOver(root, all, manifestPath);
   // Everything that could refuse comes before the first write.
-  const planned = await Promise.all(all.map(async (file) => ({ file, outcome: await planFile(root, file) })));
+  const planned = await Promise.all(
+    all.map(async (file) => ({ file, outcome: await planFile(root, file, manifestPath) })),
+  );
   const outcomes: [string, Outcome][] = [
     ...leftOver.map((path): [string, Outcome] => [path, check ? "stale" : "deleted"]),
   ];
@@ -51,21 +61,25 @@ export async function writeFiles(
   return reportOf(outcomes);
 }
 
-async function planFile(root: string, file: OutputFile): Promise<"created" | "updated" | "unchanged" | "kept"> {
+async function planFile(
+  root: string,
+  file: OutputFile,
+  manifestPath: string,
+): Promise<"created" | "updated" | "unchanged" | "kept"> {
   const path = await containedPath(root, file.path);
   if (path === undefined) throw new Error(`refused to write ${file.path}: it is outside the project`);
   const current = await readIfPresent(path);
   if (current === undefined) return "created";
   if (file.owner === "user") return "kept";
   if (current === file.content) return "unchanged";
-  if (file.path !== MANIFEST_PATH && !isGenerated(current))
+  if (file.path !== manifestPath && !isGenerated(current))
     throw new Error(`refused to overwrite ${file.path}: it does not say that it is generated; move it away`);
   return "updated";
 }
 
-async function findLeftOver(root: string, files: readonly OutputFile[]): Promise<string[]> {
+async function findLeftOver(root: string, files: readonly OutputFile[], manifestPath: string): Promise<string[]> {
   const current = new Set(files.map(({ path }) => path));
-  const listed = readManifest(await readIfPresent(join(root, MANIFEST_PATH)));
+  const listed = readManifest(await readIfPresent(join(root, manifestPath)));
   const left: string[] = [];
   for (const path of listed) {
     if (current.has(path)) continue;

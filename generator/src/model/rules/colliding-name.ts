@@ -29,35 +29,17 @@ export const checkCollidingName: Rule = ({ controllers }) => {
   });
 };
 
-function checkDependents({
-  spec: { document, primary: primarySpec },
-  primary,
-  dependents,
-}: ResolvedController): Diagnostic[] {
+function checkDependents({ spec: { document }, primary, dependents }: ResolvedController): Diagnostic[] {
   const files = new Names("dependent");
   const types = new Names("type");
-  for (const name of IMPORTED) types.reserve(name);
-  const field = primarySpec.crd === undefined ? "resource" : "crd";
-  const kinds = new Map(
-    [
-      { resource: primary, place: document.valueAt(["spec", "primary", field]) },
-      ...dependents.map(({ resource, path }) => ({ resource, place: document.valueAt([...path, "resource"]) })),
-    ].flatMap(({ resource, place }) => (resource === undefined ? [] : [[resource.kind, place] as const])),
-  );
-  const diagnostics: Diagnostic[] = [];
-  for (const [kind, place] of kinds)
-    for (const name of [kind, `${kind}Input`]) diagnostics.push(...types.add(name, `kind ${quote(kind)}`, place));
-  if (primary !== undefined)
-    for (const suffix of ["Dependents", "Reconciler", "ReconcileArguments"]) types.reserve(primary.kind + suffix);
-  for (const { name, path } of dependents) {
+  const ofPrimary = ["Dependents", "Reconciler", "ReconcileArguments"].map((suffix) => `${primary?.kind}${suffix}`);
+  for (const name of [...IMPORTED, ...ofPrimary]) types.reserve(name);
+  return dependents.flatMap(({ name, path }) => {
     const place = document.keyAt(path);
     const alike = files.add(name, name, place);
-    diagnostics.push(...alike);
-    if (alike.length > 0) continue;
-    const collisions = SUFFIXES.flatMap((suffix) => types.add(name + suffix, `dependent ${quote(name)}`, place));
-    diagnostics.push(...collisions.slice(0, 1));
-  }
-  return diagnostics;
+    if (alike.length > 0) return alike;
+    return SUFFIXES.flatMap((suffix) => types.add(name + suffix, `dependent ${quote(name)}`, place)).slice(0, 1);
+  });
 }
 
 /** The names that were used so far for one kind of thing. */

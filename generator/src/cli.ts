@@ -1,0 +1,53 @@
+import { readFile } from "node:fs/promises";
+import yargs from "yargs";
+import { addGenerateCommand } from "./cli/generate-command.js";
+import { addInitCommand } from "./cli/init-command.js";
+import { printFailure } from "./cli/print.js";
+import { addTypesCommand } from "./cli/types-command.js";
+
+/** Wrong arguments; what is wrong with the files of a project is no such error. */
+class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/**
+ * Runs the command line and returns its exit code: 0 when all is well, 1 when the input is wrong or stale, 2 when the command is.
+ *
+ * Results go to standard output, everything else to standard error.
+ */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const end = (code: number) => {
+    exitCode = code;
+  };
+  const parser = yargs([...args])
+    .scriptName("gen-operator")
+    .usage("$0 <command>\n\nGenerates a typed Kubernetes operator from CRDs and a workflow spec.")
+    .version(await readVersion())
+    .help()
+    .alias("h", "help")
+    .locale("en")
+    .strict()
+    .recommendCommands()
+    .demandCommand(1, 1, "name a command: generate, types or init", "name one command only")
+    .epilogue("Exit codes: 0 all is well, 1 the input is wrong or generated code is stale, 2 the command is wrong.")
+    .exitProcess(false)
+    .fail((message: string, error: Error | undefined) => {
+      throw error ?? new UsageError(message);
+    });
+  parser.wrap(Math.min(100, parser.terminalWidth()));
+  for (const addCommand of [addInitCommand, addGenerateCommand, addTypesCommand]) addCommand(parser, end);
+  try {
+    await parser.parseAsync();
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof UsageError)) return printFailure(error);
+    console.error(`gen-operator: ${error.message}\nSee gen-operator --help.`);
+    return 2;
+  }
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}

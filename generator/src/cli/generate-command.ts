@@ -1,0 +1,34 @@
+import type { AddCommand } from "./command.js";
+import { printResult } from "./print.js";
+
+/** Adds `gen-operator generate`. */
+export const addGenerateCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "generate",
+    "Generate code from workflow.yaml and crds/",
+    (command) =>
+      command
+        .usage(
+          "$0 generate [--project DIR] [--check]\n\n" +
+            "Reads workflow.yaml and *.workflow.yaml of the project and the CRDs below crds/, checks them, and writes\n" +
+            "src/generated and missing files of yours. Writes nothing if anything is wrong.",
+        )
+        .option("project", {
+          type: "string",
+          requiresArg: true,
+          default: ".",
+          describe: "The folder with workflow.yaml",
+        })
+        .option("check", {
+          type: "boolean",
+          default: false,
+          describe: "Write nothing; fail and name the files if generated code is stale",
+        })
+        .example("$0 generate", "after every change of a CRD or of the workflow")
+        .example("$0 generate --check", "in continuous integration"),
+    async ({ project, check }) => {
+      const { generate } = await import("../generate.js");
+      end(printResult(await generate({ project, check }), { folder: project }));
+    },
+  );
+};

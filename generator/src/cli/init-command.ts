@@ -1,0 +1,65 @@
+import type { AddCommand } from "./command.js";
+import { printDiagnostics, printResult } from "./print.js";
+
+/** Adds `gen-operator init`. */
+export const addInitCommand: AddCommand = (parser, end) => {
+  parser.command(
+    "init <directory>",
+    "Create a project that runs, from CRDs",
+    (command) =>
+      command
+        .usage(
+          "$0 init DIR --crd FILE... [--name NAME]\n\n" +
+            "Creates a project with a controller for each CRD and generates its code. Overwrites nothing.",
+        )
+        .positional("directory", {
+          type: "string",
+          demandOption: true,
+          describe: "The folder of the project; made if it does not exist",
+        })
+        .option("crd", {
+          type: "string",
+          array: true,
+          requiresArg: true,
+          demandOption: true,
+          describe: "Files with CustomResourceDefinitions, which are copied",
+        })
+        .option("name", {
+          type: "string",
+          requiresArg: true,
+          describe: "The name of the package [default: the folder's]",
+        })
+        .example("$0 init web-page --crd webpages.example.com.yaml", ""),
+    async ({ directory, crd, name }) => end(await initProject({ directory, crdFiles: crd, name })),
+  );
+};
+
+interface InitArguments {
+  readonly directory: string;
+  readonly crdFiles: readonly string[];
+  readonly name: string | undefined;
+}
+
+async function initProject({ directory, crdFiles, name }: InitArguments): Promise<number> {
+  const [{ readCrdFiles }, { hasErrors }, project, { generate }] = await Promise.all([
+    import("../input/read-crd-files.js"),
+    import("../diagnostic.js"),
+    import("../output/init-project.js"),
+    import("../generate.js"),
+  ]);
+  const { diagnostics } = await readCrdFiles(".", crdFiles);
+  if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
+  const { created, skipped, addedToPackage, differsInPackage } = await project.initProject({
+    directory,
+    crdFiles,
+    ...(name === undefined ? {} : { name }),
+  });
+  for (const path of created) console.log(`created ${path}`);
+  for (const path of skipped) console.log(`kept    ${path}`);
+  for (const field of addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of differsInPackage)
+    console.error(`warning: ${field} of package.json is not what the project needs`);
+  const exitCode = printResult(await generate({ project: directory }), { folder: directory });
+  if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm test`);
+  return exitCode;
+}
