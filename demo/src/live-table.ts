@@ -53,7 +53,9 @@ export class LiveTable {
   #set(row: Row): void {
     const key = `${row.primary}/${row.dependent}`;
     const before = this.#rows.get(key);
-    if (before?.state === row.state && before.why === row.why) return;
+    // A second repair looks like the first, and is news all the same.
+    const isWrite = row.state === "created" || row.state === "updated";
+    if (before?.state === row.state && before.why === row.why && !isWrite) return;
     this.#erase();
     this.#rows.set(key, row);
     if (this.#isTerminal) this.#draw();
