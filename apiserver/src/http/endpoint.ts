@@ -15,7 +15,7 @@ import {
   unknownResource,
 } from "../status/status-error.js";
 import { isObject } from "../json.js";
-import { parseObjectBody } from "./body.js";
+import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { readList, readObject, readWatch } from "./read-requests.js";
 import { renderFailure, renderValue } from "./render.js";

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { StreamSink } from "../registry/stream-sink.js";
 import type { ResourcePath } from "./resource-path.js";
 
 /** A request as the core sees it: no sockets, the whole body at hand. */
@@ -31,14 +32,4 @@ export interface StreamAnswer {
   warnings: readonly string[];
   /** Starts to write; the returned function is called once when the connection is gone. */
   open(sink: StreamSink): () => void;
-}
-
-/** Where a stream writes its lines. */
-export interface StreamSink {
-  /** Queues lines that are made only when the client is ready to take them, such as the initial state of a watch. */
-  sendLazily(lines: Iterable<Buffer>): void;
-  /** Queues one line; a client that is too far behind is disconnected. */
-  send(line: Buffer): void;
-  /** Ends the answer properly after everything that is queued. */
-  end(): void;
 }

@@ -5,7 +5,7 @@ import { applyScale, scaleOf, writeScale } from "../registry/scale.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
 import { parseWriteOptions } from "../registry/write-options.js";
 import { badRequest } from "../status/status-error.js";
-import { parseObjectBody } from "./body.js";
+import { parseObjectBody } from "../body/parse-body.js";
 import type { Answer } from "./message.js";
 import { renderValue } from "./render.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";

@@ -11,7 +11,7 @@ import { updateObject } from "../registry/update.js";
 import type { WriteContext, WriteResult } from "../registry/write-context.js";
 import { parseWriteOptions } from "../registry/write-options.js";
 import { badRequest } from "../status/status-error.js";
-import { BodySyntaxError, parseObjectBody } from "./body.js";
+import { BodySyntaxError, parseObjectBody } from "../body/parse-body.js";
 import type { Answer } from "./message.js";
 import { renderList, renderObject, renderValue, type RenderContext } from "./render.js";
 import { renderContextOf, writeContextOf, type ResourceRequest } from "./resource-request.js";

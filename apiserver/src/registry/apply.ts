@@ -1,4 +1,4 @@
-import { BodySyntaxError, parseYaml } from "../http/body.js";
+import { BodySyntaxError, parseYaml } from "../body/parse-body.js";
 import { clone, isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { badRequest, notFound, uidOfMissingObject } from "../status/status-error.js";
 import { trackApply } from "./managed-fields.js";

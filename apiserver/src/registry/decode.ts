@@ -1,4 +1,4 @@
-import { bodyStart, BodySyntaxError, type ParsedBody } from "../http/body.js";
+import { bodyStart, BodySyntaxError, type ParsedBody } from "../body/parse-body.js";
 import { isObject, objectAt, stringAt, type JsonObject } from "../json.js";
 import { invalidError } from "../status/field-error.js";
 import { quote } from "../status/quote.js";

@@ -1,4 +1,4 @@
-import { BodySyntaxError, mediaTypeOf, parseJson } from "../http/body.js";
+import { BodySyntaxError, mediaTypeOf, parseJson } from "../body/parse-body.js";
 import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";

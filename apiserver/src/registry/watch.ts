@@ -5,7 +5,6 @@
  * in the same turn of the event loop. Selectors are judged before and after each write, so an object that stops matching is
  * deleted for this watch. A line is encoded once for all watches that show it in the same form.
  */
-import type { StreamSink } from "../http/message.js";
 import { tooLargeResourceVersion, type Status } from "../status/status-error.js";
 import type { StoreEvent } from "../storage/history.js";
 import type { StoredObject } from "../storage/stored-object.js";
@@ -13,6 +12,7 @@ import { presentObjects } from "./list.js";
 import type { ListOptions } from "./list-options.js";
 import { parseSelection, type Selection } from "./selection.js";
 import type { ServedResource } from "./served-resource.js";
+import type { StreamSink } from "./stream-sink.js";
 
 /** How the events of a watch are written. */
 export interface EventWriter {

@@ -1,4 +1,4 @@
-import { duplicateFields } from "#apiserver/http/duplicate-fields.js";
+import { duplicateFields } from "#apiserver/body/duplicate-fields.js";
 import fc from "fast-check";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -2,6 +2,7 @@ import { LineCounter, parseDocument, type Tags, type YAMLParseError } from "yaml
 import type { JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
 import { unsupportedMediaType } from "../status/status-error.js";
+import { parseProtobuf } from "./protobuf.js";
 import { duplicateFieldTexts } from "./duplicate-fields.js";
 
 /** A body as a value, with what only its text shows. */
@@ -16,7 +17,7 @@ export class BodySyntaxError extends Error {
   override readonly name = "BodySyntaxError";
 }
 
-/** What bodies of objects may be written in; protobuf, which real servers take as well, is not understood. */
+/** What bodies of objects may be written in; protobuf is understood for a few kinds only. */
 export const OBJECT_MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 /** Parses the body of a request that sends an object. */
@@ -24,7 +25,9 @@ export function parseObjectBody(body: Buffer, contentType: string | undefined): 
   const mediaType = mediaTypeOf(contentType);
   if (mediaType === "" || mediaType === "application/json") return parseJson(body);
   if (mediaType === "application/yaml") return parseYaml(body);
-  throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
+  const object = mediaType === "application/vnd.kubernetes.protobuf" ? parseProtobuf(body) : undefined;
+  if (object === undefined) throw unsupportedMediaType(OBJECT_MEDIA_TYPES);
+  return { value: object, duplicates: () => [] };
 }
 
 /** Returns a content type without its parameters, "" for none. */
