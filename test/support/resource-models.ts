@@ -65,33 +65,37 @@ export function thingOf(spec: RawSchema, rest: Partial<ResourceModel> = {}): Res
   };
 }
 
+interface DiscoveredKind {
+  readonly resource: string;
+  readonly kind: string;
+  readonly scope: "Namespaced" | "Cluster";
+  readonly singular: string;
+  readonly verbs: readonly string[];
+  readonly subresources?: readonly { readonly name: string }[];
+}
+
+interface Gvk {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+const dataFolder = join(repositoryRoot, "generator/data");
+const readData = (name: string) => JSON.parse(readFileSync(join(dataFolder, name), "utf8")) as unknown;
+const definitions = new Map(Object.entries(readData("kubernetes-1.36-schemas.json") as Record<string, RawSchema>));
+const discovery = readData("kubernetes-1.36-discovery.json") as readonly {
+  readonly group: string;
+  readonly version: string;
+  readonly resources: readonly DiscoveredKind[];
+}[];
+
 /** Returns a built-in kind from the recorded OpenAPI of Kubernetes 1.36. */
 export function builtinResource(group: string, version: string, kind: string): ResourceModel {
-  const data = join(repositoryRoot, "generator/data");
-  const schemas = JSON.parse(readFileSync(join(data, "kubernetes-1.36-schemas.json"), "utf8")) as Record<
-    string,
-    RawSchema
-  >;
-  const discovery = JSON.parse(readFileSync(join(data, "kubernetes-1.36-discovery.json"), "utf8")) as {
-    group: string;
-    version: string;
-    resources: {
-      resource: string;
-      kind: string;
-      scope: "Namespaced" | "Cluster";
-      singular: string;
-      subresources?: { name: string }[];
-    }[];
-  }[];
   const resource = discovery
     .find((entry) => entry.group === group && entry.version === version)
     ?.resources.find((entry) => entry.kind === kind);
-  const schema = Object.values(schemas).find((candidate) => {
-    const gvks = (candidate["x-kubernetes-group-version-kind"] ?? []) as {
-      group: string;
-      version: string;
-      kind: string;
-    }[];
+  const schema = [...definitions.values()].find((candidate) => {
+    const gvks = (candidate["x-kubernetes-group-version-kind"] ?? []) as readonly Gvk[];
     return gvks.some((gvk) => gvk.group === group && gvk.version === version && gvk.kind === kind);
   });
   if (resource === undefined || schema === undefined) throw new Error(`no ${group}/${version} ${kind} in the data`);
@@ -108,6 +112,13 @@ export function builtinResource(group: string, version: string, kind: string): R
     isStorage: true,
     isServed: true,
     schema,
-    definitions: new Map(Object.entries(schemas)),
+    definitions,
   };
+}
+
+/** Returns every built-in kind that can be watched. */
+export function listBuiltinResources(): ResourceModel[] {
+  return discovery.flatMap(({ group, version, resources }) =>
+    resources.filter(({ verbs }) => verbs.includes("watch")).map(({ kind }) => builtinResource(group, version, kind)),
+  );
 }
