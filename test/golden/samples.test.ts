@@ -8,7 +8,9 @@ import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 for (const { name, folder, generate } of listSamples())
-  suite(`sample ${name}`, (test) => {
+  suite(`sample ${name}`, (declareTest) => {
+    // Compilers and formatters take seconds, more so when other tests run beside them.
+    const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
     test("generating gives the bytes that are checked in, and no other files", async () => {
       const files = (await generate()).filter(({ owner }) => owner === "generator");
       for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);

@@ -8,7 +8,9 @@ import { createTemporaryFolder } from "../support/temporary-folder.js";
 
 const cases = join(repositoryRoot, "test/types/cases");
 
-suite("generated types", (test) => {
+suite("generated types", (declareTest) => {
+  // Compilers and formatters take seconds, more so when other tests run beside them.
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
   test("accept right code, and reject wrong code with a message at its line", () => {
     const accepted = filesIn("accepts");
     const rejected = filesIn("rejects");
@@ -28,7 +30,7 @@ suite("generated types", (test) => {
   });
 
   const native = compilers.find(({ name }) => name === "typescript 7");
-  if (native === undefined) test.skip("typescript 7 rejects the same lines", "typescript-7 is not installed");
+  if (native === undefined) declareTest.skip("typescript 7 rejects the same lines", "typescript-7 is not installed");
   else
     test("typescript 7 rejects the same lines for the same reasons", async () => {
       await using folder = await createTemporaryFolder();

@@ -44,7 +44,10 @@ async function compile(model: ProjectModel): Promise<string> {
   return compileProject(folder.path, compilers.at(-1)?.command ?? "");
 }
 
-suite("emitted project", (test) => {
+suite("emitted project", (declareTest) => {
+  // Compilers take seconds, more so when other tests run beside them.
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 60_000 });
+
   const configMap = builtinResource("", "v1", "ConfigMap");
   const job = builtinResource("batch", "v1", "Job");
   const other = thingOf(spec, { kind: "Thing", group: "other.example.com" });
@@ -123,30 +126,26 @@ suite("emitted project", (test) => {
     assert.is(await compile(controllerOf(bare, [])), "");
   });
 
-  test(
-    "kinds that are named like types of the runtime or of JavaScript compile",
-    async () => {
-      for (const kind of [
-        "Record",
-        "Event",
-        "Map",
-        "Object",
-        "Promise",
-        "Array",
-        "postgresql",
-        "class",
-        "Partial",
-        "ResourceDefinition",
-        "Condition",
-        "ObjectMeta",
-        "ConfigMapCondition",
-      ]) {
-        const primary = thingOf(spec, { kind, plural: "x" });
-        assert.is(await compile(controllerOf(primary, [dependentOf("configMap", configMap)])), "", kind);
-      }
-    },
-    { timeoutMs: 60_000 },
-  );
+  test("kinds that are named like types of the runtime or of JavaScript compile", async () => {
+    for (const kind of [
+      "Record",
+      "Event",
+      "Map",
+      "Object",
+      "Promise",
+      "Array",
+      "postgresql",
+      "class",
+      "Partial",
+      "ResourceDefinition",
+      "Condition",
+      "ObjectMeta",
+      "ConfigMapCondition",
+    ]) {
+      const primary = thingOf(spec, { kind, plural: "x" });
+      assert.is(await compile(controllerOf(primary, [dependentOf("configMap", configMap)])), "", kind);
+    }
+  });
 
   test("a stub of a kind with required fields has values of their types, and says so if there are none", async () => {
     const tree: RawSchema = {
@@ -172,30 +171,26 @@ suite("emitted project", (test) => {
     assert.is(await compile(model), "");
   });
 
-  test(
-    "every stub template compiles for its kind",
-    async () => {
-      const kinds = [
-        ["apps", "v1", "Deployment"],
-        ["apps", "v1", "StatefulSet"],
-        ["apps", "v1", "DaemonSet"],
-        ["batch", "v1", "Job"],
-        ["", "v1", "ConfigMap"],
-        ["", "v1", "Service"],
-        ["networking.k8s.io", "v1", "Ingress"],
-        ["", "v1", "Secret"],
-        ["", "v1", "PersistentVolumeClaim"],
-        ["rbac.authorization.k8s.io", "v1", "RoleBinding"],
-        ["batch", "v1", "CronJob"],
-        ["autoscaling", "v2", "HorizontalPodAutoscaler"],
-      ] as const;
-      const dependents = kinds.map(([group, version, kind]) =>
-        dependentOf(`my${kind}`, builtinResource(group, version, kind)),
-      );
-      assert.is(await compile(controllerOf(thing, dependents)), "");
-    },
-    { timeoutMs: 60_000 },
-  );
+  test("every stub template compiles for its kind", async () => {
+    const kinds = [
+      ["apps", "v1", "Deployment"],
+      ["apps", "v1", "StatefulSet"],
+      ["apps", "v1", "DaemonSet"],
+      ["batch", "v1", "Job"],
+      ["", "v1", "ConfigMap"],
+      ["", "v1", "Service"],
+      ["networking.k8s.io", "v1", "Ingress"],
+      ["", "v1", "Secret"],
+      ["", "v1", "PersistentVolumeClaim"],
+      ["rbac.authorization.k8s.io", "v1", "RoleBinding"],
+      ["batch", "v1", "CronJob"],
+      ["autoscaling", "v2", "HorizontalPodAutoscaler"],
+    ] as const;
+    const dependents = kinds.map(([group, version, kind]) =>
+      dependentOf(`my${kind}`, builtinResource(group, version, kind)),
+    );
+    assert.is(await compile(controllerOf(thing, dependents)), "");
+  });
 
   test("generated files import nothing of the runtime but what the contract lists", async () => {
     const files = await emitProject(controllerOf(thing, [dependentOf("configMap", configMap)]));
