@@ -20,11 +20,12 @@ export interface CrdObject {
   readonly spec: {
     readonly group: string;
     readonly scope: "Namespaced" | "Cluster";
-    readonly names: { readonly kind: string; readonly plural: string };
+    readonly names: { readonly kind: string; readonly plural: string; readonly [name: string]: unknown };
     readonly versions: readonly {
       readonly name: string;
       readonly schema: { readonly openAPIV3Schema: RawSchema };
       readonly subresources?: { readonly status?: object };
+      readonly [member: string]: unknown;
     }[];
   };
 }

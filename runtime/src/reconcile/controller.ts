@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "../base/clock.js";
-import { findError, isApiError, type RetryAfterError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { findError, type RetryAfterError } from "../base/errors.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
@@ -19,6 +19,7 @@ import type { Context } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { addFinalizer, applyPrimaryStatus, type PrimaryWrite } from "./primary-write.js";
 import { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
 import type { DeleteControl, ReconcileArguments, UpdateControl } from "./reconciler.js";
@@ -119,6 +120,8 @@ export class Controller {
   /** Takes a change of a primary. */
   onPrimaryChange({ kind, key, object }: ResourceChange): void {
     if (kind === "deleted") this.#forget(key);
+    // The name may have been given to another object before this was told.
+    if (kind === "deleted" && this.#dependencies.primaries.has(key)) this.#queue.add(key);
     else if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
   }
 
@@ -192,6 +195,8 @@ export class Controller {
     const outcome: Outcome = { kind: deletionTimestamp === undefined ? "reconcile" : "cleanup", wroteStatus: false };
     const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
     const tasks = new RunningTasks(logger, this.#clock);
+    const onAbort = () => tasks.close();
+    this.#abort.signal.addEventListener("abort", onAbort, { once: true });
     let failure: { error: unknown; retryAfterMs: number | undefined } | undefined;
     try {
       const context = this.#contextOf(key, logger);
@@ -203,6 +208,7 @@ export class Controller {
       failure = { error, retryAfterMs: this.#scheduleRetry(key, error, logger) };
     } finally {
       tasks.close();
+      this.#abort.signal.removeEventListener("abort", onAbort);
     }
     const { kind, wroteStatus, workflow } = outcome;
     this.#dependencies.observer?.({
@@ -221,8 +227,9 @@ export class Controller {
     found: DecodedResource,
     { context, outcome, tasks }: { context: Context; outcome: Outcome; tasks: RunningTasks },
   ): Promise<void> {
-    const entry =
-      this.#needsFinalizer && !hasFinalizer(found.object, this.#finalizer) ? await this.#addFinalizer(found) : found;
+    const entry = await this.#withFinalizer(found);
+    // The primary is gone, or has become another one: there will be an event.
+    if (entry === undefined) return;
     const run = this.#runOptions(entry.object, context, tasks);
     const result = await reconcileWorkflow(run);
     outcome.workflow = result;
@@ -232,7 +239,8 @@ export class Controller {
     const args = argumentsOf(run, result);
     const control = await tasks.track("the reconciler", () => reconciler.reconcile(args as never));
     const { status, rescheduleAfterMs } = (control ?? {}) as UpdateControl<object>;
-    if (status !== undefined) outcome.wroteStatus = await this.#applyStatus(entry.object, status);
+    if (status !== undefined)
+      outcome.wroteStatus = await applyPrimaryStatus(this.#primaryWrite(), { primary: entry.object, status });
     outcome.rescheduleAfterMs = rescheduleAfterMs;
   }
 
@@ -256,28 +264,14 @@ export class Controller {
     await removeFinalizer(object, { finalizer: this.#finalizer, definition: workflow.primary, client, cache });
   }
 
-  async #addFinalizer(entry: DecodedResource): Promise<DecodedResource> {
-    const { name, namespace, uid } = entry.object.metadata;
-    // With its uid an object that was deleted meanwhile is not made anew.
-    const metadata = { name, uid, finalizers: [this.#finalizer], ...(namespace === undefined ? {} : { namespace }) };
-    const written = await this.#dependencies.writer.apply(this.#primaryTarget(), { metadata }, { live: entry });
-    return written.entry;
+  async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
+    if (!this.#needsFinalizer || hasFinalizer(entry.object, this.#finalizer)) return entry;
+    return addFinalizer(this.#primaryWrite(), { primary: entry, finalizer: this.#finalizer });
   }
 
-  async #applyStatus(primary: KubernetesObject, status: object): Promise<boolean> {
-    const latest = this.#dependencies.primaries.get(keyOf(primary.metadata));
-    if (latest === undefined || latest.object.metadata.uid !== primary.metadata.uid) return false;
-    try {
-      return (await this.#dependencies.writer.applyStatus(this.#primaryTarget(), status, latest)).kind !== "unchanged";
-    } catch (error) {
-      // The primary has been deleted: there is nothing left to report on.
-      if (isApiError(error, 404)) return false;
-      throw error;
-    }
-  }
-
-  #primaryTarget() {
-    return { definition: this.#definition.workflow.primary, cache: this.#dependencies.primaries };
+  #primaryWrite(): PrimaryWrite {
+    const { writer, primaries } = this.#dependencies;
+    return { writer, target: { definition: this.#definition.workflow.primary, cache: primaries } };
   }
 
   #runOptions(primary: KubernetesObject, context: Context, tasks: RunningTasks): RunOptions {

@@ -81,15 +81,19 @@ export class Writer {
     }
   }
 
-  /** Applies the status of an object through its subresource, if it is not as desired already. */
+  /**
+   * Applies the status of an object through its subresource, if it is not as desired already. Where there is no subresource, the uid
+   * keeps it from making an object anew that is gone.
+   */
   async applyStatus({ definition, cache }: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
-    const { name, namespace, finalizers } = live.object.metadata;
+    const { name, namespace, uid, finalizers } = live.object.metadata;
     const key = keyOf({ name, namespace });
     const hasSubresource = definition.hasStatusSubresource;
     // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
     const owned = hasSubresource ? live.ownedStatus : live.owned;
     const ownFinalizers = !hasSubresource && owned?.fieldsV1.includes('"f:finalizers"') ? { finalizers } : {};
-    const desired = { metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...ownFinalizers }, status };
+    const ref = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
+    const desired = { metadata: { ...ref, ...ownFinalizers }, status };
     const subject = { object: live.object, ...(owned === undefined ? {} : { owned }) };
     const verdict = this.#compare(definition, desired, subject);
     if (verdict.matches) return { kind: "unchanged", entry: live };

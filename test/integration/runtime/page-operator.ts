@@ -1,0 +1,173 @@
+// An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
+import type { ConnectionOptions } from "#runtime/cluster/connection.js";
+import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { waitFor } from "#runtime/base/wait-for.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
+import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+
+/** The primary of every test here. */
+export interface Page extends KubernetesObject {
+  spec: { text: string; more?: string };
+  status?: { text?: string; observedGeneration?: number };
+}
+
+/** A ConfigMap or a Secret. */
+export interface DataObject extends KubernetesObject {
+  data?: { [key: string]: string };
+}
+
+/** The definition of Pages as it is installed. */
+export const pageCrd = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "pages.example.com" },
+  spec: {
+    group: "example.com",
+    scope: "Namespaced",
+    names: { kind: "Page", plural: "pages", singular: "page", listKind: "PageList" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: { type: "object", properties: { text: { type: "string" }, more: { type: "string" } } },
+              status: {
+                type: "object",
+                properties: { text: { type: "string" }, observedGeneration: { type: "integer" } },
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+} as const satisfies CrdObject & { readonly [member: string]: unknown };
+
+export const Page = classOf<Page>(customDefinition(pageCrd));
+export const ConfigMap = classOf<DataObject>(builtinDefinition("v1", "ConfigMap"));
+export const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
+
+type Args = {
+  primary: Page;
+  secondary: { [name: string]: KubernetesObject | undefined };
+  context: { signal: AbortSignal };
+};
+
+/** Builds a dependent: a ConfigMap named after the page and the dependent, with the text of the page. */
+export function configMapOf(
+  name: string,
+  rest: Partial<Omit<DependentDefinition, "desired">> & { desired?: (args: Args) => unknown } = {},
+): DependentDefinition {
+  return {
+    name,
+    resource: ConfigMap.definition,
+    dependsOn: [],
+    isGarbageCollected: true,
+    desired: (({ primary }: Args) => ({
+      metadata: { name: `${primary.metadata.name}-${name}` },
+      data: { text: primary.spec.text },
+    })) as never,
+    ...(rest as Partial<DependentDefinition>),
+  };
+}
+
+/** Writes the text of the page into its status. */
+export const textReconciler: Reconciler<Page, object, NonNullable<Page["status"]>> = {
+  reconcile: ({ primary }) =>
+    updateStatus({ text: primary.spec.text, observedGeneration: primary.metadata.generation ?? 0 }),
+};
+
+/** What a test may ask of the operator. */
+export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
+  readonly dependents?: readonly DependentDefinition[];
+  readonly reconciler?: unknown;
+  readonly operator?: Partial<OperatorOptions>;
+  readonly connection?: Partial<ConnectionOptions>;
+}
+
+/** An operator and what it did. */
+export interface PageOperator extends AsyncDisposable {
+  readonly operator: Operator;
+  /** Every reconcile that ended. */
+  readonly events: ReconcileEvent[];
+  /** Every request but watches: method, path without query, status. */
+  readonly requests: string[];
+  /** Every line of the log: level and message. */
+  readonly logs: string[];
+}
+
+/** Creates an operator for Pages; it is not started. */
+export function createPageOperator(server: ApiServer, options: PageOperatorOptions = {}): PageOperator {
+  const { dependents = [configMapOf("text")], operator: more, connection, ...settings } = options;
+  const { reconciler = textReconciler, ...definition } = settings;
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const logs: string[] = [];
+  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
+  const controller = {
+    name: "page",
+    retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxAttempts: -1 },
+    ...definition,
+    reconciler: reconciler as never,
+    workflow: { primary: Page.definition, dependents },
+  };
+  const operator = createOperator({
+    controllers: [controller],
+    connection: { url: server.url, token: server.token, ca: server.ca, ...connection },
+    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path, status }) => void requests.push(`${method} ${path.replace(/\?.*/, "")} ${status}`),
+    stopTimeoutMs: 2_000,
+    ...more,
+  });
+  return { operator, events, requests, logs, [Symbol.asyncDispose]: async () => void (await operator.stop()) };
+}
+
+/** Starts a server that serves Pages. */
+export function startPageServer(options: { withoutCrd?: boolean } = {}): Promise<ApiServer> {
+  return startApiServer({ tls: false, crds: options.withoutCrd === true ? [] : [pageCrd] });
+}
+
+/** Creates a page. */
+export function createPage({ operator }: PageOperator, name = "one", metadata: object = {}): Promise<Page> {
+  return operator.client.create(Page, {
+    metadata: { name, namespace: "default", ...metadata },
+    spec: { text: "first" },
+  });
+}
+
+/** Reads the text of a ConfigMap; undefined if there is none. */
+export async function textOf({ operator }: PageOperator, name = "one-text"): Promise<string | undefined> {
+  return (await operator.client.get(ConfigMap, { name, namespace: "default" }))?.data?.["text"];
+}
+
+/** Changes the text of a page. */
+export function setText({ operator }: PageOperator, text: string, name = "one"): Promise<Page> {
+  return operator.client.mergePatch(Page, { name, namespace: "default" }, { spec: { text } });
+}
+
+/** Waits until the ConfigMap of a page has a text. */
+export async function untilText(page: PageOperator, text: string, name = "one-text"): Promise<void> {
+  await waitFor(`${name} says ${text}`, async () => (await textOf(page, name)) === text);
+}
+
+/** Waits until nothing has happened for a while. */
+export async function untilQuiet({ events, requests }: PageOperator, quietMs = 250): Promise<void> {
+  let before = "";
+  let since = Date.now();
+  await waitFor("nothing happens any more", () => {
+    const now = `${events.length} ${requests.length}`;
+    if (now !== before) [before, since] = [now, Date.now()];
+    return Date.now() - since > quietMs;
+  });
+}
