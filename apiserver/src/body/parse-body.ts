@@ -2,6 +2,7 @@ import { LineCounter, parseDocument, type Tags, type YAMLParseError } from "yaml
 import type { JsonValue } from "../json.js";
 import { quote } from "../status/quote.js";
 import { unsupportedMediaType } from "../status/status-error.js";
+import { jsonSyntaxError } from "./json-syntax-error.js";
 import { parseProtobuf } from "./protobuf.js";
 import { duplicateFieldTexts } from "./duplicate-fields.js";
 
@@ -19,6 +20,8 @@ export class BodySyntaxError extends Error {
 
 /** What bodies of objects may be written in; protobuf is understood for a few kinds only. */
 export const OBJECT_MEDIA_TYPES = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+const MAX_QUOTED_BYTES = 30;
 
 /** Parses the body of a request that sends an object. */
 export function parseObjectBody(body: Buffer, contentType: string | undefined): ParsedBody {
@@ -41,7 +44,8 @@ export function parseJson(body: Buffer): ParsedBody {
   try {
     return { value: JSON.parse(text) as JsonValue, duplicates: () => duplicateFieldTexts(text) };
   } catch (error) {
-    throw new BodySyntaxError(syntaxErrorText(text, error as Error));
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new BodySyntaxError(jsonSyntaxError(text));
   }
 }
 
@@ -80,16 +84,9 @@ function keyAt(text: string, start: number): string {
   return /^["']?([^"':\n]*)/.exec(text.slice(start))?.[1]?.trim() ?? "";
 }
 
-function syntaxErrorText(text: string, error: Error): string {
-  const position = /position (\d+)/.exec(error.message)?.[1];
-  const trimmed = text.trim();
-  if (trimmed === "" || position === undefined || Number(position) >= text.length)
-    return "unexpected end of JSON input";
-  return `invalid character '${text[Number(position)] ?? ""}' looking for beginning of value`;
-}
-
-/** Returns the start of a body as failures quote it. */
+/** Returns the start of a body as failures quote it: as it is when it looks like JSON, else in hexadecimal digits. */
 export function bodyStart(body: Buffer): string {
-  const text = body.toString();
-  return text === "" ? "<empty>" : text.length > 30 ? `${text.slice(0, 30)} ...` : text;
+  if (body.length === 0) return "<empty>";
+  const start = body.subarray(0, MAX_QUOTED_BYTES).toString(body[0] === 0x7b ? "utf8" : "hex");
+  return body.length > MAX_QUOTED_BYTES ? `${start} ...` : start;
 }

@@ -74,10 +74,10 @@ function answerResource(
   { request, warnings }: { request: ApiRequest; warnings: string[] },
 ): Promise<Answer> | Answer | StreamAnswer {
   const path = request.target;
-  if (path === undefined) return plainAnswer(404, "404 page not found\n");
   const { registry } = options;
+  if (path === undefined) return unknownPath(registry, groupOf(request.path));
   const resource = registry.find(path);
-  if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path);
+  if (resource === undefined || !isInScope(resource, path)) return unknownPath(registry, path.group);
   if (request.method === "HEAD") throw methodNotAllowed();
   if (isReview(resource.type)) return answerReviewRequest(options, request, resource);
   const { namespace, name = "", subresource = "" } = path;
@@ -139,7 +139,8 @@ function checkVerb(on: ResourceRequest): void {
     if (!declared.verbs.includes(verb) || !IMPLEMENTED_SUBRESOURCES.has(subresource)) throw refusedVerb(on, verb);
     return;
   }
-  if (request.method === "PUT" && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
+  const needsName = request.method === "PUT" || request.method === "PATCH";
+  if (needsName && name === "" && type.custom !== undefined) throw badRequest("name must be provided");
   // A custom resource may also be created under its name.
   const isMisplaced =
     name === "" ? verb === "update" || verb === "patch" : verb === "create" && type.custom === undefined;
@@ -159,8 +160,8 @@ function isInScope({ type }: ServedResource, path: ResourcePath): boolean {
   return path.namespace !== undefined || path.name === undefined;
 }
 
-function unknownPath(registry: Registry, path: ResourcePath): Answer {
-  if (registry.isBuiltinGroup(path.group)) throw unknownResource();
+function unknownPath(registry: Registry, group: string | undefined): Answer {
+  if (group !== undefined && registry.isBuiltinGroup(group)) throw unknownResource();
   return plainAnswer(404, "404 page not found\n");
 }
 
@@ -173,6 +174,12 @@ function answerReviewRequest(options: EndpointOptions, request: ApiRequest, reso
   const review = isObject(value) ? value : {};
   const { kind, version, group } = resource.type;
   return renderValue(render, 201, answerReview({ ...review, kind, apiVersion: `${group}/${version}` }, { token }));
+}
+
+// Of a path that names a version, not a resource.
+function groupOf(path: string): string | undefined {
+  if (/^\/api\/[^/]+\/?$/.test(path)) return "";
+  return /^\/apis\/([^/]+)\/[^/]+\/?$/.exec(path)?.[1];
 }
 
 function plainAnswer(status: number, body: string): Answer {

@@ -40,7 +40,7 @@ export function negotiate(
   const clauses = (request.accept ?? "").split(",").map(parseClause);
   let hasUnknownForm = false;
   for (const { mediaType, parameters } of clauses) {
-    const format = FORMATS[mediaType];
+    const format = mediaType === "application/*" && target.isCustom ? "json" : FORMATS[mediaType];
     if (format === undefined) continue;
     const form = formOf(parameters, target);
     if (form === undefined) hasUnknownForm = true;

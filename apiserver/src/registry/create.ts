@@ -28,6 +28,7 @@ export function createObject(context: WriteContext, body: JsonObject, { isTracke
     throw plainError("resourceVersion should not be set on objects to be created");
   }
   checkCreationAllowed(registry, resource, { name: stringAt(metadataOf(body), "name") ?? "", namespace });
+  for (const field of SERVER_OWNED) delete metadataOf(body)[field];
   rules.fillDefaults(body);
   const object = isTracked ? body : trackUpdate(context, { live: undefined, object: body, subresource: "" });
   wipeReset(type, object);
@@ -52,7 +53,7 @@ function store(context: WriteContext, key: string, object: JsonObject): StoredOb
 
 function setServerOwned(object: JsonObject): void {
   const metadata = metadataOf(object);
-  for (const field of [...SERVER_OWNED, "resourceVersion"]) delete metadata[field];
+  delete metadata["resourceVersion"];
   metadata["uid"] = randomUUID();
   metadata["creationTimestamp"] = now();
 }

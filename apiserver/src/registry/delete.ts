@@ -31,24 +31,30 @@ export function deleteObject(context: WriteContext, name: string, options: Delet
   checkPreconditions(context, live, options);
   warnOfOrphans(context, live, options);
   const marked = markDeleted(context, live, options);
-  if (marked === "gone") {
-    const last = type.strategy.graceful ? withoutGrace(live) : live;
-    return { isGone: true, object: removeObject(context, { stored, last }) };
-  }
+  if (marked === "gone") return { isGone: true, object: removeAtOnce(context, stored) };
   if (deepEqual(marked, live)) return { isGone: false, object: resource.read(stored) };
   const next = normalForm(type, marked);
   if (context.isDryRun) return { isGone: false, object: stored.as(next) };
   return { isGone: false, object: resource.read(resource.store.put(stored.key, resource.storedForm(next))) };
 }
 
+function removeAtOnce(context: WriteContext, stored: StoredObject): StoredObject {
+  const { resource, isDryRun } = context;
+  const live = resource.read(stored).object;
+  if (!resource.type.strategy.graceful) return removeObject(context, { stored, last: live });
+  const last = normalForm(resource.type, withoutGrace(live));
+  // That its time is over is written before the object goes.
+  const shown = isDryRun ? stored : resource.store.put(stored.key, resource.storedForm(last));
+  return removeObject(context, { stored: shown, last });
+}
+
 /** Takes an object out of the store and returns the state that the client is shown. */
 export function removeObject(context: WriteContext, removal: { stored: StoredObject; last: JsonObject }): StoredObject {
   const { resource, isDryRun } = context;
   const { stored, last } = removal;
-  if (isDryRun) return stored.as(last);
-  const departed = resource.store.remove(stored.key) as StoredObject;
-  const metadata = { ...metadataOf(last), resourceVersion: String(departed.revision) };
-  return departed.as({ ...last, metadata });
+  if (!isDryRun) resource.store.remove(stored.key);
+  // The revision of the removal is for watches; the answer shows that of the last write.
+  return stored.as({ ...last, metadata: { ...metadataOf(last), resourceVersion: String(stored.revision) } });
 }
 
 function checkPreconditions({ resource }: WriteContext, live: JsonObject, options: DeleteOptions): void {

@@ -18,7 +18,8 @@ export type NameRule = "subdomain" | "label" | "path-segment" | "namespace";
 export function checkName(rule: NameRule, name: string, { isPrefix = false } = {}): string[] {
   const tried = isPrefix && rule !== "path-segment" ? name.replace(/-$/, "a") : name;
   if (rule === "path-segment") return checkPathSegment(tried);
-  if (rule === "subdomain") return subdomainProblems(tried);
+  // Labels count bytes, names count characters.
+  if (rule === "subdomain") return subdomainProblems(tried).map((problem) => problem.replace(/bytes$/, "characters"));
   return checkLabel(tried);
 }
 

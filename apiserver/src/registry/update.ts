@@ -1,6 +1,7 @@
 import { deepEqual, stringAt, type JsonObject } from "../json.js";
 import { invalidError, type FieldError } from "../status/field-error.js";
-import { invalid, notFound, staleResourceVersion, uidMismatchOnUpdate } from "../status/status-error.js";
+import { quote } from "../status/quote.js";
+import { invalid, notFound, plainError, staleResourceVersion, uidMismatchOnUpdate } from "../status/status-error.js";
 import type { StoredObject } from "../storage/stored-object.js";
 import { settleNamespace } from "./admission.js";
 import { createObject } from "./create.js";
@@ -129,6 +130,7 @@ function checkResourceVersion(context: WriteContext, { object, live, name }: Rep
     // The failure names the resource where the kind would stand.
     throw invalid({ kind: type.plural, group: type.group, name }, [error]);
   }
+  if (!/^\d+$/.test(given)) throw plainError(`strconv.ParseUint: parsing ${quote(given)}: invalid syntax`);
   if (given !== metadataOf(live)["resourceVersion"]) throw staleResourceVersion(resourceRefOf(type, name));
 }
 
