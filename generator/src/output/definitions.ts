@@ -29,7 +29,7 @@ export function resolveRef(raw: RawSchema, definitions: ReadonlyMap<string, RawS
 }
 
 /** Returns the full name of the definition that a schema refers to. */
-export function definitionOf(raw: RawSchema): string | undefined {
+function definitionOf(raw: RawSchema): string | undefined {
   const allOf = raw["allOf"];
   const only: unknown = Array.isArray(allOf) && allOf.length === 1 ? allOf[0] : undefined;
   const ref = raw["$ref"] ?? (isRecord(only) ? only["$ref"] : undefined);

@@ -33,7 +33,7 @@ export function descriptionLinesOf(description: unknown): string[] {
 }
 
 /** Makes text safe inside a comment: it neither ends the comment nor starts a tag; `name@host` stays as it is. */
-export function escapeComment(text: string): string {
+function escapeComment(text: string): string {
   return text.replaceAll("*/", "*\\/").replace(/(?<![\w\\])@/g, "\\@");
 }
 

@@ -111,7 +111,7 @@ function inputOf(resource: ResourceModel, { root }: InputView, types: TypePrinte
 }
 
 /** Returns the apiVersion of a kind. */
-export function apiVersionOf({ group, version }: ResourceModel): string {
+function apiVersionOf({ group, version }: ResourceModel): string {
   return group === "" ? version : `${group}/${version}`;
 }
 

@@ -4,7 +4,7 @@ import type { ConditionModel, ConditionName, ControllerModel, DependentModel } f
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
-import { codegenModule, runtimeModule } from "./runtime-symbols.js";
+import { builtinConditions, codegenModule, runtimeModule } from "./runtime-symbols.js";
 import type { SourcePrinter } from "./source-file.js";
 
 const CONDITIONS = [
@@ -79,12 +79,14 @@ function importsOf({ dependents }: ControllerModel, names: ControllerNames): Imp
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
   );
-  const builtins = new Set(all.flatMap(({ condition }) => (condition.kind === "builtin" ? [condition.name] : [])));
+  const builtins = builtinConditions.filter((name) =>
+    all.some(({ condition }) => condition.kind === "builtin" && condition.name === name),
+  );
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
   const argumentTypes = new Set(typed.map(({ types }) => types.conditionArguments));
   const user = `../../${names.folder}`;
   return [
-    ...(builtins.size > 0 ? [named(runtimeModule, [...builtins].sort())] : []),
+    ...(builtins.length > 0 ? [named(runtimeModule, builtins)] : []),
     named(codegenModule, ["defineWorkflow"]),
     ...(all.some(({ condition }) => condition.kind === "function")
       ? [namespace(`${user}/conditions.js`, "conditions")]
