@@ -33,6 +33,11 @@ export function isTerminating(object: JsonObject): boolean {
   return typeof metadataOf(object)["deletionTimestamp"] === "string";
 }
 
+/** True for the finalizers that need no domain. */
+export function isStandardFinalizer(name: string): boolean {
+  return STANDARD_FINALIZERS.has(name);
+}
+
 /** Checks the metadata of an object as it would be stored. */
 export function checkObjectMeta(type: ServedType, object: JsonObject): FieldError[] {
   const metadata = metadataOf(object);

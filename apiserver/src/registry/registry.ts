@@ -6,6 +6,8 @@ import { builtinConversion, customConversion, storageNameOf } from "./conversion
 import { customRules } from "./custom-rules.js";
 import { isDefinition } from "./definition-cleanup.js";
 import { definitionRules } from "./definition-rules.js";
+import { isNamespace } from "./finalizers.js";
+import { namespaceRules } from "./namespace-rules.js";
 import { resourceNameOf } from "./object-key.js";
 import { ServedResource } from "./served-resource.js";
 
@@ -69,6 +71,7 @@ export class Registry {
       store: this.store.resource(storageNameOf(type)),
       rules() {
         const rules = builtinRules(type, allocator);
+        if (isNamespace(type)) return namespaceRules(rules);
         return isDefinition(type) ? definitionRules(rules) : rules;
       },
       ...(conversion === undefined ? {} : { conversion }),

@@ -1,0 +1,33 @@
+import { qualifiedNameProblems } from "../builtin/name-syntax.js";
+import { arrayAt, objectAt, stringAt, type JsonObject } from "../json.js";
+import { invalidError, type FieldError } from "../status/field-error.js";
+import { isStandardFinalizer, isTerminating } from "./object-meta.js";
+import type { TypeRules } from "./type-rules.js";
+
+/** Returns the rules of Namespaces, given what they have in common with other built-in kinds. */
+export function namespaceRules(common: TypeRules): TypeRules {
+  return {
+    ...common,
+    validate: (object, live) => [...common.validate(object, live), ...checkFinalizers(object)],
+    validateStatus: (object) => checkPhase(object),
+  };
+}
+
+function checkFinalizers(object: JsonObject): FieldError[] {
+  const finalizers = (arrayAt(objectAt(object, "spec"), "finalizers") ?? []).map(String);
+  return finalizers.flatMap((name, index) => {
+    const path = `spec.finalizers[${index}]`;
+    const errors = qualifiedNameProblems(name).map((detail) => invalidError(path, name, detail));
+    if (name.includes("/") || isStandardFinalizer(name)) return errors;
+    const detail = "name is neither a standard finalizer name nor is it fully qualified";
+    return [...errors, invalidError(path, name, detail)];
+  });
+}
+
+function checkPhase(object: JsonObject): FieldError[] {
+  const phase = stringAt(objectAt(object, "status"), "phase") ?? "";
+  const wanted = isTerminating(object) ? "Terminating" : "Active";
+  if (phase === "" || phase === wanted) return [];
+  const state = isTerminating(object) ? "not empty" : "empty";
+  return [invalidError("status.Phase", phase, `may only be '${wanted}' if \`deletionTimestamp\` is ${state}`)];
+}
