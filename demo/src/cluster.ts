@@ -55,7 +55,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     const namespace = `gen-operator-demo-${randomBytes(3).toString("hex")}`;
     await client.create({ definition: NAMESPACE }, { metadata: { name: namespace } });
     cleanups.push(() => client.delete({ definition: NAMESPACE }, { name: namespace }));
-    const description = kubeconfig === undefined ? `embedded API server at ${connection.server}` : connection.server;
+    const description = `${kubeconfig === undefined ? "embedded API server" : "cluster"} at ${connection.server}`;
     return { connection, client, namespace, description, [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();

@@ -49,7 +49,7 @@ export class DemoProject implements AsyncDisposable {
 
   /** Type-checks and compiles the project. */
   async compile(): Promise<void> {
-    await this.#node(join(repository, "node_modules/typescript/bin/tsc"), "--project", this.folder);
+    await this.#node(join(repository, "node_modules/typescript-7/bin/tsc"), "--project", this.folder);
   }
 
   /** Loads the compiled operator. */

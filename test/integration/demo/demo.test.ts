@@ -1,0 +1,60 @@
+// The README's first command, as a process.
+import { execFile } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { repositoryRoot } from "../../support/repository.js";
+import { startTestApiServer } from "../../support/api-server.js";
+import { assert, suite } from "../../support/suite.js";
+
+function demo(...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(repositoryRoot, "demo/dist/demo.js"), ...args], (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
+    });
+  });
+}
+
+const leftFolders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("gen-operator-demo-"));
+
+suite("the demo", (test) => {
+  test(
+    "generates, compiles and runs the sample, and leaves nothing behind",
+    async () => {
+      const { code, output } = await demo();
+      assert.is(code, 0, output);
+      for (const line of [
+        "hello  service: waiting, for deployment",
+        "hello  ingress: created",
+        "world  service: created",
+        "nothing is left",
+      ])
+        assert.ok(output.includes(line), `${line} is missing in:\n${output}`);
+      assert.match(output, /\d+ API calls by the operator: /);
+      assert.equal(await leftFolders(), []);
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test(
+    "does the same on a cluster that is there already",
+    async () => {
+      await using server = await startTestApiServer({ simulate: true });
+      const { code, output } = await demo("--kubeconfig", server.kubeconfig);
+      assert.is(code, 0, output);
+      assert.ok(output.includes("nothing is left"), output);
+    },
+    { timeoutMs: 120_000 },
+  );
+
+  test(
+    "says what is wrong and exits with 1 when there is no cluster",
+    async () => {
+      const { code, output } = await demo("--kubeconfig", "/nowhere/kubeconfig");
+      assert.is(code, 1);
+      assert.match(output, /the demo failed: cannot read the kubeconfig file \/nowhere\/kubeconfig/);
+      assert.equal(await leftFolders(), []);
+    },
+    { timeoutMs: 60_000 },
+  );
+});
