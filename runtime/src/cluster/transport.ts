@@ -24,6 +24,8 @@ export interface TransportResponse {
 
 /** What a stream calls; nothing is called after the promise of the stream is settled. */
 export interface StreamConsumer {
+  /** Called when an answer begins, before its body. */
+  onStart?(): void;
   /** Called for each piece of the body of a 200 answer. */
   onData(chunk: Buffer): void;
 }
@@ -73,7 +75,8 @@ export class Transport {
         onResponseData: (_, chunk) => void parts.push(chunk),
         onResponseEnd: () => {
           abort.release();
-          this.#isRejected = status === 401;
+          // An answer to what was asked before does not make the credentials good again.
+          if (status === 401) this.#isRejected = true;
           resolve({ status, headers, body: parts.length === 1 ? parts[0]! : Buffer.concat(parts) });
         },
         onResponseError: (_, error) => {
@@ -94,6 +97,7 @@ export class Transport {
       const parts: Buffer[] = [];
       let status = 0;
       let headers: IncomingHttpHeaders = {};
+      let thrown: { readonly error: unknown } | undefined;
       const abort = abortWith(request.signal);
       pools.streams.dispatch(
         { ...options, bodyTimeout: 0 },
@@ -102,7 +106,8 @@ export class Transport {
           onResponseStart: (_, statusCode, received) => {
             status = statusCode;
             headers = received;
-            this.#isRejected = status === 401;
+            if (status === 401) this.#isRejected = true;
+            consumer.onStart?.();
           },
           onResponseData: (controller, chunk) => {
             if (status !== 200) return void parts.push(chunk);
@@ -110,6 +115,7 @@ export class Transport {
               consumer.onData(chunk);
             } catch (error) {
               // undici would take an exception for its own; this one ends the stream and reaches the caller.
+              thrown = { error };
               controller.abort(error as Error);
             }
           },
@@ -119,7 +125,7 @@ export class Transport {
           },
           onResponseError: (_, error) => {
             abort.release();
-            reject(this.#errorOf(error, request));
+            reject(thrown === undefined ? this.#errorOf(error, request) : thrown.error);
           },
         },
       );
@@ -183,8 +189,8 @@ export class Transport {
   }
 
   #errorOf(error: Error, request: TransportRequest): Error {
-    // What the caller itself aborted with, or threw in a consumer, is not a fault of the connection.
-    if (request.signal?.aborted || error.name === "ApiError" || error instanceof SyntaxError) return error;
+    // What the caller itself aborted with is not a fault of the connection.
+    if (request.signal?.aborted) return error;
     return new ConnectionError(
       `${request.method} ${this.connection.server}${request.path.replace(/\?.*$/, "")} got no answer`,
       {

@@ -5,7 +5,7 @@
 // failure waits a growing, random time; nothing ends it but its signal.
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
-import { ApiError, isApiError, type ApiStatus } from "../base/errors.js";
+import { ApiError, ConnectionError, isApiError, type ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
@@ -14,6 +14,7 @@ import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js"
 import { LineSplitter } from "../cluster/line-splitter.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
 import type { Transport } from "../cluster/transport.js";
+import { Watchdog } from "./watchdog.js";
 
 /** What a list-watch follows. */
 export interface ListWatchOptions {
@@ -146,17 +147,19 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
   });
   const initial: DecodedResource[] | undefined = isInitial ? [] : undefined;
   const reader = new EventReader({ fieldManager, run, initial });
-  const watchdog = new Watchdog(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS, run.signal, () =>
-    reader.isInitial ? INITIAL_EVENTS_TIMEOUT_MS : undefined,
+  const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
+  const watchdog = new Watchdog(run.signal, () =>
+    reader.isInitial ? Math.min(idleTimeoutMs, INITIAL_EVENTS_TIMEOUT_MS) : idleTimeoutMs,
   );
   const splitter = new LineSplitter();
   try {
     const response = await transport.stream(
       { method: "GET", path: collectionPath(definition, namespace) + query, signal: watchdog.signal },
       {
+        onStart: () => watchdog.reset(),
         onData(chunk) {
-          watchdog.reset();
           splitter.push(chunk, (line) => reader.read(line));
+          watchdog.reset();
         },
       },
     );
@@ -168,9 +171,12 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     // A server that does not know sendInitialEvents ends without the bookmark.
     if (reader.isInitial) throw new WatchListUnsupportedError();
   } catch (error) {
-    if (watchdog.hasBarked && reader.isInitial && reader.hasRead) throw new WatchListUnsupportedError();
-    if (watchdog.hasBarked) return;
-    throw error;
+    if (!watchdog.hasBarked) throw error;
+    // A server that answers, but never says that the state is complete, does not know sendInitialEvents.
+    if (reader.isInitial && watchdog.wasReset) throw new WatchListUnsupportedError();
+    // Silence is how a dead connection shows; to be without an answer is worth a word.
+    if (!watchdog.wasReset)
+      throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
   } finally {
     watchdog.stop();
   }
@@ -181,7 +187,6 @@ class EventReader {
   readonly #fieldManager: string;
   readonly #run: Run;
   #initial: DecodedResource[] | undefined;
-  hasRead = false;
 
   constructor({
     fieldManager,
@@ -203,7 +208,6 @@ class EventReader {
   }
 
   read(line: Buffer): void {
-    this.hasRead = true;
     const type = findMember(line, 0, '"type"');
     const object = findMember(line, 0, '"object"');
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
@@ -270,50 +274,4 @@ function watchError(status: ApiStatus): Error {
     return new ExpiredError(status.message);
   const seconds = status.details?.retryAfterSeconds;
   return new ApiError(status.code ?? 500, status, seconds === undefined ? undefined : seconds * 1000);
-}
-
-/** Aborts a stream on which nothing arrives. */
-class Watchdog {
-  readonly #controller = new AbortController();
-  readonly #timeoutMs: number;
-  readonly #shorterMs: () => number | undefined;
-  readonly #onAbort: () => void;
-  readonly #outer: AbortSignal;
-  #timer: NodeJS.Timeout;
-  hasBarked = false;
-
-  constructor(timeoutMs: number, outer: AbortSignal, shorterMs: () => number | undefined) {
-    this.#timeoutMs = timeoutMs;
-    this.#shorterMs = shorterMs;
-    this.#outer = outer;
-    this.#onAbort = () => this.#controller.abort(outer.reason);
-    outer.addEventListener("abort", this.#onAbort, { once: true });
-    if (outer.aborted) this.#onAbort();
-    this.#timer = this.#start();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  reset(): void {
-    this.#timer.refresh();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#outer.removeEventListener("abort", this.#onAbort);
-  }
-
-  #start(): NodeJS.Timeout {
-    const timer = setTimeout(
-      () => {
-        this.hasBarked = true;
-        this.#controller.abort(new Error("nothing arrived for too long"));
-      },
-      Math.min(this.#timeoutMs, this.#shorterMs() ?? this.#timeoutMs),
-    );
-    // A quiet watch is no reason to keep the process alive; its socket is.
-    return timer.unref();
-  }
 }
