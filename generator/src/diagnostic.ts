@@ -26,6 +26,15 @@ export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some(({ severity }) => severity === "error");
 }
 
+/** Returns diagnostics in the order in which they are read: by file, line and column; those without a place come first. */
+export function sortDiagnostics(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  return [...diagnostics].sort(({ position: left }, { position: right }) => {
+    if (left === undefined || right === undefined) return Number(left !== undefined) - Number(right !== undefined);
+    if (left.file !== right.file) return left.file < right.file ? -1 : 1;
+    return left.line - right.line || left.column - right.column;
+  });
+}
+
 /**
  * Formats a diagnostic: `workflow.yaml:12:19: error unknown-dependent: "web" depends on …`, then indented lines with what helps.
  *

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { hasErrors, type Diagnostic } from "./diagnostic.js";
+import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import { readProject } from "./input/read-project.js";
 import { buildModel } from "./model/build-model.js";
 import { checkConditions } from "./output/check-conditions.js";
@@ -25,14 +25,14 @@ export interface GenerateResult {
 export async function generate({ project = ".", check = false }: GenerateOptions = {}): Promise<GenerateResult> {
   const root = resolve(project);
   const input = await readProject(root);
-  if (hasErrors(input.diagnostics)) return { diagnostics: input.diagnostics };
+  if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
 
   const { model, diagnostics, locate } = await buildModel(input);
-  const found = [...input.diagnostics, ...diagnostics];
-  if (model === undefined) return { diagnostics: found };
+  if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
 
   const files = await emitProject(model);
-  found.push(...(await checkConditions(model, files, locate)));
+  const problems = await checkConditions(model, files, locate);
+  const found = sortDiagnostics([...input.diagnostics, ...diagnostics, ...problems]);
   if (hasErrors(found)) return { diagnostics: found };
 
   return { diagnostics: found, report: await writeFiles(root, files, { check }) };

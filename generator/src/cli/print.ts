@@ -17,7 +17,9 @@ export function printResult({ diagnostics, report }: GenerateResult, { folder }:
   if (report === undefined) return exitCode;
   for (const path of report.stale) console.error(`stale ${path}`);
   if (report.stale.length > 0) {
-    console.error(`${counted(report.stale.length, "file")} not up to date in ${folder}; run the command without --check`);
+    console.error(
+      `${counted(report.stale.length, "file")} not up to date in ${folder}; run the command without --check`,
+    );
     return 1;
   }
   for (const change of ["created", "updated", "deleted"] as const)

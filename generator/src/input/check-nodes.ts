@@ -34,8 +34,11 @@ export function checkNodes(source: YamlSource): Diagnostic[] {
     },
     Node: (_, node) => {
       if (isAlias(node) || node.tag === undefined || isKnownTag(node.tag)) return;
+      // A tag stands before its value, which may be empty and far away.
+      const offset = source.text.lastIndexOf(node.tag, node.range?.[0] ?? 0);
       diagnostics.push({
         ...at(source, node),
+        ...(offset < 0 ? {} : { position: positionOf(source.file, source.lines, offset) }),
         rule: "yaml-tag",
         message: `${quote(node.tag)} is read as a YAML tag, which has no meaning here`,
         hint: 'put a text that starts with "!" into quotes',

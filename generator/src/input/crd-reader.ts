@@ -6,11 +6,14 @@ import { describeValue } from "./describe-value.js";
 import type { YamlDocument, YamlPath } from "./yaml-document.js";
 
 // The rules of the API server for what ends up in the names of files and types. A kind may have hyphens there; no identifier has.
-const LABEL = { pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/, words: "lower-case letters, digits and hyphens" };
-const KIND = { pattern: /^[A-Za-z][A-Za-z0-9]{0,62}$/, words: "letters and digits" };
+const LABEL = {
+  pattern: /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  words: "consist of lower-case letters, digits and hyphens",
+};
+const KIND = { pattern: /^[A-Za-z][A-Za-z0-9]{0,62}$/, words: "consist of letters and digits" };
 const DOMAIN = {
   pattern: /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/,
-  words: "a domain such as example.com",
+  words: "be a domain such as example.com",
 };
 
 type Fields = { readonly [key: string]: unknown };
@@ -168,7 +171,7 @@ export class CrdReader {
   #name(parent: Fields, { field, in: path, pattern, words }: NameRule): string | undefined {
     const value = parent[field];
     if (typeof value === "string" && pattern.test(value)) return value;
-    this.#fail([...path, field], "crd-name", `${field} must consist of ${words}, found ${describeValue(value)}`);
+    this.#fail([...path, field], "crd-name", `${field} must ${words}, found ${describeValue(value)}`);
     return undefined;
   }
 

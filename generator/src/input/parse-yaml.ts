@@ -1,7 +1,7 @@
 import { LineCounter, parseAllDocuments, type Document } from "yaml";
 import type { Diagnostic } from "../diagnostic.js";
 import { checkNodes } from "./check-nodes.js";
-import { createYamlDocument, positionOf, type YamlDocument } from "./yaml-document.js";
+import { createYamlDocument, positionOf, type YamlDocument, type YamlSource } from "./yaml-document.js";
 
 /** What a file holds, and what is wrong with it. */
 export interface ParsedYaml {
@@ -18,7 +18,7 @@ export function parseYaml(file: string, text: string): ParsedYaml {
   const diagnostics: Diagnostic[] = [];
   for (const document of "empty" in parsed ? [] : parsed) {
     const source = { file, text, document: document as Document, lines };
-    const errors = syntaxErrors(source.document, file, lines);
+    const errors = syntaxErrors(source);
     if (errors.length === 0) errors.push(...checkNodes(source));
     diagnostics.push(...errors);
     if (errors.length > 0) continue;
@@ -29,11 +29,17 @@ export function parseYaml(file: string, text: string): ParsedYaml {
   return { documents, diagnostics };
 }
 
-function syntaxErrors(document: Document, file: string, lines: LineCounter): Diagnostic[] {
-  return document.errors.map(({ message, pos: [start] }) => ({
-    severity: "error",
-    rule: "yaml-syntax",
-    message: message.charAt(0).toLowerCase() + message.slice(1),
-    position: positionOf(file, lines, start),
-  }));
+function syntaxErrors({ file, text, document, lines }: YamlSource): Diagnostic[] {
+  const textLines = text.split("\n");
+  return document.errors.map(({ message, pos: [start] }): Diagnostic => {
+    const position = positionOf(file, lines, start);
+    const isExpression = /[\s{]when:/.test(textLines[position.line - 1] ?? "");
+    return {
+      severity: "error",
+      rule: "yaml-syntax",
+      message: `not YAML: ${message.charAt(0).toLowerCase()}${message.slice(1)}`,
+      position,
+      ...(isExpression ? { hint: "put the expression into quotes" } : {}),
+    };
+  });
 }

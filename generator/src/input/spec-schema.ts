@@ -15,7 +15,13 @@ export async function loadSpecSchema(): Promise<CheckSpec> {
   const validate = new Ajv({ allErrors: true, verbose: true }).compile(JSON.parse(text) as object);
   return (document) => {
     if (validate(document.value)) return [];
-    return (validate.errors ?? []).filter(isTelling).map((error) => diagnosticOf(error, document));
+    const errors = (validate.errors ?? []).filter(isTelling);
+    const mistyped = new Set(
+      errors.filter(({ keyword }) => keyword === "type").map(({ instancePath }) => instancePath),
+    );
+    return errors
+      .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
+      .map((error) => diagnosticOf(error, document));
   };
 }
 
@@ -45,7 +51,10 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
     case "required":
       return fail("spec-required", `${nameOf(path)} lacks ${quote(String(params["missingProperty"]))}`);
     case "uniqueItems":
-      return fail("spec-value", `the same value is listed twice`, [...path, params["i"] as number]);
+      return fail("spec-value", `the same value is listed twice`, [
+        ...path,
+        Math.max(Number(params["i"]), Number(params["j"])),
+      ]);
     case "type":
       return fail("spec-type", `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
     case "enum":

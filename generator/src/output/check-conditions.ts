@@ -1,7 +1,6 @@
 import type { Diagnostic, SourcePosition } from "../diagnostic.js";
 import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "../model/project-model.js";
 import { controllerNamesOf, dependentNamesOf } from "./controller-names.js";
-import { conditionsOf } from "./emit-workflow.js";
 import type { OutputFile } from "./output-file.js";
 import { nameResources } from "./resource-name.js";
 
@@ -55,7 +54,7 @@ function probeFileOf(controller: ControllerModel, folder: string): ProbeFile {
   const probes: Probe[] = [];
   let content = 'import type * as types from "./types.js";\n';
   for (const dependent of controller.dependents)
-    for (const [name, condition] of conditionsOf(dependent)) {
+    for (const [name, condition] of Object.entries(dependent.conditions)) {
       if (condition.kind !== "when") continue;
       content += `export const probe${probes.length} = ${parametersOf(dependent, condition)} => (\n`;
       const path = `spec.dependents.${dependent.name}.${name}.when`;

@@ -3,8 +3,9 @@ import { ruleOfController } from "../resolved-project.js";
 
 /** Finds names in `dependsOn` that are no dependents. */
 export const checkUnknownDependent = ruleOfController(({ spec: { document, dependents, name } }) =>
-  [...dependents].flatMap(([dependent, { dependsOn = [] }]) =>
-    dependsOn.flatMap((other, index): Diagnostic[] => {
+  [...dependents].flatMap(([dependent, { dependsOn = [] }]) => {
+    const others = [...dependents.keys()].filter((other) => other !== dependent);
+    return dependsOn.flatMap((other, index): Diagnostic[] => {
       if (dependents.has(other)) return [];
       return [
         {
@@ -12,14 +13,10 @@ export const checkUnknownDependent = ruleOfController(({ spec: { document, depen
           rule: "unknown-dependent",
           message: `${quote(other)} is not a dependent of ${quote(name)}`,
           ...document.valueAt(["spec", "dependents", dependent, "dependsOn", index]),
-          ...(didYouMean(
-            other,
-            [...dependents.keys()].filter((candidate) => candidate !== dependent),
-          ) ?? {
-            hint: `its dependents: ${[...dependents.keys()].map(quote).join(", ")}`,
-          }),
+          ...(didYouMean(other, others) ??
+            (others.length > 0 ? { hint: `others: ${others.map(quote).join(", ")}` } : {})),
         },
       ];
-    }),
-  ),
+    });
+  }),
 );

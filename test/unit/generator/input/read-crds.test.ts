@@ -1,0 +1,102 @@
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readCrds } from "#generator/input/read-crds.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const read = (text: string) => readCrds({ file: "crds/a.yaml", text });
+
+function crdOf(kind: string, schema: object = { type: "object" }): string {
+  const plural = `${kind.toLowerCase()}s`;
+  return JSON.stringify({
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: "example.com",
+      scope: "Namespaced",
+      names: { kind, plural },
+      versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  });
+}
+
+suite("readCrds", (test) => {
+  test("every document and every item of a list counts; other kinds are passed over", () => {
+    const list = `{"apiVersion": "v1", "kind": "List", "items": [${crdOf("B")}, {"kind": "Secret"}]}`;
+    const typed = `{"kind": "CustomResourceDefinitionList", "items": [${crdOf("C")}]}`;
+    const { crds, diagnostics, hasDefinitions } = read(
+      [crdOf("A"), list, "kind: Namespace", typed, ""].join("\n---\n"),
+    );
+    assert.equal(
+      crds.map(({ kind }) => kind),
+      ["A", "B", "C"],
+    );
+    assert.equal(diagnostics, []);
+    assert.ok(hasDefinitions);
+    assert.not(read("kind: Namespace").hasDefinitions);
+  });
+
+  test("what may be left out is derived from the kind", () => {
+    const [crd] = read(crdOf("WebPage")).crds;
+    assert.equal([crd?.singular, crd?.listKind], ["webpage", "WebPageList"]);
+  });
+
+  test("an error in an item of a list is at its place", () => {
+    const list = `kind: List\nitems:\n  - ${crdOf("A")}\n  - ${crdOf("b-c")}\n`;
+    const { crds, diagnostics } = read(list);
+    assert.is(crds.length, 1);
+    assert.match(
+      diagnostics.map(formatDiagnostic).join(),
+      /^crds\/a.yaml:4:\d+: error crd-name: .* found "b-c"\n  at items\[1\]/,
+    );
+  });
+
+  test("properties may be called anything, even like keywords", () => {
+    const names = [
+      "$ref",
+      "definitions",
+      "items",
+      "required",
+      "type",
+      "enum",
+      "properties",
+      "constructor",
+      "*/",
+      "\u2028",
+    ];
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const { crds, diagnostics } = read(crdOf("A", { type: "object", properties }));
+    assert.equal(diagnostics, []);
+    assert.is(crds.length, 1);
+    const [withPrototype] = read(
+      crdOf("A", { type: "object" }).replace(
+        '"object"',
+        '"object", "properties": { "__proto__": { "type": "string" } }',
+      ),
+    ).crds;
+    const schema = withPrototype?.versions[0]?.schema as { properties: object };
+    assert.equal(Object.keys(schema.properties), ["__proto__"]);
+  });
+
+  test("references are errors wherever a schema can be", () => {
+    const bad = { $ref: "file:///etc/passwd" };
+    const places = [
+      { properties: { a: bad } },
+      { items: bad },
+      { additionalProperties: bad },
+      { not: bad },
+      { allOf: [bad] },
+      { anyOf: [{ properties: { a: { oneOf: [bad] } } }] },
+    ];
+    for (const place of places) {
+      const { diagnostics, crds } = read(crdOf("A", { type: "object", ...place }));
+      assert.equal(crds, []);
+      assert.match(diagnostics.map(({ message }) => message).join(), '"$ref" is not allowed');
+    }
+  });
+
+  test("a schema that never ends is an error", () => {
+    let schema: object = { type: "string" };
+    for (let depth = 0; depth < 150; depth++) schema = { type: "object", properties: { a: schema } };
+    assert.match(read(crdOf("A", schema)).diagnostics[0]?.message ?? "", "nested too deeply");
+  });
+});

@@ -1,0 +1,92 @@
+import { loadExpressionParser, type ParsedExpression } from "#generator/model/expression.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const parse = await loadExpressionParser();
+
+function namesIn(text: string): readonly string[] {
+  const parsed = parse(text);
+  if (parsed.kind === "problem") throw new Error(parsed.message);
+  return parsed.names;
+}
+
+function problemIn(text: string): ParsedExpression & { kind: "problem" } {
+  const parsed = parse(text);
+  if (parsed.kind !== "problem") throw new Error(`"${text}" was accepted`);
+  return parsed;
+}
+
+suite("expressions of conditions", (test) => {
+  test("the names that are used are those that are meant, in one order", () => {
+    assert.equal(namesIn("context.retry.attempt > 0 && primary.spec.a === 1"), ["primary", "context"]);
+    assert.equal(namesIn("true"), []);
+    assert.equal(namesIn("secondary.primary?.context !== undefined"), ["secondary"]);
+    assert.equal(namesIn("[1].some((primary) => primary > 0)"), []);
+    assert.equal(namesIn("[{ a: 1 }].some(({ a: primary = 2 }) => primary > 0 && secondary === undefined)"), [
+      "secondary",
+    ]);
+    assert.equal(namesIn("({ primary }).primary !== undefined"), ["primary"]);
+    assert.equal(namesIn("({ primary: 1, ['secondary']: 2 })['primary'] === 1"), []);
+    assert.equal(namesIn("`${context.retry.attempt}` === '0'"), ["context"]);
+  });
+
+  test("comments, line ends and brackets in texts are no way out", () => {
+    for (const text of ["true // )", "true /* ) */", "')' === ')'", "`)` === /\\)/.source", "\n  true\n", "(true)"])
+      assert.is(parse(text).kind, "expression", text);
+  });
+
+  test("whatever leaves the expression is rejected", () => {
+    const texts = [
+      "true); process.exit(); (true",
+      "true;",
+      "true }) => process.exit(); ({",
+      "true) || (false",
+      ")(",
+      "",
+      "  ",
+      "// only a comment",
+      "/* open",
+      "`open",
+      "'open",
+      "true\n) + (1\n",
+      "return true",
+      "if (true) true",
+      "const a = 1",
+      "primary: true",
+      "...primary",
+      "<div />",
+      "enum",
+    ];
+    for (const text of texts) problemIn(text);
+  });
+
+  test("what changes something, waits or loads code is rejected", () => {
+    const texts = [
+      "primary.spec.a = true",
+      "primary.spec.a += 1",
+      "primary.spec.a ??= true",
+      "({ a: primary.spec.a } = secondary)",
+      "primary.spec.a++",
+      "--primary.spec.a",
+      "delete primary.spec.a",
+      "await context",
+      "import('node:fs')",
+      "import.meta.url === ''",
+      "new.target === undefined",
+      "this === undefined",
+      "arguments.length === 0",
+      "(() => { return true })()",
+      "(function () {})()",
+      "class {}",
+      "true, false",
+      "/* @ts-ignore */ primary.nothing",
+    ];
+    for (const text of texts) assert.match(problemIn(text).message, /^a condition cannot /, text);
+  });
+
+  test("a problem is at its character, and never outside of the text", () => {
+    assert.is(problemIn("primary.a === && b").offset, "primary.a === ".length);
+    assert.is(problemIn("true && (primary.a").offset, "true && (primary.a".length);
+    assert.is(problemIn("a && (b = 1)").offset, "a && (".length);
+    assert.is(problemIn("").offset, 0);
+  });
+});
