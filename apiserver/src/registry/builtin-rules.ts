@@ -3,7 +3,7 @@ import { defaultBuiltin } from "../builtin/defaults.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { validateBuiltin } from "../builtin/validate.js";
-import { stringAt } from "../json.js";
+import { arrayAt, objectAt, stringAt } from "../json.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import { quote } from "../status/quote.js";
 import { badRequest } from "../status/status-error.js";
@@ -27,7 +27,12 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
       if (error === undefined) return unknownFields;
       throw badRequest(`${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`);
     },
-    fillDefaults: (object, live) => defaultBuiltin(type, object, live === undefined ? {} : { old: live }),
+    fillDefaults(object, live) {
+      // Normalising drops what is empty, but an empty list of managers is an order to forget them.
+      const forgetsManagers = arrayAt(objectAt(object, "metadata"), "managedFields")?.length === 0;
+      defaultBuiltin(type, object, live === undefined ? {} : { old: live });
+      if (forgetsManagers) metadataOf(object)["managedFields"] = [];
+    },
     finish(object, live) {
       if (live !== undefined) {
         if (type.kind === "Service") defaultBuiltin(type, object, { ...allocator, old: live });

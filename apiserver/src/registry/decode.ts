@@ -82,12 +82,18 @@ function unknownConversion(
   given: { kind: string; apiVersion: string },
 ): Error {
   const version = given.apiVersion === "" ? type.version : given.apiVersion;
-  const short = version.split("/").at(-1) as string;
+  const text = unknownConversionText(type, { ...given, apiVersion: version });
+  return badRequest(`${given.kind} in version ${quote(version)} cannot be handled as a ${type.kind}: ${text}`);
+}
+
+/** Returns what Kubernetes says about an object of another kind than the one asked for. */
+export function unknownConversionText(
+  type: { group: string; kind: string },
+  given: { kind: string; apiVersion: string },
+): string {
+  const short = given.apiVersion.split("/").at(-1) as string;
   const internal = type.group === "" ? "core" : (type.group.split(".")[0] as string);
-  return badRequest(
-    `${given.kind} in version ${quote(version)} cannot be handled as a ${type.kind}: ` +
-      `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`,
-  );
+  return `converting (${short}.${given.kind}) to (${internal}.${type.kind}): unknown conversion`;
 }
 
 function strictFailure({ type }: ServedResource, problems: string[]): Error {

@@ -1,5 +1,6 @@
 import { BodySyntaxError, mediaTypeOf, parseJson } from "../body/parse-body.js";
 import { clone, isObject, memberOf, objectAt, stringAt, type JsonObject, type JsonValue } from "../json.js";
+import { goFormat } from "../patch/go-format.js";
 import { applyJsonPatch, unknownPatchMembers } from "../patch/json-patch.js";
 import { applyMergePatch } from "../patch/merge-patch.js";
 import { applyStrategicMergePatch } from "../patch/strategic-merge-patch.js";
@@ -14,6 +15,7 @@ import {
   unsupportedMediaType,
   unsupportedMediaTypeBuiltin,
 } from "../status/status-error.js";
+import { unknownConversionText } from "./decode.js";
 import { keyOf, apiVersionOf, resourceRefOf, kindRefOf } from "./object-key.js";
 import { updateObject } from "./update.js";
 import type { WriteContext, WriteResult } from "./write-context.js";
@@ -63,7 +65,7 @@ export function patchObject(context: WriteContext, request: PatchRequest): Write
     isPut: false,
     change(live) {
       const patched = applyPatch(live, { ...request, value, schemaName: resource.type.schemaName ?? "" });
-      return { object: decodePatched(context, { name, patched, problems }), isTracked: false };
+      return { object: decodePatched(context, { ...request, patched, problems }), isTracked: false };
     },
   });
 }
@@ -97,44 +99,45 @@ export function applyPatch(
 
 function decodePatched(
   context: WriteContext,
-  result: { name: string; patched: JsonValue; problems: string[] },
+  result: { name: string; patchType: PatchType; patched: JsonValue; problems: string[] },
 ): JsonObject {
-  const { name, patched, problems } = result;
-  const { resource } = context;
+  const { name, patchType, patched, problems } = result;
   if (!isObject(patched)) throw unfitPatch(patched, "json: cannot unmarshal into Go value");
   checkTypeMeta(context, name, patched);
   checkName(patched, name);
-  const given = canonicalJson(patched);
+  const isStrict = context.fieldValidation === "Strict";
+  // Decoding drops what is unknown, but the failure shows it.
+  const given = isStrict ? (patchType === "strategic" ? goFormat(patched) : canonicalJson(patched)) : "";
   const unknown = decodeOrUnfit(context, patched).map((path) => `unknown field ${quote(path)}`);
   const all = [...problems, ...unknown];
   if (context.fieldValidation === "Warn") context.warnings.push(...all);
-  if (context.fieldValidation === "Strict" && all.length > 0) {
+  if (isStrict && all.length > 0) {
     throw unfitPatch(given, `strict decoding error: ${all.join(", ")}`);
   }
-  if (objectAt(patched, "metadata") === undefined) throw unfitPatch(given, `${resource.type.kind} has no metadata`);
   return patched;
 }
 
 function decodeOrUnfit({ resource }: WriteContext, patched: JsonObject): string[] {
-  const given = canonicalJson(patched);
   try {
     return resource.rules.decode(patched);
   } catch (error) {
-    if (!(error instanceof StatusError) || error.status.code !== 400 || resource.type.custom !== undefined) throw error;
+    if (!(error instanceof StatusError) || error.status.code !== 400) throw error;
     const detail = /cannot be handled as a [^:]*: (.*)$/s.exec(error.message)?.[1] ?? error.message;
-    throw unfitPatch(given, detail);
+    throw unfitPatch(canonicalJson(patched), detail);
   }
 }
 
-function checkTypeMeta({ resource }: WriteContext, name: string, patched: JsonObject): void {
+function checkTypeMeta({ registry, resource }: WriteContext, name: string, patched: JsonObject): void {
   const { type } = resource;
   const expected = apiVersionOf(type);
   const kind = memberOf(patched, "kind") ?? null;
   const apiVersion = memberOf(patched, "apiVersion") ?? null;
   if (kind === type.kind && apiVersion === expected) return;
   if (type.custom === undefined) {
-    const detail = `no kind ${quote(String(kind ?? ""))} is registered for version ${quote(String(apiVersion ?? ""))} in scheme "pkg/runtime/scheme.go:111"`;
-    throw unfitPatch(canonicalJson(patched), detail);
+    const given = { kind: String(kind ?? ""), apiVersion: String(apiVersion ?? "") };
+    const isKnown = registry.types.some((one) => one.kind === given.kind && apiVersionOf(one) === given.apiVersion);
+    const unregistered = `no kind ${quote(given.kind)} is registered for version ${quote(given.apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+    throw unfitPatch(canonicalJson(patched), isKnown ? unknownConversionText(type, given) : unregistered);
   }
   throw invalid({ ...kindRefOf(type, name), kind: String(kind ?? "") }, [
     ...(apiVersion === expected ? [] : [invalidError("apiVersion", apiVersion, `must be ${expected}`)]),

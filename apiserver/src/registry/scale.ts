@@ -119,7 +119,7 @@ function keyOfLive(live: JsonObject): string {
 function checkScale(type: ServedType, name: string, scale: JsonObject): void {
   const kind = stringAt(scale, "kind") ?? "Scale";
   if (kind !== "Scale") {
-    throw badRequest(`no kind is registered for the type v1.${kind} in scheme "pkg/runtime/scheme.go:111"`);
+    throw badRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`);
   }
   const replicas = objectAt(scale, "spec")?.["replicas"] ?? 0;
   if (typeof replicas !== "number" || replicas < 0) {
