@@ -1,0 +1,45 @@
+// The answers of the server under test are those that a real kube-apiserver gave to the same requests.
+import { isRealApiServer } from "../support/api-server.js";
+import { differencesOf, readGolden, readKnownDifferences, type Difference } from "../support/conformance-golden.js";
+import { readScenarios, scenarioAreas } from "../support/conformance-scenario.js";
+import { playNormalised, startConformanceServer } from "../support/conformance-server.js";
+import { assert, shared, suite } from "../support/suite.js";
+
+const startServer = shared(startConformanceServer);
+// A real server has no differences from itself.
+const known = isRealApiServer ? [] : readKnownDifferences();
+
+for (const area of scenarioAreas()) {
+  const golden = readGolden(area);
+  const scenarios = readScenarios(area);
+  suite(area, (test) => {
+    for (const scenario of scenarios) {
+      const { title } = scenario;
+      test(title, async () => {
+        const recorded = golden.scenarios[title];
+        assert.ok(recorded, "nothing was recorded: run test/dist/conformance/record.js");
+        const answered = await playNormalised(await startServer(), scenario);
+        const differences = differencesOf(recorded ?? [], answered);
+        const expected = known.filter((line) => line.area === area && line.title === title).map(({ path }) => path);
+        const unknown = differences.filter(({ path }) => !expected.includes(path));
+        assert.is(unknown.map(describe).join("\n"), "");
+        const gone = expected.filter((path) => !differences.some((difference) => difference.path === path));
+        assert.equal(gone, [], "listed in known-differences.txt, and no longer different");
+      });
+    }
+
+    test("every golden belongs to a scenario, every known difference too", () => {
+      const titles = scenarios.map(({ title }) => title);
+      assert.equal(
+        Object.keys(golden.scenarios).filter((title) => !titles.includes(title)),
+        [],
+      );
+      const stray = known.filter((line) => line.area === area && !titles.includes(line.title));
+      assert.equal(stray, []);
+    });
+  });
+}
+
+function describe({ path, golden, answered }: Difference): string {
+  return `${path}\n  golden:   ${JSON.stringify(golden)}\n  answered: ${JSON.stringify(answered)}`;
+}
