@@ -81,6 +81,8 @@ class RunnableOperator implements Operator {
     const signal = AbortSignal.any([this.#stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
     try {
       this.#client ??= this.#connect(await this.#findConnection(signal));
+      // It may have been stopped while it looked.
+      signal.throwIfAborted();
       this.#running = controllers.map((definition) =>
         createController(definition, { ...this.#options, logger: this.#logger, client: this.client }),
       );

@@ -45,7 +45,7 @@ export class ApiRequester {
         response = await this.#sendOnce(request);
       } catch (error) {
         if (isLast || request.signal?.aborted || (error as Error).name !== "ConnectionError") throw error;
-        await sleep(backoff.next(), request.signal);
+        await this.#pause(backoff.next(), request);
         continue;
       }
       if (response.status < 400) return response;
@@ -56,8 +56,14 @@ export class ApiRequester {
         continue;
       }
       if (isLast || !isWorthRepeating(error)) throw error;
-      await sleep(error.retryAfterMs ?? backoff.next(), request.signal);
+      await this.#pause(error.retryAfterMs ?? backoff.next(), request);
     }
+  }
+
+  // A client that is closed waits for nothing: its timers would keep the process alive.
+  #pause(ms: number, { signal }: TransportRequest): Promise<void> {
+    const { closed } = this.#transport;
+    return sleep(ms, signal === undefined ? closed : AbortSignal.any([signal, closed]));
   }
 
   async #sendOnce(request: TransportRequest): Promise<TransportResponse> {

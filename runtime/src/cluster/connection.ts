@@ -2,6 +2,8 @@
 export interface Connection {
   /** `https://host:port`, without a path. */
   readonly server: string;
+  /** What stands before every path, where a proxy serves several clusters at one address: `/k8s/clusters/c-1`. */
+  readonly basePath?: string;
   /** Where this came from, for messages: a file and context, or the service account. */
   readonly origin: string;
   /** The namespace to work in where one is needed and none is stated. */
@@ -41,6 +43,13 @@ export interface ConnectionOptions {
   readonly skipsTlsVerify?: boolean;
 }
 
+/** Returns the address and the base path of an API server. */
+export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
+  const { origin, pathname } = new URL(url);
+  const basePath = pathname.replace(/\/+$/, "");
+  return { server: origin, ...(basePath === "" ? {} : { basePath }) };
+}
+
 /** Creates a connection whose credentials never change. */
 export function createConnection(options: ConnectionOptions): Connection {
   const { server = options.url, token, cert, key, ca, namespace, serverName, skipsTlsVerify } = options;
@@ -51,7 +60,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     ...(key === undefined ? {} : { key }),
   };
   return {
-    server: new URL(server).origin,
+    ...serverOf(server),
     origin: "connection options",
     ...(ca === undefined ? {} : { ca }),
     ...(namespace === undefined ? {} : { namespace }),

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { load } from "js-yaml";
-import type { Connection, Credentials } from "./connection.js";
+import { serverOf, type Connection, type Credentials } from "./connection.js";
 import { createPluginConnection } from "./kubeconfig-plugin.js";
 import { createTokenFileCredentials } from "./token-file.js";
 
@@ -58,12 +58,16 @@ export async function readKubeconfig(file: string, context?: string): Promise<Co
     throw new Error(
       `kubeconfig ${file}: context "${contextName}" names cluster "${contextEntry.cluster}", which has no server`,
     );
+  if (!URL.canParse(cluster.server))
+    throw new Error(
+      `kubeconfig ${file}: the server of cluster "${contextEntry.cluster}", "${cluster.server}", is no URL`,
+    );
   const user: UserEntry = entryOf(config.users, contextEntry.user)?.user ?? {};
   const base = dirname(file);
   const ca = await readMaterial(cluster["certificate-authority-data"], cluster["certificate-authority"], base);
   const namespace = contextEntry.namespace;
   const connection: Omit<Connection, "credentials"> = {
-    server: new URL(cluster.server).origin,
+    ...serverOf(cluster.server),
     origin: `kubeconfig ${file}, context "${contextName}"`,
     ...(namespace ? { namespace } : {}),
     ...(ca === undefined ? {} : { ca }),
@@ -82,7 +86,7 @@ function parseKubeconfig(file: string, text: string): Kubeconfig {
   } catch (error) {
     throw new Error(`kubeconfig ${file} is not valid YAML`, { cause: error });
   }
-  throw new Error(`kubeconfig ${file} is empty`);
+  throw new Error(`kubeconfig ${file} is empty, or not a mapping`);
 }
 
 async function plainCredentials(user: UserEntry, base: string): Promise<Connection["credentials"]> {

@@ -52,7 +52,7 @@ export class Transport {
   readonly connection: Connection;
   #pools: Pools | undefined;
   #isRejected = false;
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -132,15 +132,21 @@ export class Transport {
     });
   }
 
+  /** Aborted once no request can be sent any more. */
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
   /** Breaks all connections. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(new ConnectionError("the client is closed"));
     await destroy(this.#pools);
   }
 
   async #prepare(request: TransportRequest): Promise<{ options: Dispatcher.DispatchOptions; pools: Pools }> {
     request.signal?.throwIfAborted();
-    if (this.#isClosed) throw new ConnectionError("the client is closed");
+    this.closed.throwIfAborted();
+    const { basePath = "" } = this.connection;
     const isRejected = this.#isRejected;
     this.#isRejected = false;
     const credentials = await this.connection.credentials({ isRejected });
@@ -148,7 +154,7 @@ export class Transport {
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
     return {
-      options: { method: request.method, path: request.path, headers, body: request.body ?? null },
+      options: { method: request.method, path: `${basePath}${request.path}`, headers, body: request.body ?? null },
       pools: this.#poolsFor(credentials),
     };
   }
