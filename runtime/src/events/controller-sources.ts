@@ -32,10 +32,10 @@ export interface ControllerSourcesOptions {
 /** Watches one dependent, or several that look at the same objects. */
 export interface DependentSource {
   readonly cache: ResourceCache;
-  /** Starts watching; resolves when the state is known. */
-  activate(): Promise<void>;
-  /** Stops watching and forgets the state. */
-  deactivate(): Promise<void>;
+  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
+  activate(primary: ObjectKey): Promise<void>;
+  /** Stops watching for a primary; with the last one the state is forgotten. */
+  deactivate(primary: ObjectKey): Promise<void>;
 }
 
 /** The informers of one controller: one for its primaries, one for each kind of dependent. */
@@ -79,14 +79,11 @@ export class ControllerSources {
       return informer;
     };
     const informers = dependents.map(informerOf);
-    this.dependents = informers.map((informer) => ({
-      cache: informer.cache,
-      activate: () => informer.start(),
-      deactivate: async () => {
-        await informer.stop();
-        informer.cache.clear();
-      },
-    }));
+    const users = new Map(informers.map((informer) => [informer, new Set<string>()]));
+    this.dependents = informers.map((informer, index) => {
+      const { onSecondaryChange } = options;
+      return createActivation(informer, { dependent: index, users: users.get(informer)!, onSecondaryChange });
+    });
     this.#informers = [this.primaries, ...new Set(informers)];
     this.#startedFirst = [
       this.primaries,
@@ -110,4 +107,36 @@ export class ControllerSources {
       if (informer.lastFailure !== undefined) return { informer, error: informer.lastFailure };
     return undefined;
   }
+}
+
+// A watch that several primaries, or several dependents, decide about: it runs as long as one of them needs it.
+function createActivation(
+  informer: Informer,
+  options: { dependent: number; users: Set<string>; onSecondaryChange: ControllerSourcesOptions["onSecondaryChange"] },
+): DependentSource {
+  const { dependent, users, onSecondaryChange } = options;
+  const waiting = new Set<ObjectKey>();
+  return {
+    cache: informer.cache,
+    async activate(primary) {
+      users.add(`${dependent} ${primary}`);
+      try {
+        await informer.startOrThrow();
+      } catch (error) {
+        // Whoever was refused is told when the state is known after all.
+        if (waiting.size === 0)
+          void informer.synced?.then(() => onSecondaryChange([...waiting].filter((key) => waiting.delete(key))));
+        waiting.add(primary);
+        throw error;
+      }
+    },
+    async deactivate(primary) {
+      users.delete(`${dependent} ${primary}`);
+      waiting.delete(primary);
+      if (users.size > 0) return;
+      await informer.stop();
+      // It may have been started again meanwhile.
+      if (users.size === 0) informer.cache.clear();
+    },
+  };
 }

@@ -26,6 +26,8 @@ export class Informer {
   readonly #options: InformerOptions;
   #running: { controller: AbortController; ended: Promise<unknown>; synced: Promise<void> } | undefined;
   #lastFailure: unknown;
+  /** How to tell those who wait for the state that it is not to be had now. */
+  readonly #waiting = new Set<(reason: Error) => void>();
 
   constructor(options: InformerOptions) {
     this.definition = options.definition;
@@ -45,12 +47,34 @@ export class Informer {
     return synced;
   }
 
+  /** Starts watching as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  async startOrThrow(): Promise<void> {
+    const synced = this.start();
+    let giveUp = (_reason: Error): void => {};
+    const failed = new Promise<never>((_, reject) => (giveUp = reject));
+    this.#waiting.add(giveUp);
+    // An attempt that failed before says the same as the next one, which may take a while.
+    if (this.#lastFailure !== undefined) giveUp(this.#errorOf(this.#lastFailure));
+    try {
+      await Promise.race([synced, failed]);
+    } finally {
+      this.#waiting.delete(giveUp);
+    }
+  }
+
   /** Stops watching; what is cached stays as it is. */
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
+    this.#lastFailure = undefined;
+    this.#giveUpWaiting(new Error(`the watch of ${this.definition.kind} was stopped`));
     running?.controller.abort(new Error("the informer was stopped"));
     await running?.ended;
+  }
+
+  /** Resolves when the whole state is known; absent while nothing is watched. */
+  get synced(): Promise<void> | undefined {
+    return this.#running?.synced;
   }
 
   /** Why there is no state, or no new one; absent while all is well. */
@@ -86,6 +110,15 @@ export class Informer {
     return { synced, ended };
   }
 
+  #giveUpWaiting(reason: Error): void {
+    for (const giveUp of this.#waiting) giveUp(reason);
+  }
+
+  #errorOf(failure: unknown): Error {
+    const message = describeFailure(failure, this.definition, this.#options.client.connection);
+    return new Error(message.replace(/; trying again$/, ""), { cause: failure });
+  }
+
   #reportFailure(error: unknown, retryAfterMs: number): void {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
@@ -99,6 +132,7 @@ export class Informer {
     // The first time it is news; after that it would fill the log.
     if (isRepeated) logger.debug(fields, message);
     else logger.warn(fields, message);
+    this.#giveUpWaiting(this.#errorOf(error));
   }
 }
 

@@ -148,6 +148,10 @@ export class Controller {
     this.#retries.delete(key);
     this.#seen.delete(key);
     this.#rateLimiter?.delete(key);
+    const { workflow } = this.#definition;
+    this.#dependencies.sources.forEach((source, index) => {
+      if (workflow.dependents[index]!.activationCondition !== undefined) void source.deactivate(key);
+    });
   }
 
   #fill(): void {

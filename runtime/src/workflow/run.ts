@@ -21,9 +21,13 @@ import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 /** Where the objects of a dependent are known. */
 export interface DependentSource {
   readonly cache: ResourceCache;
-  /** Starts watching, where an activation condition decides about that; resolves when the state is known. */
-  activate(): Promise<void>;
-  deactivate(): Promise<void>;
+  /**
+   * Starts watching, where an activation condition decides about that; resolves when the state is known. Throws if it cannot be known
+   * now; then the primary is reconciled again when it is.
+   */
+  activate(primary: ObjectKey): Promise<void>;
+  /** Says that a primary does not need the dependent; with the last one the watch ends. */
+  deactivate(primary: ObjectKey): Promise<void>;
 }
 
 /** Everything that one run needs. */
@@ -105,7 +109,7 @@ class WorkflowRun {
     const source = sources[index]!;
     const { activationCondition, reconcilePrecondition, readyPostcondition, desired } = node.definition;
     if (!(await this.#holds(activationCondition, index))) {
-      await source.deactivate();
+      await source.deactivate(keyOf(primary.metadata));
       this.#states = condemn(plan, this.#states, {
         index,
         because: "its activation condition does not hold",
@@ -113,7 +117,7 @@ class WorkflowRun {
       });
       return;
     }
-    if (activationCondition !== undefined) await source.activate();
+    if (activationCondition !== undefined) await this.#activate(index);
     if (!(await this.#holds(reconcilePrecondition, index))) {
       this.#states = condemn(plan, this.#states, {
         index,
@@ -147,7 +151,7 @@ class WorkflowRun {
         this.#states[index] = { kind: "inactive" };
         return;
       }
-      await sources[index]!.activate();
+      await this.#activate(index);
     }
     const live = this.#live(index);
     const isLeft = this.#isCleanup && isGarbageCollected;
@@ -157,6 +161,12 @@ class WorkflowRun {
     // The garbage collector acts when the primary is gone: waiting for it here would be for ever.
     const isGone = isLeft || (await this.#holds(deletePostcondition, index));
     this.#states[index] = { kind: "deleted", because, isGone };
+  }
+
+  #activate(index: number): Promise<void> {
+    const { sources, primary, track } = this.#options;
+    const what = `the watch of dependent "${this.#node(index).definition.name}"`;
+    return track(what, () => sources[index]!.activate(keyOf(primary.metadata)));
   }
 
   async #holds(condition: Condition<never, never> | undefined, index: number): Promise<boolean> {
