@@ -24,6 +24,7 @@ export function printResult({ diagnostics, report }: GenerateResult, { folder }:
   }
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
+  for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
   console.log(summaryOf(report));
   return exitCode;
 }

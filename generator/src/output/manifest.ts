@@ -3,21 +3,34 @@ import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
 /** Where a project lists its generated files, so that those which are no longer generated can be deleted. */
 export const MANIFEST_PATH = "src/generated/.gen-operator.json";
 
-/** Renders the manifest of generated files. */
-export function renderManifest(files: readonly OutputFile[]): string {
-  const paths = files.map(({ path }) => path).sort();
-  return `${JSON.stringify({ generatedFiles: paths }, undefined, 2)}\n`;
+/** What a manifest lists, by path. */
+export interface Manifest {
+  readonly generatedFiles: readonly string[];
+  /** Files that were offered to the user, so that one that is no longer needed can be named. */
+  readonly stubs: readonly string[];
 }
 
-/** Reads the paths that a manifest lists; a missing or damaged one lists none. */
-export function readManifest(text: string | undefined): readonly string[] {
-  if (text === undefined) return [];
+/** Renders the manifest of the files of a project. */
+export function renderManifest(files: readonly OutputFile[]): string {
+  const pathsOf = (wanted: OutputFile["owner"]) =>
+    files.flatMap(({ path, owner }) => (owner === wanted ? [path] : [])).sort();
+  const stubs = pathsOf("user");
+  const manifest = { generatedFiles: pathsOf("generator"), ...(stubs.length > 0 ? { stubs } : {}) };
+  return `${JSON.stringify(manifest, undefined, 2)}\n`;
+}
+
+/** Reads a manifest; one that is missing or damaged lists nothing. */
+export function readManifest(text: string | undefined): Manifest {
   try {
-    const { generatedFiles } = JSON.parse(text) as { generatedFiles?: unknown };
-    return Array.isArray(generatedFiles) ? generatedFiles.filter((path) => typeof path === "string") : [];
+    const { generatedFiles, stubs } = JSON.parse(text ?? "{}") as Partial<Record<keyof Manifest, unknown>>;
+    return { generatedFiles: pathsIn(generatedFiles), stubs: pathsIn(stubs) };
   } catch {
-    return [];
+    return { generatedFiles: [], stubs: [] };
   }
+}
+
+function pathsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((path) => typeof path === "string") : [];
 }
 
 /** Tells whether a text says of itself that it is generated; comments start differently in other languages. */

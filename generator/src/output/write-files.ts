@@ -13,6 +13,8 @@ export interface WriteReport {
   readonly unchanged: readonly string[];
   /** The user's files, which are never touched. */
   readonly kept: readonly string[];
+  /** Files that were stubs before and that nothing needs any more; they stay as well. */
+  readonly unused: readonly string[];
   /** With `check`: generated files that are missing, different or left over. */
   readonly stale: readonly string[];
 }
@@ -40,15 +42,18 @@ export async function writeFiles(
 ): Promise<WriteReport> {
   const root = await realpath(project);
   const generated = files.filter(({ owner }) => owner === "generator");
-  const manifest: OutputFile = { path: manifestPath, owner: "generator", content: renderManifest(generated) };
-  const all = generated.length > 0 ? [...files, manifest] : files;
-  const leftOver = await findLeftOver(root, all, manifestPath);
+  const manifest: OutputFile = { path: manifestPath, owner: "generator", content: renderManifest(files) };
+  // Files of the user's alone say nothing about what is generated.
+  const isComplete = generated.length > 0;
+  const all = isComplete ? [...files, manifest] : files;
+  const { leftOver, unused } = isComplete ? await findLeftOver(root, all, manifestPath) : NOTHING_LEFT;
   // Everything that could refuse comes before the first write.
   const planned = await Promise.all(
     all.map(async (file) => ({ file, outcome: await planFile(root, file, manifestPath) })),
   );
   const outcomes: [string, Outcome][] = [
     ...leftOver.map((path): [string, Outcome] => [path, check ? "stale" : "deleted"]),
+    ...unused.map((path): [string, Outcome] => [path, "unused"]),
   ];
   for (const { file, outcome } of planned) {
     const isWritten = outcome === "created" || outcome === "updated";
@@ -77,18 +82,31 @@ async function planFile(
   return "updated";
 }
 
-async function findLeftOver(root: string, files: readonly OutputFile[], manifestPath: string): Promise<string[]> {
+interface LeftOver {
+  readonly leftOver: readonly string[];
+  readonly unused: readonly string[];
+}
+
+const NOTHING_LEFT: LeftOver = { leftOver: [], unused: [] };
+
+/** Finds what a former run has written and this one has not: generated files, and stubs. */
+async function findLeftOver(root: string, files: readonly OutputFile[], manifestPath: string): Promise<LeftOver> {
   const current = new Set(files.map(({ path }) => path));
   const listed = readManifest(await readIfPresent(join(root, manifestPath)));
-  const left: string[] = [];
-  for (const path of listed) {
-    if (current.has(path)) continue;
+  const textOf = async (path: string): Promise<string | undefined> => {
+    if (current.has(path)) return undefined;
     // The manifest is a file that anybody may have edited.
     const contained = await containedPath(root, path);
-    const text = contained === undefined ? undefined : await readIfPresent(contained);
-    if (text !== undefined && isGenerated(text)) left.push(path);
+    return contained === undefined ? undefined : readIfPresent(contained);
+  };
+  const leftOver: string[] = [];
+  const unused: string[] = [];
+  for (const path of listed.generatedFiles) {
+    const text = await textOf(path);
+    if (text !== undefined && isGenerated(text)) leftOver.push(path);
   }
-  return left;
+  for (const path of listed.stubs) if ((await textOf(path)) !== undefined) unused.push(path);
+  return { leftOver, unused };
 }
 
 /** Returns the absolute path of a file of the project; undefined if it is outside, also by way of a symbolic link. */
@@ -150,6 +168,7 @@ function reportOf(outcomes: readonly (readonly [string, Outcome])[]): WriteRepor
     deleted: of("deleted"),
     unchanged: of("unchanged"),
     kept: of("kept"),
+    unused: of("unused"),
     stale: of("stale"),
   };
 }

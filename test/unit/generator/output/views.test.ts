@@ -156,4 +156,14 @@ suite("minimal value", (test) => {
     const schema = schemaOf(ref, { isCustom: false, definitions });
     assert.is(minimalValueOf({ $ref: "Tree" }, schema), undefined);
   });
+
+  test("meets the patterns that fields usually have, and is short where it cannot", () => {
+    const textOf = (pattern: string, more = {}) => minimalValueOf({ type: "string", pattern, ...more });
+    assert.is(textOf("^(\\d+(e\\d+)?|\\d+(\\.\\d+)?(e\\d+)?[EPTGMK]i?)$"), "1");
+    assert.is(textOf("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), "x");
+    assert.is(textOf("^\\d+\\.\\d+\\.\\d+$"), "1.0.0");
+    assert.is(textOf("^[a-z]+$", { minLength: 3 }), "xxx");
+    assert.is(textOf("^(?i)on$"), "", "an expression of Go's");
+    assert.is(textOf("^three words or$"), "");
+  });
 });

@@ -54,6 +54,23 @@ suite("write files", (test) => {
     assert.equal((await readdir(join(folder.path, "src/generated"))).sort(), [".gen-operator.json", "a.ts"]);
   });
 
+  test("a stub that nothing needs any more stays, and is named once", async () => {
+    await using folder = await createTemporaryFolder();
+    const [first, second] = [stub("src/a.ts"), stub("src/b.ts")];
+    await writeFiles(folder.path, [generated("src/generated/a.ts"), first, second], write);
+    assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, ["src/b.ts"]);
+    assert.is(await readFile(join(folder.path, "src/b.ts"), "utf8"), "stub");
+    assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, []);
+  });
+
+  test("files of the user alone leave what is generated as it is", async () => {
+    await using folder = await createTemporaryFolder();
+    await writeFiles(folder.path, [generated("src/generated/a.ts"), stub("src/a.ts")], write);
+    const { deleted, unused } = await writeFiles(folder.path, [stub("workflow.yaml")], write);
+    assert.equal([deleted, unused], [[], []]);
+    assert.ok(await readFile(join(folder.path, "src/generated/a.ts"), "utf8"));
+  });
+
   test("a left over file that the user made their own stays, and so does one that the manifest does not list", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [generated("src/generated/a.ts"), generated("src/generated/b.ts")], write);
