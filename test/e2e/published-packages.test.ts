@@ -1,0 +1,228 @@
+// A new user's steps with the packages as they would be published: nothing here comes from the checkout but the archives.
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { eventually } from "../support/eventually.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, shared, suite } from "../support/suite.js";
+import { packageNames, packPackages, unpack } from "./packages.js";
+import { runOperatorOnServer } from "./running-operator.js";
+import { createUserProject, installTools, type UserProject } from "./user-project.js";
+
+const LONG = { timeoutMs: 280_000 };
+
+const crds = {
+  webpage: "fixtures/samples/webpage/crds/webpages.example.com.yaml",
+  note: "fixtures/crds/notes.example.com.yaml",
+  tenant: "fixtures/crds/tenants.example.com.yaml",
+  postgresql: "fixtures/crds/postgresqls.db.example.com.yaml",
+} as const;
+
+type Kind = keyof typeof crds;
+
+/** What every package has to contain besides its package.json. */
+const contents: Record<keyof typeof packageNames, string[]> = {
+  apiserver: ["bin/apiserver.js", "data/kubernetes-1.36-schemas.json", "dist/index.js", "dist/simulate/index.d.ts"],
+  generator: [
+    "bin/gen-operator.js",
+    "data/kubernetes-1.36-schemas.json",
+    "data/kubernetes-1.36-discovery.json",
+    "data/workflow.schema.json",
+    "dist/cli.js",
+    "dist/index.d.ts",
+  ],
+  runtime: ["dist/index.js", "dist/index.d.ts", "dist/codegen/index.js", "dist/codegen/index.d.ts"],
+  templates: ["project/_gitignore", "project/_dockerignore", "project/package.json", "stubs/main.ts"],
+};
+
+suite("published packages", (test) => {
+  const packages = shared(() => packPackages(process.execPath));
+  const once = <T>(create: () => Promise<T>) => {
+    let created: Promise<T> | undefined;
+    return () => (created ??= create());
+  };
+  const tools = once(async () => installTools(await packages()));
+  const projectOf = (kind: Kind) =>
+    once(async () =>
+      createUserProject(await packages(), { name: `${kind}-operator`, crd: crds[kind], tools: await tools() }),
+    );
+  const projects = {
+    webpage: projectOf("webpage"),
+    note: projectOf("note"),
+    tenant: projectOf("tenant"),
+    postgresql: projectOf("postgresql"),
+  };
+
+  test(
+    "contain what they need, and nothing of the repository or of a machine",
+    async () => {
+      const { archiveOf, folder, checkout } = await packages();
+      const licence = await readFile(join(repositoryRoot, "LICENSE"), "utf8");
+      const machine = [repositoryRoot, checkout, folder, `${homedir()}/`];
+      for (const [workspace, name] of Object.entries(packageNames)) {
+        const unpacked = join(folder, "unpacked", workspace);
+        const files = await unpack(archiveOf(name), unpacked);
+        const needed = ["LICENSE", "README.md", "package.json", ...contents[workspace as keyof typeof contents]];
+        assert.equal(
+          needed.filter((file) => !files.includes(file)),
+          [],
+          `${name} lacks`,
+        );
+        const unwanted = /\.map$|\.tsbuildinfo$|(^|\/)(test|tests|src|node_modules)\/|\.test\.(js|d\.ts)$|tsconfig/;
+        assert.equal(
+          files.filter((file) => unwanted.test(file) && !TEMPLATES.has(file)),
+          [],
+          `${name} has`,
+        );
+        assert.is(await readFile(join(unpacked, "LICENSE"), "utf8"), licence, `${name} has another licence`);
+        for (const file of files) {
+          const text = await readFile(join(unpacked, file), "utf8");
+          for (const path of machine) assert.not.ok(text.includes(path), `${name}/${file} names ${path}`);
+          assert.not.match(text, /^\/\/# sourceMappingURL=/m, `${name}/${file} points to a source map`);
+        }
+      }
+    },
+    LONG,
+  );
+
+  for (const [kind, project] of Object.entries(projects))
+    test(
+      `make a project for a ${kind} that builds, passes its test and is up to date`,
+      async () => {
+        const { output, runOrThrow, read } = await project();
+        assert.match(output, /^created package\.json$/m);
+        assert.match(output, /^created \.gitignore$/m);
+        assert.match(output, new RegExp(`^created src/${kind}/dependents/config-map\\.ts$`, "m"));
+        assert.match(await read(".gitignore"), /^node_modules\/$/m);
+        await runOrThrow("npm", "run", "build");
+        assert.match(await runOrThrow("npm", "test"), /^# pass 1$/m);
+        await runOrThrow("npx", "gen-operator", "generate", "--check");
+      },
+      LONG,
+    );
+
+  test(
+    "init overwrites nothing, says what it kept, and leaves edits of a stub alone",
+    async () => {
+      const { folder, read, replace, run } = await projects.webpage();
+      const stub = "src/webpage/dependents/config-map.ts";
+      await replace(stub, "return {", "// mine\n  return {");
+      const paths = ["package.json", "workflow.yaml", "tsconfig.json", "README.md", stub, "test/webpage.test.ts"];
+      const before = await Promise.all(paths.map(read));
+      const init = ["npx", "gen-operator", "init", folder, "--crd", join(repositoryRoot, crds.webpage)];
+      const { code, stdout } = await run(...init);
+      assert.is(code, 0);
+      assert.not.match(stdout, /^(created|updated) /m);
+      for (const path of ["workflow.yaml", "tsconfig.json", "README.md", "crds/webpages.example.com.yaml"])
+        assert.ok(stdout.includes(`kept    ${path}\n`), `${path} is not named in:\n${stdout}`);
+      assert.equal(await Promise.all(paths.map(read)), before);
+      await run("npx", "gen-operator", "generate");
+      assert.equal(await Promise.all(paths.map(read)), before);
+    },
+    LONG,
+  );
+
+  test(
+    "init adds only what is missing to a package that is there",
+    async () => {
+      const { folder } = await packages();
+      const existing = join(folder, "existing");
+      await mkdir(existing);
+      const own = { name: "mine", version: "7.0.0", scripts: { test: "echo own" }, dependencies: { yaml: "^2.0.0" } };
+      await writeFile(join(existing, "package.json"), JSON.stringify(own, undefined, 4));
+      const { run } = await projects.webpage();
+      const { code, stdout, stderr } = await run(
+        ...["npx", "gen-operator", "init", existing, "--crd", join(repositoryRoot, crds.webpage)],
+      );
+      assert.is(code, 0, stderr);
+      assert.match(stdout, /^added {3}scripts\.build to package\.json$/m);
+      assert.not.match(stdout, /scripts\.test to/);
+      assert.match(stderr, /scripts\.test of package\.json/);
+      const text = await readFile(join(existing, "package.json"), "utf8");
+      const merged = JSON.parse(text) as typeof own & { dependencies: { "@gen-operator/runtime"?: string } };
+      assert.is(merged.name, "mine");
+      assert.is(merged.version, "7.0.0");
+      assert.is(merged.scripts.test, "echo own");
+      assert.is(merged.dependencies.yaml, "^2.0.0");
+      assert.ok(merged.dependencies["@gen-operator/runtime"]);
+      assert.match(text, /^ {4}"name"/m);
+    },
+    LONG,
+  );
+
+  test(
+    "a dependent that is added brings exactly its stub, one that is removed leaves it to the user",
+    async () => {
+      const { read, run, runOrThrow, replace } = await projects.webpage();
+      const stub = "src/webpage/dependents/deployment.ts";
+      const configMap = "    configMap:\n      resource: v1/ConfigMap\n";
+      const deployment = "    deployment:\n      resource: apps/v1/Deployment\n      dependsOn: [configMap]\n";
+      await replace("workflow.yaml", configMap, configMap + deployment);
+      assert.is((await run("npx", "gen-operator", "generate", "--check")).code, 1);
+      const added = await runOrThrow("npx", "gen-operator", "generate");
+      const created = added.split("\n").filter((line) => line.startsWith("created "));
+      assert.equal(
+        created.filter((line) => !line.startsWith("created src/generated/")),
+        [`created ${stub}`],
+      );
+      await runOrThrow("npm", "test");
+      await runOrThrow("npx", "gen-operator", "generate", "--check");
+
+      const written = await read(stub);
+      await replace("workflow.yaml", deployment, "");
+      const { code, stdout, stderr } = await run("npx", "gen-operator", "generate");
+      assert.is(code, 0);
+      assert.match(stdout, /^deleted src\/generated\/resources\/apps\/v1\/deployment\.ts$/m);
+      assert.ok(stderr.includes(stub), `${stub} is not named in:\n${stdout}${stderr}`);
+      assert.is(await read(stub), written);
+    },
+    LONG,
+  );
+
+  test(
+    "the API server starts by its name, and the built operator works on it",
+    async () => {
+      const project = await projectWithDist(projects.webpage);
+      await using run = await runOperatorOnServer(project.folder, {
+        node: process.execPath,
+        crd: "crds/webpages.example.com.yaml",
+      });
+      await run.request("POST /apis/example.com/v1/namespaces/default/webpages", {
+        apiVersion: "example.com/v1",
+        kind: "WebPage",
+        metadata: { name: "home" },
+        spec: { html: "<h1>hello</h1>", host: "home.example.com" },
+      });
+      const configMap = await eventually("the config map", () =>
+        run.request("GET /api/v1/namespaces/default/configmaps/home").catch(() => undefined),
+      );
+      assert.is(configMap.metadata.ownerReferences?.[0]?.kind, "WebPage");
+    },
+    LONG,
+  );
+
+  test(
+    "a project that compiles itself with TypeScript 7 still generates",
+    async () => {
+      const { runOrThrow, replace, read } = await projects.note();
+      await runOrThrow("npm", "install", "--prefer-offline", "--save-dev", "typescript@7.0.2");
+      assert.match(await runOrThrow("npx", "tsc", "--version"), /^Version 7\./);
+      await runOrThrow("npm", "test");
+      const stub = "src/note/dependents/config-map.ts";
+      await replace(stub, "metadata:", "dat: {},\n    metadata:");
+      await runOrThrow("npx", "gen-operator", "generate", "--check");
+      assert.match(await read(stub), /dat: \{\}/);
+    },
+    LONG,
+  );
+});
+
+// These are templates of such files.
+const TEMPLATES = new Set(["project/tsconfig.json", "stubs/controller.test.ts"]);
+
+async function projectWithDist(create: () => Promise<UserProject>): Promise<UserProject> {
+  const project = await create();
+  await project.runOrThrow("rm", "-rf", "src/webpage/dependents/deployment.ts");
+  await project.runOrThrow("npm", "run", "build");
+  return project;
+}

@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
+import { eventually } from "../support/eventually.js";
+import { createProcessGroup, type Program } from "../support/process-group.js";
+
+/** A compiled operator beside the embedded API server, each a program of its own. */
+export interface RunningOperator extends AsyncDisposable {
+  /** Sends a request as the administrator; an answer that is no success is an error. */
+  request(methodAndPath: string, body?: object): Promise<ApiObject>;
+}
+
+/** How they are started. */
+export interface RunningOperatorOptions {
+  readonly node: string;
+  /** Relative to the project. */
+  readonly crd: string;
+}
+
+interface Kubeconfig {
+  clusters: [{ cluster: { server: string; "certificate-authority-data"?: string } }];
+  users: [{ user: { token: string } }];
+}
+
+/** Starts the API server that a project has installed, by its command, and the project's compiled operator. */
+export async function runOperatorOnServer(
+  project: string,
+  { node, crd }: RunningOperatorOptions,
+): Promise<RunningOperator> {
+  const group = await createProcessGroup("gen-operator-e2e-");
+  try {
+    const kubeconfig = join(group.folder, "kubeconfig");
+    const serve = 'cd "$1" && shift && exec npx @gen-operator/apiserver "$@"';
+    const options = ["--port", "0", "--kubeconfig", kubeconfig, "--crds", crd, "--simulate"];
+    const path = `PATH=${join(node, "..")}:${process.env["PATH"] ?? ""}`;
+    const server = group.start("apiserver", "env", [path, "sh", "-c", serve, "sh", project, ...options]);
+    const connection = await eventually("a kubeconfig", () => readConnection(kubeconfig, server), {
+      timeoutMs: 60_000,
+    });
+    const main = join(project, "dist/src/main.js");
+    group.start("operator", "env", [`KUBECONFIG=${kubeconfig}`, node, "--enable-source-maps", main]);
+    return {
+      request: (methodAndPath, body) =>
+        apiRequestOrThrow(connection, methodAndPath, body === undefined ? {} : { body }),
+      [Symbol.asyncDispose]: () => group.close(),
+    };
+  } catch (error) {
+    await group.close();
+    throw error;
+  }
+}
+
+async function readConnection(file: string, server: Program): Promise<Connection | undefined> {
+  const problem = await server.problem();
+  if (problem !== undefined) throw new Error(problem);
+  const text = await readFile(file, "utf8").catch(() => "");
+  if (text === "") return undefined;
+  const { clusters, users } = parse(text) as Kubeconfig;
+  const { server: url, "certificate-authority-data": authority } = clusters[0].cluster;
+  const ca = authority === undefined ? {} : { ca: Buffer.from(authority, "base64").toString() };
+  return { url, token: users[0].user.token, ...ca };
+}
