@@ -4,8 +4,7 @@ import { listSamples } from "./samples.js";
 // Regenerates the samples; with --check it only tells whether they are up to date, by its exit code.
 const check = process.argv.includes("--check");
 for (const { name, folder, generate } of listSamples()) {
-  const files = (await generate()).filter(({ owner }) => owner === "generator");
-  const { created, updated, deleted, stale } = await writeFiles(folder, files, { check });
+  const { created, updated, deleted, stale } = await writeFiles(folder, await generate(), { check });
   const changes = { created, updated, deleted, stale };
   for (const [change, paths] of Object.entries(changes))
     for (const path of paths) console.log(`${change} fixtures/samples/${name}/${path}`);
