@@ -37,7 +37,8 @@ export function classNameOf(kind: string): string {
   return IMPORTED.has(name) ? `${name}Resource` : name;
 }
 
-const IMPORTED: ReadonlySet<string> = new Set(runtimeTypes);
+// `NonNullable` is the one type of the language that generated files name.
+const IMPORTED: ReadonlySet<string> = new Set([...runtimeTypes, "NonNullable"]);
 
 /** Hands out names that are unique within a file and depend on nothing but the path that each one stands for. */
 export class NameAllocator {

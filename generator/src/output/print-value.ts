@@ -17,7 +17,7 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
   }
   const fields = Object.entries(value).map(([name, child]) => {
     const start = `${pad}${keyOf(name)}: `;
-    const text = printValue(child, indent + 2, start.length);
+    const text = printValue(child, indent + 2, start.length) + assertionOf(name, child);
     // Long text starts on a line of its own, unless the name is so short that little would be gained.
     const isLong = typeof child === "string" && start.length + text.length + 1 > WIDTH && keyOf(name).length > 4;
     return isLong ? `${pad}${keyOf(name)}:\n${pad}  ${text},\n` : `${start}${text},\n`;
@@ -29,8 +29,16 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
 export function printLine(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(printLine).join(", ")}]`;
   if (typeof value !== "object" || value === null) return printScalar(value);
-  const fields = Object.entries(value).map(([name, child]) => `${keyOf(name)}: ${printLine(child)}`);
+  const fields = Object.entries(value).map(
+    ([name, child]) => `${keyOf(name)}: ${printLine(child)}${assertionOf(name, child)}`,
+  );
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
+}
+
+// TypeScript expects under a name that every object has, such as "constructor", what objects have there, whatever the type of the
+// other fields is; so it would take the texts below it for any text.
+function assertionOf(name: string, child: unknown): string {
+  return Object.hasOwn(Object.prototype, name) && typeof child === "object" && child !== null ? " as never" : "";
 }
 
 function printScalar(value: unknown): string {

@@ -40,7 +40,19 @@ export function nameResources(resources: readonly ResourceModel[]): ReadonlyMap<
     const exportName = prefix + className + suffix;
     names.set(resource, { className, exportName, localName: exportName, module: moduleOfResource(resource) });
   }
-  return names;
+  return apartFromInputs(names);
+}
+
+// A kind "FooInput" beside a kind "Foo", whose input type has that name.
+function apartFromInputs(names: ReadonlyMap<ResourceModel, ResourceName>): ReadonlyMap<ResourceModel, ResourceName> {
+  const inputs = new Set([...names.values()].map(({ exportName }) => `${exportName}Input`));
+  return new Map(
+    [...names].map(([resource, name]) => {
+      if (!inputs.has(name.exportName)) return [resource, name];
+      const exportName = `${name.exportName}Resource`;
+      return [resource, { ...name, exportName, localName: exportName }];
+    }),
+  );
 }
 
 function preferredOf(versions: readonly ResourceModel[]): ResourceModel | undefined {
