@@ -1,12 +1,17 @@
-import { isObject, memberOf, type JsonObject, type JsonValue } from "../json.js";
+import { isObject, memberOf, type JsonObject } from "../json.js";
 import { quote } from "../status/quote.js";
 import { unattributed, type SchemaResult } from "./schema-messages.js";
 import type { StructuralSchema } from "./structural.js";
-import { validateSchema } from "./validate-schema.js";
 
-/** Checks anyOf, oneOf, allOf and not. What failed best among the branches is reported too, except for `not`. */
-export function checkJunctors(schema: StructuralSchema, path: string, value: JsonValue): SchemaResult {
-  const check = (branch: JsonObject): SchemaResult => validateSchema(branch, { path, value });
+/**
+ * Checks anyOf, oneOf, allOf and not of a value at `path`, with `check` for the branches. What failed best among the branches is reported
+ * too, except for `not`.
+ */
+export function checkJunctors(
+  schema: StructuralSchema,
+  path: string,
+  check: (branch: JsonObject) => SchemaResult,
+): SchemaResult {
   const parts = [
     checkAnyOf(path, branchesOf(schema, "anyOf").map(check)),
     checkOneOf(path, branchesOf(schema, "oneOf").map(check)),

@@ -38,7 +38,7 @@ function validateAll(schema: StructuralSchema, validated: Validated): SchemaResu
   if (value === null) return { errors: [...errors, ...checkEnum(schema, path, value)], matches: 0 };
   const parts: SchemaResult[] = [
     { errors, matches: 1 },
-    checkJunctors(schema, path, value),
+    checkJunctors(schema, path, (branch) => validateSchema(branch, { path, value })),
     checkShape(schema, validated),
     { errors: checkEnum(schema, path, value), matches: 1 },
   ];

@@ -1,5 +1,7 @@
 import type { SourcePosition } from "../diagnostic.js";
 
+export type { Diagnostic, SourcePosition } from "../diagnostic.js";
+
 /** A schema as it is written, in the words of OpenAPI v3. */
 export type RawSchema = { readonly [keyword: string]: unknown };
 

@@ -1,5 +1,11 @@
-import type { Diagnostic, SourcePosition } from "../diagnostic.js";
-import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "../model/project-model.js";
+import type {
+  ConditionModel,
+  ControllerModel,
+  DependentModel,
+  Diagnostic,
+  ProjectModel,
+  SourcePosition,
+} from "../model/project-model.js";
 import { controllerNamesOf, dependentNamesOf } from "./controller-names.js";
 import type { OutputFile } from "./output-file.js";
 import { nameResources } from "./resource-name.js";

@@ -3,12 +3,12 @@
 import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { Writer, WriteTarget } from "../write/apply.js";
+import type { RunOptions } from "../workflow/run.js";
 
 /** With what primaries are written. */
 export interface PrimaryWrite {
-  readonly writer: Writer;
-  readonly target: WriteTarget;
+  readonly writer: RunOptions["writer"];
+  readonly target: Parameters<RunOptions["writer"]["apply"]>[0];
 }
 
 /** Puts a finalizer on a primary; returns its new state, or undefined if it is gone. */
