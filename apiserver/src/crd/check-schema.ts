@@ -31,7 +31,7 @@ export function checkVersionSchema(
     'only "object" is allowed as the type at the root of the schema if the status subresource is enabled';
   return [
     ...(hasStatus && type !== "object" ? [invalidError(`${path}.type`, type, statusText)] : []),
-    ...checkNode(schema, { path, place: "root" }),
+    ...checkNode(schema, { path, isStructural: !hasUnsupported(schema), place: "root" }),
     ...(type !== "" && type !== "object" && TYPES.includes(type)
       ? [invalidError(`${path}.type`, type, "must be object at the root")]
       : []),
@@ -42,7 +42,16 @@ export function checkVersionSchema(
 
 interface Node {
   path: string;
+  /** Does the whole schema do without keywords that end the search for missing types? */
+  isStructural: boolean;
   place: keyof typeof EMPTY_AT;
+}
+
+function hasUnsupported(schema: JsonValue | undefined): boolean {
+  if (!isObject(schema)) return false;
+  if (UNSUPPORTED.some((keyword) => schema[keyword] !== undefined)) return true;
+  const inner = [schema["items"], schema["additionalProperties"], ...Object.values(propertiesOf(schema))];
+  return inner.some(hasUnsupported);
 }
 
 function checkNode(schema: StructuralSchema, node: Node): FieldError[] {
@@ -52,7 +61,7 @@ function checkNode(schema: StructuralSchema, node: Node): FieldError[] {
     ...Object.entries(propertiesOf(schema)).flatMap(([name, property]) =>
       // Metadata is declared by the server; what a schema may say of it is checked at the root.
       isObject(property) && !(node.place === "root" && name === "metadata")
-        ? checkNode(property, { path: `${path}.properties[${name}]`, place: "field" })
+        ? checkNode(property, { ...node, path: `${path}.properties[${name}]`, place: "field" })
         : [],
     ),
     ...checkRest(schema, node),
@@ -77,7 +86,8 @@ function checkUnsupported(schema: StructuralSchema, { path }: Node): FieldError[
   return errors;
 }
 
-function checkRest(schema: StructuralSchema, { path, place }: Node): FieldError[] {
+function checkRest(schema: StructuralSchema, node: Node): FieldError[] {
+  const { path, place } = node;
   const rest = memberOf(schema, "additionalProperties");
   const field = `${path}.additionalProperties`;
   if (rest === undefined || rest === false) return [];
@@ -85,24 +95,25 @@ function checkRest(schema: StructuralSchema, { path, place }: Node): FieldError[
   if (Object.keys(propertiesOf(schema)).length > 0) {
     return [forbiddenError(field, "additionalProperties and properties are mutual exclusive")];
   }
-  return isObject(rest) ? checkNode(rest, { path: field, place: "field" }) : [];
+  return isObject(rest) ? checkNode(rest, { ...node, path: field, place: "field" }) : [];
 }
 
-function checkItems(schema: StructuralSchema, { path }: Node): FieldError[] {
+function checkItems(schema: StructuralSchema, node: Node): FieldError[] {
+  const { path } = node;
   const items = memberOf(schema, "items");
   const field = `${path}.items`;
   if (Array.isArray(items)) return [forbiddenError(field, "items must be a schema object and not an array")];
-  if (isObject(items)) return checkNode(items, { path: field, place: "item" });
+  if (isObject(items)) return checkNode(items, { ...node, path: field, place: "item" });
   return schema["type"] === "array" ? [requiredError(field, "must be specified")] : [];
 }
 
-function checkOwnType(schema: StructuralSchema, { path, place }: Node): FieldError[] {
+function checkOwnType(schema: StructuralSchema, { path, place, isStructural }: Node): FieldError[] {
   const type = stringAt(schema, "type") ?? "";
   if (type !== "") return TYPES.includes(type) ? [] : [notSupportedError(`${path}.type`, type, TYPES)];
   const isFree =
     place !== "root" &&
     (schema["x-kubernetes-int-or-string"] === true || schema["x-kubernetes-preserve-unknown-fields"] === true);
-  return isFree ? [] : [requiredError(`${path}.type`, EMPTY_AT[place])];
+  return isFree || !isStructural ? [] : [requiredError(`${path}.type`, EMPTY_AT[place])];
 }
 
 function checkExtensions(schema: StructuralSchema, path: string): FieldError[] {

@@ -145,6 +145,8 @@ function isShared(spec: JsonObject, member: string): boolean {
 
 /** Spells the versions as the server's internal type prints: what all share is not in them. */
 function internalVersions(spec: JsonObject): JsonValue {
+  // An absent list prints otherwise than an empty one.
+  if (arrayAt(spec, "versions") === undefined) return null;
   return versionsOf(spec).map((version) => {
     const own = (member: string): JsonValue => (isShared(spec, member) ? null : (version[member] ?? null));
     return {

@@ -3,6 +3,7 @@ import { defaultBuiltin } from "../builtin/defaults.js";
 import { builtinSchemas } from "../builtin/schemas.js";
 import { hasBuiltinSchema, type ServedType } from "../builtin/served-type.js";
 import { validateBuiltin } from "../builtin/validate.js";
+import { checkWorkloadStatus } from "../builtin/workload-status-rules.js";
 import { arrayAt, objectAt, stringAt } from "../json.js";
 import { mergeTypeOfBuiltin } from "../ssa/merge-type.js";
 import { quote } from "../status/quote.js";
@@ -43,7 +44,7 @@ export function builtinRules(type: ServedType, allocator: Allocator): TypeRules 
       defaultBuiltin(type, object, { ...allocator, uid: stringAt(metadataOf(object), "uid") ?? "" });
     },
     validate: (object, live) => validateBuiltin(type, object, live),
-    validateStatus: () => [],
+    validateStatus: (object) => (type.group === "apps" ? checkWorkloadStatus(type.kind, object) : []),
     warnings: () => DEPRECATIONS[type.plural] ?? [],
   };
 }

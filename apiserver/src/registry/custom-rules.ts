@@ -21,7 +21,7 @@ export function customRules(type: ServedType): TypeRules {
     get mergeType() {
       return (mergeType ??= mergeTypeOfCustomResource(schema));
     },
-    decode(object) {
+    decode(object, { keepsNulls } = { keepsNulls: false }) {
       const { metadata } = object;
       const { error } = isObject(metadata) ? decodeBuiltin(metadataType, metadata) : { error: undefined };
       if (error !== undefined) {
@@ -29,12 +29,11 @@ export function customRules(type: ServedType): TypeRules {
           `${type.kind} in version ${quote(type.version)} cannot be handled as a ${type.kind}: ${error}`,
         );
       }
-      return pruneUnknownFields(schema, object);
+      const unknown = pruneUnknownFields(schema, object);
+      if (!keepsNulls) dropNulls(schema, object);
+      return unknown;
     },
-    fillDefaults(object) {
-      dropNulls(schema, object);
-      applyDefaults(schema, object);
-    },
+    fillDefaults: (object) => applyDefaults(schema, object),
     finish: () => undefined,
     validate: (object, live) => [...validateCustomResource(schema, object, live), ...checkScaleOf(type, object)],
     validateStatus: (object, live) => [...validateStatus(schema, object, live), ...checkScaleOf(type, object)],

@@ -1,4 +1,4 @@
-import { defaultCrd, validateCrd } from "../crd/registration.js";
+import { crdWarnings, defaultCrd, validateCrd } from "../crd/registration.js";
 import type { JsonObject } from "../json.js";
 import type { TypeRules } from "./type-rules.js";
 
@@ -12,6 +12,7 @@ export function definitionRules(common: TypeRules): TypeRules {
     },
     finish: (object) => assignMember("status", { from: defaultCrd(object), to: object }),
     validate: validateCrd,
+    warnings: (object, live) => [...common.warnings(object, live), ...crdWarnings(object)],
   };
 }
 

@@ -54,7 +54,7 @@ export function withoutTimesOf(subresource: string, object: JsonObject): JsonObj
 }
 
 function finished({ resource }: WriteContext, merged: JsonObject): JsonObject {
-  resource.rules.decode(merged);
+  resource.rules.decode(merged, { keepsNulls: true });
   resource.rules.fillDefaults(merged);
   return merged;
 }

@@ -6,8 +6,12 @@ import type { FieldError } from "../status/field-error.js";
 export interface TypeRules {
   /** What server-side apply knows about the fields. */
   readonly mergeType: MergeType;
-  /** Brings a request's object into the shape of the kind, in place; returns the paths of fields that are not in it. */
-  decode(object: JsonObject): string[];
+  /**
+   * Brings an object into the shape of the kind, in place; returns the paths of fields that are not in it.
+   *
+   * In what an apply made, nulls stay: they stand for what its manager emptied, and the schema may not allow them.
+   */
+  decode(object: JsonObject, options?: { keepsNulls: boolean }): string[];
   /** Fills in what the client left out, in place; `live` is what the object replaces. */
   fillDefaults(object: JsonObject, live?: JsonObject): void;
   /** Sets what only the server decides, in place, right before the object is checked and stored. */
