@@ -1,7 +1,7 @@
 import { loadExpressionParser, type ParsedExpression } from "#generator/model/expression.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const parse = await loadExpressionParser();
+const parse = loadExpressionParser();
 
 function namesIn(text: string): readonly string[] {
   const parsed = parse(text);

@@ -1,0 +1,49 @@
+import { didYouMean, formatDiagnostic, quote, sortDiagnostics, type Diagnostic } from "#generator/diagnostic.js";
+import { assert, suite } from "../../support/suite.js";
+
+suite("diagnostics", (test) => {
+  const diagnostic: Diagnostic = {
+    severity: "error",
+    rule: "some-rule",
+    message: "first\nsecond",
+    position: { file: "a.yaml", line: 2, column: 3 },
+    path: "spec.a",
+    hint: "one\ntwo",
+  };
+
+  test("the first line has everything that a tool needs, the others are indented", () => {
+    assert.is(formatDiagnostic(diagnostic), "a.yaml:2:3: error some-rule: first\n  second\n  at spec.a\n  one\n  two");
+    assert.is(formatDiagnostic({ severity: "warning", rule: "r", message: "m" }), "warning r: m");
+  });
+
+  test("no text can move the cursor, hide, or start a line of its own", () => {
+    const evil = "\u001b[2J\r\u2028\u202e\u200b\u0085\u0000";
+    const text = formatDiagnostic({
+      ...diagnostic,
+      message: evil,
+      path: evil,
+      position: { file: evil, line: 1, column: 1 },
+    });
+    assert.not.match(text.replaceAll("\n", ""), /[\u0000-\u001f\u007f-\u009f\u2028\u202e\u200b]/);
+    assert.is(quote('a\nb"\u001b'), '"a\\nb\\"\\u001b"');
+    assert.is([...quote("x".repeat(1000))].length, 103);
+  });
+
+  test("a near name is offered, a far one is not, and case counts least", () => {
+    assert.equal(didYouMean("databse", ["web", "database"]), { hint: 'did you mean "database"?' });
+    assert.equal(didYouMean("configmap", ["configMap", "configmaps"]), { hint: 'did you mean "configMap"?' });
+    assert.is(didYouMean("xyz", ["web", "database"]), undefined);
+    assert.is(didYouMean("a", ["b"]), undefined);
+    assert.is(didYouMean("a".repeat(100_000), ["web"]), undefined);
+  });
+
+  test("they are sorted by file, line and column, those without a place first", () => {
+    const at = (file: string, line: number, column: number): Diagnostic => ({
+      ...diagnostic,
+      position: { file, line, column },
+    });
+    const { position: _, ...nowhere } = diagnostic;
+    const sorted = [nowhere, at("a", 1, 2), at("a", 2, 1), at("a", 10, 1), at("b", 1, 1)];
+    assert.equal(sortDiagnostics([...sorted].reverse()), sorted);
+  });
+});

@@ -1,0 +1,128 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readBuiltinKinds } from "#generator/input/builtin-kinds.js";
+import { readCrds } from "#generator/input/read-crds.js";
+import { readWorkflows } from "#generator/input/read-workflows.js";
+import { loadSpecSchema } from "#generator/input/spec-schema.js";
+import { buildModel, type BuiltModel } from "#generator/model/build-model.js";
+import type { ControllerModel } from "#generator/model/project-model.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const crdFile = "fixtures/crds/ordinary/gateways.yaml";
+const crds = readCrds({ file: crdFile, text: readFileSync(join(repositoryRoot, crdFile), "utf8") }).crds;
+const builtin = await readBuiltinKinds();
+const checkSpec = await loadSpecSchema();
+
+/** Builds the model of a spec whose parts are given as YAML or JSON on one line. */
+function build(spec: { primary?: string; controller?: string; dependents?: string }): Promise<BuiltModel> {
+  const { primary = "{ resource: apps/v1/Deployment }", controller = "{}", dependents = "{}" } = spec;
+  const text =
+    "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec:\n" +
+    `  primary: ${primary}\n  controller: ${controller}\n  dependents: ${dependents}\n`;
+  const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
+  assert.equal(diagnostics.map(formatDiagnostic), []);
+  return buildModel({ crds, workflows, builtin });
+}
+
+async function controllerOf(spec: Parameters<typeof build>[0]): Promise<ControllerModel> {
+  const { model, diagnostics } = await build(spec);
+  assert.equal(diagnostics.map(formatDiagnostic), []);
+  return model!.controllers[0]!;
+}
+
+suite("buildModel", (test) => {
+  test("a primary is the stored version of its CRD, the one that is asked for, or a kind", async () => {
+    assert.is((await controllerOf({ primary: "{ resource: net.example.com/v1/Gateway }" })).primary.version, "v1");
+    const old = await controllerOf({ primary: "{ resource: net.example.com/v1beta2/Gateway }" });
+    assert.is(old.primary.deprecationWarning, "net.example.com/v1beta2 Gateway is deprecated");
+    assert.is(old.primary.hasStatusSubresource, false);
+    assert.is((await controllerOf({})).primary.plural, "deployments");
+  });
+
+  test("a stored version that is not served gives way to what Kubernetes prefers", async () => {
+    const classes = crds.filter(({ kind }) => kind === "GatewayClass").map((crd) => ({ ...crd, file: "a.yaml" }));
+    const text =
+      "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec: { primary: { crd: ./a.yaml } }\n";
+    const { workflows } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
+    const { model } = await buildModel({ crds: classes, workflows, builtin });
+    assert.is(model?.controllers[0]?.primary.version, "v1alpha1");
+  });
+
+  test("every version of every CRD is a resource, and of the built-in kinds those that are used", async () => {
+    const { model } = await build({ dependents: "{ a: { resource: v1/ConfigMap } }" });
+    assert.equal(
+      model?.resources.map(({ group, version, kind }) => `${group}/${version}/${kind}`),
+      [
+        "/v1/ConfigMap",
+        "apps/v1/Deployment",
+        "net.example.com/v1/Gateway",
+        "net.example.com/v1/GatewayClass",
+        "net.example.com/v1alpha1/Gateway",
+        "net.example.com/v1alpha1/GatewayClass",
+        "net.example.com/v1beta1/Gateway",
+        "net.example.com/v1beta2/Gateway",
+      ],
+    );
+    assert.is(model?.controllers[0]?.primary, model?.resources[1]);
+  });
+
+  test("dependents are in an order of creation and know all that they wait for", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ c: { resource: v1/Service, dependsOn: [b, a] }, a: { resource: v1/ConfigMap }, b: { resource: v1/Secret, dependsOn: [a] }, " +
+        "d: { resource: v1/Pod, dependsOn: [c] } }",
+    });
+    assert.equal(
+      dependents.map(({ name, dependsOn, waitsFor }) => [name, dependsOn, waitsFor]),
+      [
+        ["a", [], []],
+        ["b", ["a"], ["a"]],
+        ["c", ["b", "a"], ["a", "b"]],
+        ["d", ["c"], ["a", "b", "c"]],
+      ],
+    );
+  });
+
+  test("settings hold exactly what is stated, durations in milliseconds", async () => {
+    assert.equal((await controllerOf({})).settings, {});
+    assert.equal((await controllerOf({ controller: '{ namespaces: ["*"] }' })).settings, {});
+    const controller =
+      "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxAttempts: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
+      "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, fieldManager: me, finalizer: example.com/mine }";
+    assert.equal((await controllerOf({ controller: controller.replace("Interval: 0", 'Interval: "0"') })).settings, {
+      namespaces: ["a", "b"],
+      labelSelector: "app!=skip",
+      retry: { maxAttempts: -1, initialIntervalMs: 500, multiplier: 1.5, maxIntervalMs: 5_400_000 },
+      rateLimit: { maxReconciliations: 2, withinMs: 1500 },
+      maxReconciliationIntervalMs: 0,
+      fieldManager: "me",
+      finalizer: "example.com/mine",
+    });
+  });
+
+  test("conditions are tagged by what decides them, with the place of an expression", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ a: { resource: v1/ConfigMap, garbageCollected: false, activationCondition: { builtin: crdPresent }, " +
+        'reconcilePrecondition: { when: "primary.spec !== undefined" }, readyPostcondition: { function: isReady } } }',
+    });
+    const { conditions, isGarbageCollected } = dependents[0]!;
+    assert.is(isGarbageCollected, false);
+    assert.equal(conditions.activationCondition, { kind: "builtin", name: "crdPresent" });
+    assert.equal(conditions.readyPostcondition, { kind: "function", name: "isReady" });
+    const when = conditions.reconcilePrecondition;
+    assert.is(when?.kind, "when");
+    assert.equal(when?.kind === "when" ? [when.names, when.position.line] : [], [["primary"], 7]);
+  });
+
+  test("a namespace that is the only one of the controller may hold what a primary owns", async () => {
+    const dependents = "{ a: { resource: v1/ConfigMap, namespace: home } }";
+    const rules = async (controller: string) =>
+      (await build({ dependents, controller })).diagnostics.map(({ rule }) => rule);
+    assert.equal(await rules("{ namespaces: [home] }"), []);
+    assert.equal(await rules("{ namespaces: [home, other] }"), ["owner-namespace"]);
+    assert.equal(await rules("{}"), ["owner-namespace"]);
+  });
+});
