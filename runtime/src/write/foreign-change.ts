@@ -31,7 +31,9 @@ interface Cover {
 function isCovered(before: unknown, after: unknown, { owned, schema }: Cover): boolean {
   if (before === after || isDeepStrictEqual(before, after)) return true;
   if (owned.length === 0) return false;
-  if (owned.some((node) => node.isMember && isLeaf(node))) return true;
+  // What is owned as a whole covers all of it; an object with fields of their own covers only that it is there.
+  const hasFields = schema.merge !== "leaf" && (isRecord(before) || isRecord(after));
+  if (!hasFields && owned.some((node) => node.isMember && isLeaf(node))) return true;
   if (Array.isArray(before ?? []) && Array.isArray(after ?? []) && (Array.isArray(before) || Array.isArray(after)))
     return isListCovered((before ?? []) as unknown[], (after ?? []) as unknown[], { owned, schema });
   if (!isRecord(before ?? {}) || !isRecord(after ?? {})) return false;

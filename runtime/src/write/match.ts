@@ -72,7 +72,9 @@ function matchValue(desired: JsonValue, place: Place): Verdict {
   if (isFieldwise && isObject(desired) && Object.keys(desired).length > 0) return matchFields(desired, place);
   if (!isLeaf(owned)) return mismatch(place.path, "fields below it are owned that are not desired");
   // An empty object or list that we own and nobody took over: the server keeps it, or leaves it out.
-  if (isFieldwise && isObject(desired)) return MATCH;
+  if (isFieldwise && isObject(desired)) return isObject(place.live ?? {}) ? MATCH : differs(place, desired);
+  // The server leaves out what is empty; we own it, so nobody else has removed it.
+  if ((place.live ?? null) === null && isEmpty(desired)) return MATCH;
   return isEqual(desired, place.live, schema) ? MATCH : differs(place, desired);
 }
 
@@ -88,13 +90,14 @@ function matchFields(desired: JsonObject, { live, owned, schema, path }: Place):
     const childPath = join(path, name);
     const childOwned = owned.fields.get(name);
     if (childOwned === undefined) {
-      // An empty list whose items are told apart owns nothing.
-      if (Array.isArray(value) && value.length === 0 && (child.merge === "listMap" || child.merge === "listSet"))
-        continue;
+      if (ownsNothing(value, child) && hasSameShape(value, live?.[name])) continue;
       return mismatch(childPath, "is not owned yet");
     }
     found++;
     if (ownsKeys && !childOwned.isMember) return mismatch(childPath, "is not owned yet");
+    // A field of a struct that has fields itself is owned only if it was applied empty.
+    if (!ownsKeys && childOwned.isMember && child.merge !== "leaf" && isObject(value) && Object.keys(value).length > 0)
+      return mismatch(childPath, "was applied empty");
     const verdict = matchValue(value, { live: live?.[name], owned: childOwned, schema: child, path: childPath });
     if (!verdict.matches) return verdict;
   }
@@ -104,6 +107,20 @@ function matchFields(desired: JsonObject, { live, owned, schema, path }: Place):
   }
   if (owned.items.size + owned.values.size > 0) return mismatch(path, "is owned as a list");
   return MATCH;
+}
+
+// An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
+function ownsNothing(value: JsonValue, schema: SchemaNode): boolean {
+  if (Array.isArray(value)) return value.length === 0 && (schema.merge === "listMap" || schema.merge === "listSet");
+  if (!isObject(value) || schema.merge !== "struct") return false;
+  const fields = Object.entries(value);
+  return fields.length > 0 && fields.every(([name, field]) => ownsNothing(field, schema.property(name)));
+}
+
+function hasSameShape(value: JsonValue, live: JsonValue | undefined): boolean {
+  if (live === undefined) return false;
+  if (!isObject(value)) return Array.isArray(live);
+  return isObject(live) && Object.entries(value).every(([name, field]) => hasSameShape(field, live[name]));
 }
 
 function matchListMap(desired: JsonValue[], { live, owned, schema, path }: Place): Verdict {
@@ -163,8 +180,7 @@ function keyOfItem(item: JsonValue, { listMapKeys, items }: SchemaNode): string 
 /** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
 function isEqual(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (desired === live) return true;
-  // The server leaves out what is empty; we own it, so nobody else has removed it.
-  if (live === undefined || live === null) return isEmpty(desired);
+  if (live === undefined || live === null) return false;
   if (Array.isArray(desired)) {
     if (!Array.isArray(live) || live.length !== desired.length) return false;
     return desired.every((item, index) => isEqual(item, live[index], schema.items));
