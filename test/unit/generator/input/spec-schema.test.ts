@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readWorkflows } from "#generator/input/read-workflows.js";
+import { loadSpecSchema } from "#generator/input/spec-schema.js";
+import { repositoryRoot } from "../../../support/repository.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const checkSpec = await loadSpecSchema();
+const schema = JSON.parse(readFileSync(join(repositoryRoot, "generator/data/workflow.schema.json"), "utf8")) as Node;
+
+interface Node {
+  readonly [keyword: string]: unknown;
+}
+
+/** Returns all schemas of properties and items below a schema, with their paths. */
+function partsOf(node: Node, path = ""): [path: string, part: Node][] {
+  const children = [
+    ...Object.entries((node["properties"] ?? {}) as Record<string, Node>),
+    ...Object.entries((node["definitions"] ?? {}) as Record<string, Node>),
+    ...(typeof node["items"] === "object" ? [["items", node["items"] as Node] as [string, Node]] : []),
+  ];
+  return children.flatMap(([name, child]) => [
+    [`${path}/${name}`, child] as [string, Node],
+    ...partsOf(child, `${path}/${name}`),
+  ]);
+}
+
+suite("schema of workflow specs", (test) => {
+  test("the example of the documentation is accepted", () => {
+    const readme = readFileSync(join(repositoryRoot, "generator/README.md"), "utf8");
+    const [, text = ""] = /```yaml\n(# yaml-language-server[^]*?)```/.exec(readme) ?? [];
+    const { workflows, diagnostics } = readWorkflows({ file: "README.md", text }, checkSpec);
+    assert.equal(diagnostics.map(formatDiagnostic), []);
+    assert.is(workflows[0]?.dependents.size, 3);
+  });
+
+  test("an editor can tell what every field is for", () => {
+    const fields = partsOf(schema).filter(([path]) => !path.endsWith("/items") && !/^\/[a-z]+$/i.test(path));
+    assert.ok(fields.length > 30);
+    assert.equal(
+      fields.filter(([, { description }]) => description === undefined).map(([path]) => path),
+      [],
+    );
+  });
+
+  test("every value that can be wrong has words for what is expected", () => {
+    const silent = partsOf(schema).filter(([, part]) => {
+      return (
+        part["title"] === undefined &&
+        part["allOf"] === undefined &&
+        part["$ref"] === undefined &&
+        part["const"] === undefined
+      );
+    });
+    assert.equal(
+      silent.map(([path]) => path),
+      [],
+    );
+  });
+
+  test("several documents are several workflows, and numbers are no durations", () => {
+    const head = "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\n";
+    const text =
+      `${head}metadata: { name: a }\nspec: { primary: { resource: v1/Pod } }\n---\n` +
+      `${head}metadata: { name: b }\nspec: { primary: { resource: v1/Pod }, controller: { maxReconciliationInterval: 10 } }\n`;
+    const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
+    assert.equal(
+      workflows.map(({ name }) => name),
+      ["a"],
+    );
+    assert.equal(diagnostics.map(formatDiagnostic), [
+      "workflow.yaml:9:81: error spec-type: expected a duration such as 2s, 500ms or 1h30m, found the number 10\n" +
+        "  at spec.controller.maxReconciliationInterval",
+    ]);
+  });
+});
