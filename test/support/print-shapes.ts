@@ -6,7 +6,7 @@ import { thingOf } from "./resource-models.js";
 /** Returns the type of `spec` of a made-up kind as it is printed: the field, then every named type. */
 export async function printSpec(spec: RawSchema, rest: Partial<ResourceModel> = {}): Promise<string> {
   const { root, shapes } = normaliseSchema(thingOf(spec, rest));
-  const printer = await loadTypePrinter();
+  const printer = loadTypePrinter();
   return [...printer.printFields(root).map(renderField), ...shapes.map(printer.printInterface)].join("\n");
 }
 

@@ -1,4 +1,5 @@
 import type ts from "typescript";
+import { loadLibrary } from "./library.js";
 
 /** A name that an expression may refer to. */
 export type ExpressionName = "primary" | "secondary" | "context";
@@ -14,8 +15,8 @@ export type ParseExpression = (text: string) => ParsedExpression;
 const NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
 
 /** Loads the compiler and returns what parses with it. */
-export async function loadExpressionParser(): Promise<ParseExpression> {
-  const { default: compiler } = await import("typescript");
+export function loadExpressionParser(): ParseExpression {
+  const compiler = loadLibrary("typescript");
   return (text) => parseExpression(text, compiler);
 }
 

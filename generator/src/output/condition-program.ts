@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "../model/library.js";
 
 /** What the compiler says about a part of a file. */
 export interface ProgramProblem {
@@ -28,14 +29,16 @@ export interface MemoryFile {
   readonly content: string;
 }
 
+const compiler = loadLibrary("typescript");
+
 // A root that no disk has, so that nothing of the user's project, such as an older generated file, is taken instead.
 const ROOT = "/__gen-operator__";
 
 const OPTIONS: ts.CompilerOptions = {
-  target: ts.ScriptTarget.ES2022,
+  target: compiler.ScriptTarget.ES2022,
   lib: ["lib.es2023.d.ts"],
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  module: compiler.ModuleKind.NodeNext,
+  moduleResolution: compiler.ModuleResolutionKind.NodeNext,
   // A condition sees what it is given and the language, whatever types are installed.
   types: [],
   strict: true,
@@ -47,10 +50,12 @@ const OPTIONS: ts.CompilerOptions = {
 
 /** Compiles files in memory against the types of the runtime that the generator came with. */
 export function createConditionProgram(files: readonly MemoryFile[]): ConditionProgram {
-  const texts = new Map(files.map(({ path, content }) => [`${ROOT}/${path}`, content]));
+  // Schemas are long, and no type comes from them.
+  const textOf = ({ path, content }: MemoryFile) => (path.endsWith(".schema.ts") ? "export {};" : content);
+  const texts = new Map(files.map((file) => [`${ROOT}/${file.path}`, textOf(file)]));
   const host = createHost(texts);
   const roots = [...texts.keys()].filter((path) => path.endsWith(".probe.ts"));
-  const program = ts.createProgram(roots, OPTIONS, host);
+  const program = compiler.createProgram(roots, OPTIONS, host);
   const checker = program.getTypeChecker();
   return {
     problemsIn(path, range) {
@@ -66,7 +71,7 @@ export function createConditionProgram(files: readonly MemoryFile[]): ConditionP
 }
 
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
-  const host = ts.createCompilerHost(OPTIONS);
+  const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
   // The runtime is where Node finds it for the generator; its own imports are resolved from there.
   const runtime = modulesOf("@gen-operator/runtime", ["", "/codegen"]);
@@ -77,7 +82,7 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
     readFile: (path: string) => texts.get(path) ?? readFile(path),
     getSourceFile: (path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions) => {
       const text = texts.get(path);
-      return text === undefined ? getSourceFile(path, options) : ts.createSourceFile(path, text, options);
+      return text === undefined ? getSourceFile(path, options) : compiler.createSourceFile(path, text, options);
     },
     resolveModuleNameLiterals: (
       literals: readonly ts.StringLiteralLike[],
@@ -87,9 +92,9 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
       literals.map((literal) => {
         const known = runtime.get(literal.text);
         if (known !== undefined && containingFile.startsWith(ROOT))
-          return { resolvedModule: { resolvedFileName: known, extension: ts.Extension.Dts } };
-        const mode = ts.getModeForUsageLocation(rest[2], literal, OPTIONS);
-        return ts.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
+          return { resolvedModule: { resolvedFileName: known, extension: compiler.Extension.Dts } };
+        const mode = compiler.getModeForUsageLocation(rest[2], literal, OPTIONS);
+        return compiler.resolveModuleName(literal.text, containingFile, OPTIONS, host, undefined, undefined, mode);
       }),
   });
 }
@@ -109,16 +114,16 @@ function modulesOf(name: string, modules: readonly string[]): Map<string, string
 const MISSING_ENVIRONMENT: ReadonlySet<number> = new Set([2580, 2581, 2582, 2583, 2584, 2591, 2592, 2593, 2868]);
 
 function messageOf({ code, messageText }: ts.Diagnostic): string {
-  const message = ts.flattenDiagnosticMessageText(messageText, "\n");
+  const message = compiler.flattenDiagnosticMessageText(messageText, "\n");
   if (!MISSING_ENVIRONMENT.has(code)) return message;
   return `${/^[^.]*\./.exec(message)?.[0] ?? message} A condition sees primary, secondary, context and the language itself.`;
 }
 
 function expressionIn(source: ts.SourceFile, { start, end }: TextRange): ts.Expression {
   const find = (node: ts.Node): ts.Expression | undefined => {
-    if (ts.isParenthesizedExpression(node) && node.getStart(source) < start && node.getEnd() > end)
+    if (compiler.isParenthesizedExpression(node) && node.getStart(source) < start && node.getEnd() > end)
       return node.expression;
-    return ts.forEachChild(node, find);
+    return compiler.forEachChild(node, find);
   };
   const found = find(source);
   if (found === undefined) throw new Error("an expression is not where it was put");
@@ -131,9 +136,9 @@ function checkResult(expression: ts.Expression, checker: ts.TypeChecker): Progra
   const result = checker.getAwaitedType(type) ?? type;
   const start = expression.getStart();
   const isBoolean = checker.isTypeAssignableTo(result, checker.getBooleanType());
-  if (isBoolean && (result.flags & ts.TypeFlags.Any) === 0) return [];
+  if (isBoolean && (result.flags & compiler.TypeFlags.Any) === 0) return [];
   const text = checker.typeToString(result);
-  const isMissing = (result.flags & ts.TypeFlags.Any) !== 0;
+  const isMissing = (result.flags & compiler.TypeFlags.Any) !== 0;
   const advice = isMissing ? "give it a type, for example with a comparison" : adviceFor(result, checker);
   return [{ message: `a condition must be true or false, and this is of type '${text}'; ${advice}`, start }];
 }

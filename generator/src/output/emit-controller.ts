@@ -1,4 +1,4 @@
-import { StructureKind, VariableDeclarationKind } from "ts-morph";
+import { loadLibrary } from "../model/library.js";
 import type { ControllerModel, ResourceModel } from "../model/project-model.js";
 import type { ControllerNames } from "./controller-names.js";
 import { inputNameOf } from "./emit-resource.js";
@@ -7,6 +7,8 @@ import { printLine } from "./print-value.js";
 import type { ResourceName } from "./resource-name.js";
 import { codegenModule } from "./runtime-symbols.js";
 import type { SourcePrinter } from "./source-file.js";
+
+const { StructureKind, VariableDeclarationKind } = loadLibrary("ts-morph");
 
 /** Emits the definition of a controller: its workflow, the user's reconciler and the settings of the spec. */
 export function emitController(

@@ -51,8 +51,7 @@ async function emitClasses(resources: readonly ResourceModel[]) {
     import("./source-file.js"),
     import("./resource-name.js"),
   ]);
-  const [types, source] = await Promise.all([loadTypePrinter(), loadSourcePrinter()]);
-  const printers = { types, source };
+  const printers = { types: loadTypePrinter(), source: await loadSourcePrinter() };
   const files: OutputFile[] = [];
   for (const resource of resources) files.push(...(await emitResource(resource, printers)));
   return { printers, names: nameResources(resources), files };

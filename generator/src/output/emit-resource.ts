@@ -1,5 +1,5 @@
-import { StructureKind } from "ts-morph";
 import type { ClassDeclarationStructure, ImportDeclarationStructure, MethodDeclarationStructure } from "ts-morph";
+import { loadLibrary } from "../model/library.js";
 import type { ResourceModel } from "../model/project-model.js";
 import { findDuplicates } from "./deduplicate.js";
 import { renderDoc } from "./doc-comment.js";
@@ -14,6 +14,8 @@ import { buildRuntimeSchema } from "./runtime-schema.js";
 import { codegenModule, type RuntimeType, type RuntimeValue } from "./runtime-symbols.js";
 import type { NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
 import type { SourcePrinter } from "./source-file.js";
+
+const { StructureKind } = loadLibrary("ts-morph");
 
 /** What the emitters print with. */
 export interface Printers {
@@ -170,8 +172,8 @@ function methodsOf(kind: string, className: string): MethodDeclarationStructure[
     name: string,
     parameter: string,
     { returns, calls, doc }: { [part in "returns" | "calls" | "doc"]: string },
-  ) => ({
-    kind: StructureKind.Method as const,
+  ): MethodDeclarationStructure => ({
+    kind: StructureKind.Method,
     name,
     isStatic: true,
     parameters: [{ name: "object", type: parameter }],

@@ -1,6 +1,6 @@
 import type { ConditionModel, ControllerModel, DependentModel, ResourceModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
-import { conditionsOf } from "./emit-workflow.js";
+import { conditionsOf } from "./conditions-of.js";
 import { minimalFieldsOf } from "./minimal-value.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";

@@ -1,15 +1,17 @@
-import { StructureKind } from "ts-morph";
 import type {
   ImportDeclarationStructure,
   InterfaceDeclarationStructure,
   TypeAliasDeclarationStructure,
 } from "ts-morph";
+import { loadLibrary } from "../model/library.js";
 import type { ControllerModel, DependentModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
 import { inputNameOf } from "./emit-resource.js";
 import type { OutputFile } from "./output-file.js";
 import { codegenModule, type RuntimeType } from "./runtime-symbols.js";
 import type { SourcePrinter, Statements } from "./source-file.js";
+
+const { StructureKind } = loadLibrary("ts-morph");
 
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
 export function emitWorkflowTypes(

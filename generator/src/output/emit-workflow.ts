@@ -1,18 +1,14 @@
-import { StructureKind, VariableDeclarationKind } from "ts-morph";
 import type { ImportDeclarationStructure } from "ts-morph";
-import type { ConditionModel, ConditionName, ControllerModel, DependentModel } from "../model/project-model.js";
+import type { ConditionModel, ControllerModel, DependentModel } from "../model/project-model.js";
+import { loadLibrary } from "../model/library.js";
+import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
 import { builtinConditions, codegenModule, runtimeModule } from "./runtime-symbols.js";
 import type { SourcePrinter } from "./source-file.js";
 
-const CONDITIONS = [
-  "activationCondition",
-  "reconcilePrecondition",
-  "readyPostcondition",
-  "deletePostcondition",
-] as const satisfies readonly ConditionName[];
+const { StructureKind, VariableDeclarationKind } = loadLibrary("ts-morph");
 
 /** Emits the wiring of a workflow: one chain that declares, in an order in which the dependents can be created. */
 export function emitWorkflow(
@@ -54,14 +50,6 @@ function renderLink(dependent: DependentModel, names: ControllerNames): string {
 // A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
 function moduleNameOf({ name }: DependentNames): string {
   return `${name}Dependent`;
-}
-
-/** Returns the conditions of a dependent in the order of a reconcile. */
-export function conditionsOf({ conditions }: DependentModel): (readonly [ConditionName, ConditionModel])[] {
-  return CONDITIONS.flatMap((name) => {
-    const condition = conditions[name];
-    return condition === undefined ? [] : [[name, condition] as const];
-  });
 }
 
 function renderCondition(condition: ConditionModel, { conditionArguments }: DependentNames): string {

@@ -1,5 +1,6 @@
 import type { GlobalContext, SchemaObject } from "openapi-typescript";
 import type ts from "typescript";
+import { loadLibrary } from "../model/library.js";
 import { renderDoc } from "./doc-comment.js";
 import { NULLABLE_MARKER, openApiSchemaOf, TYPE_MARKER } from "./open-api-schema.js";
 import type { ShapeModel } from "./shape-model.js";
@@ -25,14 +26,12 @@ export interface TypePrinter {
 /**
  * Loads openapi-typescript, which turns schemas into types.
  *
- * It takes half a second to load, hence the dynamic import. `transformSchemaObject` is called directly: the front door would lint and
+ * It takes half a second to load, hence not at the start. `transformSchemaObject` is called directly: the front door would lint and
  * bundle a whole OpenAPI document first. Its context is not documented, so the version is pinned and a contract test holds it.
  */
-export async function loadTypePrinter(): Promise<TypePrinter> {
-  const [{ transformSchemaObject }, { default: compiler }] = await Promise.all([
-    import("openapi-typescript"),
-    import("typescript"),
-  ]);
+export function loadTypePrinter(): TypePrinter {
+  const { transformSchemaObject } = loadLibrary("openapi-typescript");
+  const compiler = loadLibrary("typescript");
   const context = contextOf(compiler);
   const printer = compiler.createPrinter({ newLine: compiler.NewLineKind.LineFeed, removeComments: true });
   const file = compiler.createSourceFile("types.ts", "", compiler.ScriptTarget.ESNext);

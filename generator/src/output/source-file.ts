@@ -1,4 +1,5 @@
 import type { Project, SourceFileStructure } from "ts-morph";
+import { loadLibrary } from "../model/library.js";
 import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
 
 /** What a generated file consists of: structures of ts-morph, or text for what is already printed. */
@@ -12,7 +13,8 @@ export interface SourcePrinter {
 
 /** Loads ts-morph and prettier, which take a quarter of a second. */
 export async function loadSourcePrinter(): Promise<SourcePrinter> {
-  const [{ Project, IndentationText }, { format }] = await Promise.all([import("ts-morph"), import("prettier")]);
+  const { Project, IndentationText } = loadLibrary("ts-morph");
+  const { format } = await import("prettier");
   const project: Project = new Project({
     useInMemoryFileSystem: true,
     skipLoadingLibFiles: true,
