@@ -27,6 +27,12 @@ export interface Written {
   readonly verdict?: Verdict & { readonly matches: false };
 }
 
+interface Answer {
+  readonly entry: DecodedResource;
+  /** Under which name it is remembered what the server made of it. */
+  readonly record: string;
+}
+
 type JsonObject = { [key: string]: JsonValue };
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
@@ -53,9 +59,9 @@ export class Writer {
     { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
   ): Promise<Written> {
     const desired = withEncodedData(definition, stated);
-    const verdict = this.#compare(definition, desired, live);
-    if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
     const key = keyOf(desired.metadata);
+    const verdict = this.#compare(definition, desired, { live, record: recordKey(definition, key) });
+    if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
     const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
     cache.beginWrite(key);
     let written: { entry: DecodedResource; isOwn: boolean } | undefined;
@@ -66,12 +72,7 @@ export class Writer {
         ...(signal === undefined ? {} : { signal }),
       });
       written = { entry, isOwn: wasCreated || this.#isOwn(definition, live, entry) };
-      // If even the answer does not match, the server stores something else than we send.
-      if (!this.#compare(definition, desired, entry).matches)
-        this.#records.remember(recordKey(definition, key), JSON.stringify(desired), {
-          entry,
-          schema: schemaOf(definition),
-        });
+      this.#rememberUnlessMatching(definition, desired, { entry, record: recordKey(definition, key) });
       return { kind: wasCreated ? "created" : "updated", entry, verdict };
     } catch (error) {
       if (live === undefined && isApiError(error, 409)) throw alreadyExists(definition, desired.metadata, error);
@@ -95,7 +96,8 @@ export class Writer {
     const ref = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
     const desired = { metadata: { ...ref, ...ownFinalizers }, status };
     const subject = { object: live.object, ...(owned === undefined ? {} : { owned }) };
-    const verdict = this.#compare(definition, desired, subject);
+    const record = `${recordKey(definition, key)}/status`;
+    const verdict = this.#compare(definition, desired, { live: subject, record });
     if (verdict.matches) return { kind: "unchanged", entry: live };
     cache.beginWrite(key);
     let written: { entry: DecodedResource; isOwn: boolean } | undefined;
@@ -105,11 +107,10 @@ export class Writer {
         findKnown: (version) => cache.getVersion(key, version),
         ...(hasSubresource ? { subresource: "status" } : {}),
       });
-      const answered = hasSubresource ? entry.ownedStatus : entry.owned;
-      written = {
-        entry,
-        isOwn: this.#isOwn(definition, subject, { object: entry.object, ...(answered && { owned: answered }) }),
-      };
+      const answeredFields = hasSubresource ? entry.ownedStatus : entry.owned;
+      const answered = { object: entry.object, ...(answeredFields && { owned: answeredFields }) };
+      written = { entry, isOwn: this.#isOwn(definition, subject, answered) };
+      this.#rememberUnlessMatching(definition, desired, { entry: answered, record });
       return { kind: "updated", entry, verdict };
     } finally {
       cache.endWrite(key, written);
@@ -132,7 +133,17 @@ export class Writer {
     }
   }
 
-  #compare(definition: ResourceDefinition, desired: object, live: DecodedResource | undefined): Verdict {
+  // If even the answer does not match, the server stores something else than we send.
+  #rememberUnlessMatching(definition: ResourceDefinition, desired: object, { entry, record }: Answer): void {
+    if (this.#compare(definition, desired, { live: entry, record }).matches) return;
+    this.#records.remember(record, JSON.stringify(desired), { entry, schema: schemaOf(definition) });
+  }
+
+  #compare(
+    definition: ResourceDefinition,
+    desired: object,
+    { live, record }: { live: DecodedResource | undefined; record: string },
+  ): Verdict {
     if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
     const { owned } = live;
     if (owned === undefined || owned.apiVersion !== definition.apiVersion)
@@ -143,11 +154,9 @@ export class Writer {
       schema,
     });
     if (verdict.matches) return verdict;
-    const key = recordKey(definition, keyOf(live.object.metadata));
-    if (!this.#records.has(key)) return verdict;
-    return this.#records.isUnchanged(key, JSON.stringify(desired), { entry: live, schema })
-      ? { matches: true }
-      : verdict;
+    if (!this.#records.has(record)) return verdict;
+    const isUnchanged = this.#records.isUnchanged(record, JSON.stringify(desired), { entry: live, schema });
+    return isUnchanged ? { matches: true } : verdict;
   }
 
   // The version of an answer is our own only if the write changed something and met nothing new: a write that changes nothing answers

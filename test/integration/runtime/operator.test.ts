@@ -133,6 +133,17 @@ suite("operator", (test) => {
     });
   });
 
+  test("a status field that the schema does not have fails with its path", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: () => ({ status: { text: "known", odd: 1 } }) };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    const { error } = await waitFor("a reconcile", () => page.events[0]);
+    assert.match((error as Error).message, 'apply of the status of Page "default/one" failed: 500');
+    assert.match((error as Error).message, ".status.odd: field not declared in schema");
+  });
+
   test("the finalizer is added before anything is made and removed after everything is gone", async () => {
     await using server = await startPageServer();
     const dependents = [

@@ -1,0 +1,107 @@
+import { ApiError } from "#runtime/base/errors.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ApiClient } from "#runtime/cluster/api-client.js";
+import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { defineResource } from "#runtime/codegen/define-resource.js";
+import { Writer } from "#runtime/write/apply.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const configMap = builtinDefinition("v1", "ConfigMap");
+const page = defineResource({
+  group: "example.com",
+  version: "v1",
+  kind: "Page",
+  plural: "pages",
+  scope: "Namespaced",
+  hasStatusSubresource: true,
+  isCustom: true,
+  schema: { type: "object", properties: { status: { type: "object", properties: { at: { type: "string" } } } } },
+});
+
+const ref = { name: "a", namespace: "x" };
+
+/** A client whose server stores what `store` makes of a request. */
+function createWriter(store: (desired: object, options: { subresource?: "status" }) => DecodedResource) {
+  const applied: object[] = [];
+  const client = {
+    apply: async (_: unknown, desired: object, options: { subresource?: "status" }) => {
+      applied.push(desired);
+      return { ...store(desired, options), wasCreated: false };
+    },
+  } as unknown as ApiClient;
+  return { applied, writer: new Writer(client, "us"), cache: new ResourceCache() };
+}
+
+const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
+  object: {
+    apiVersion: "v1",
+    kind: "X",
+    metadata: { ...ref, uid: "u", resourceVersion },
+    ...content,
+  } as KubernetesObject,
+  ...fields,
+});
+
+suite("writer", (test) => {
+  test("what the server stores otherwise is applied once, until it or what is desired changes", async () => {
+    const owned = { apiVersion: "v1", fieldsV1: '{"f:data":{"f:text":{}}}' };
+    const { writer, cache, applied } = createWriter(() => stored("2", { data: { text: "NORMAL" } }, { owned }));
+    const apply = (text: string, live: DecodedResource) =>
+      writer.apply({ definition: configMap, cache }, { metadata: ref, data: { text } } as never, { live });
+    const live = stored("2", { data: { text: "NORMAL" } }, { owned });
+    assert.is((await apply("normal", live)).kind, "updated");
+    assert.is((await apply("normal", live)).kind, "unchanged");
+    assert.is(applied.length, 1);
+    assert.is((await apply("other", live)).kind, "updated");
+    assert.is((await apply("other", live)).kind, "unchanged");
+    const foreign = stored("3", { data: { text: "theirs" } }, { owned });
+    assert.is((await apply("other", foreign)).kind, "updated");
+  });
+
+  test("a status that the server stores otherwise is applied once, too", async () => {
+    const ownedStatus = { apiVersion: "example.com/v1", fieldsV1: '{"f:status":{"f:at":{}}}' };
+    const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { ownedStatus });
+    const { writer, cache, applied } = createWriter(() => answer);
+    const apply = (at: string) => writer.applyStatus({ definition: page, cache }, { at }, answer);
+    assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "updated");
+    assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "unchanged");
+    assert.is((await apply("2026-01-01T00:00:00Z")).kind, "unchanged", "this is what it stores");
+    assert.is(applied.length, 1);
+  });
+
+  test("the uid goes with a status, so that nothing is made anew", async () => {
+    const { writer, cache, applied } = createWriter(() => stored("2", {}, {}));
+    await writer.applyStatus(
+      { definition: { ...page, hasStatusSubresource: false }, cache },
+      { at: "x" },
+      stored("1", {}, {}),
+    );
+    assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
+  });
+
+  test("a creation that meets an object says whose it may not be", async () => {
+    const { writer, cache } = createWriter(() => {
+      throw new ApiError(409, { reason: "Conflict", message: "exists" });
+    });
+    const create = writer.apply({ definition: configMap, cache }, { metadata: ref }, { live: undefined });
+    const message = await create.then(
+      () => "",
+      (error: unknown) => (error as Error).message,
+    );
+    assert.match(message, 'ConfigMap "x/a" exists already and does not belong to this primary');
+  });
+
+  test("changes of others are told after a failed write, too", async () => {
+    const { writer, cache } = createWriter(() => {
+      cache.observe(stored("5", { data: { text: "theirs" } }, {}));
+      throw new ApiError(500, { message: "no" });
+    });
+    const notes: string[] = [];
+    cache.onChange(({ kind }) => notes.push(kind));
+    const live = stored("1", {}, {});
+    await writer.apply({ definition: configMap, cache }, { metadata: ref }, { live }).catch(() => {});
+    assert.equal(notes, ["added"]);
+  });
+});
