@@ -10,10 +10,12 @@ import type { ResolvedController, ResolvedProject, Rule } from "./resolved-proje
 import { checkBuiltinCondition } from "./rules/builtin-condition.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
 import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
+import { checkDeletionOrder } from "./rules/deletion-order.js";
 import { checkDependencyCycle } from "./rules/dependency-cycle.js";
 import { checkDependentNamespace } from "./rules/dependent-namespace.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkLabelSelector } from "./rules/label-selector.js";
 import { checkOwnerNamespace } from "./rules/owner-namespace.js";
 import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
 import { checkReservedName } from "./rules/reserved-name.js";
@@ -46,7 +48,9 @@ const RULES: readonly Rule[] = [
   checkDependencyCycle,
   checkDependentNamespace,
   checkOwnerNamespace,
+  checkDeletionOrder,
   checkBuiltinCondition,
+  checkLabelSelector,
   checkReservedName,
   checkCollidingName,
 ];
@@ -56,7 +60,7 @@ export async function buildModel({ crds, workflows, builtin }: ModelInput): Prom
   const catalog = buildCatalog(crds, builtin);
   const project: ResolvedProject = { catalog, controllers: workflows.map((spec) => resolveController(spec, catalog)) };
   // The compiler takes a while to load, and most specs have no expression.
-  const parse = hasExpressions(project) ? await loadExpressionParser() : unexpected;
+  const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
   const rules = [...RULES, checkConditionExpression(parse)];
   const diagnostics = [...checkDuplicateKind(crds), ...rules.flatMap((rule) => rule(project))];
   const positions = new Map<ConditionModel, (offset: number) => SourcePosition>();
