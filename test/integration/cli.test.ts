@@ -215,6 +215,18 @@ suite("gen-operator init", (test) => {
     { timeoutMs: 60_000 },
   );
 
+  test(
+    "a file with several kinds makes a controller for each",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      assertSucceeds(run(folder.path, "init", "net", "--crd", join(crds, "ordinary/gateways.yaml")));
+      const workflow = await readFile(join(folder.path, "net/workflow.yaml"), "utf8");
+      assert.match(workflow, "resource: net.example.com/v1/Gateway\n");
+      assert.match(workflow, "resource: net.example.com/v1alpha1/GatewayClass\n");
+    },
+    { timeoutMs: 60_000 },
+  );
+
   test("a file that is no CRD is an error, and no folder is made", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "a.yaml"), "kind: CustomResourceDefinition\n");

@@ -78,6 +78,7 @@ async function versionOfGenerator(): Promise<string> {
 
 interface PrimaryKind {
   readonly crdFile: string;
+  readonly group: string;
   readonly kind: string;
   readonly version: string;
   readonly isNamespaced: boolean;
@@ -106,14 +107,16 @@ function kindsOf(document: unknown, crdFile: string): PrimaryKind[] {
   const spec = isRecord(document["spec"]) ? document["spec"] : {};
   const kind = isRecord(spec["names"]) ? spec["names"]["kind"] : undefined;
   const versions = Array.isArray(spec["versions"]) ? spec["versions"].filter(isRecord) : [];
-  const version = (versions.find(({ storage }) => storage === true) ?? versions[0])?.["name"];
-  if (typeof kind !== "string" || typeof version !== "string") return [];
-  return [{ crdFile, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
+  const served = versions.filter((version) => version["served"] === true);
+  const version = (served.find(({ storage }) => storage === true) ?? served[0])?.["name"];
+  const group = spec["group"];
+  if (typeof kind !== "string" || typeof version !== "string" || typeof group !== "string") return [];
+  return [{ crdFile, group, kind, version, isNamespaced: spec["scope"] !== "Cluster" }];
 }
 
 async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
   const names = new Set<string>();
-  const documents = kinds.map(async ({ crdFile, kind, version, isNamespaced }, index) => {
+  const documents = kinds.map(async ({ crdFile, group, kind, version, isNamespaced }, index) => {
     const lower = kind.toLowerCase();
     const controller = names.has(lower) ? `${lower}-${index + 1}` : lower;
     names.add(controller);
@@ -123,8 +126,13 @@ async function renderWorkflows(kinds: readonly PrimaryKind[]): Promise<string> {
       version,
       namespace: "namespace",
     });
+    // A file says which kind is meant only if it defines a single one.
+    const isAlone = kinds.filter((other) => other.crdFile === crdFile).length === 1;
+    const named = isAlone
+      ? text
+      : text.replace(/^ +crd: .*\n +version: .*\n/m, () => `    resource: ${group}/${version}/${kind}\n`);
     // Only the dependents of a cluster-scoped kind have to say where they live.
-    return isNamespaced ? text.replace(/^.* namespace: default\n/gm, "") : text;
+    return isNamespaced ? named.replace(/^.* namespace: default\n/gm, "") : named;
   });
   return (await Promise.all(documents)).join("---\n");
 }
