@@ -2,12 +2,11 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "../support/eventually.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { packageNames, packPackages, unpack } from "./packages.js";
-import { runOperatorOnServer } from "./running-operator.js";
-import { createUserProject, installTools, type UserProject } from "./user-project.js";
+import { convergeOnePage } from "./running-operator.js";
+import { createUserProject, installTools } from "./user-project.js";
 
 const LONG = { timeoutMs: 280_000 };
 
@@ -182,21 +181,10 @@ suite("published packages", (test) => {
   test(
     "the API server starts by its name, and the built operator works on it",
     async () => {
-      const project = await projectWithDist(projects.webpage);
-      await using run = await runOperatorOnServer(project.folder, {
-        node: process.execPath,
-        crd: "crds/webpages.example.com.yaml",
-      });
-      await run.request("POST /apis/example.com/v1/namespaces/default/webpages", {
-        apiVersion: "example.com/v1",
-        kind: "WebPage",
-        metadata: { name: "home" },
-        spec: { html: "<h1>hello</h1>", host: "home.example.com" },
-      });
-      const configMap = await eventually("the config map", () =>
-        run.request("GET /api/v1/namespaces/default/configmaps/home").catch(() => undefined),
-      );
-      assert.is(configMap.metadata.ownerReferences?.[0]?.kind, "WebPage");
+      const { folder, runOrThrow } = await projects.webpage();
+      await runOrThrow("rm", "-f", "src/webpage/dependents/deployment.ts");
+      await runOrThrow("npm", "run", "build");
+      await convergeOnePage(folder, process.execPath);
     },
     LONG,
   );
@@ -219,10 +207,3 @@ suite("published packages", (test) => {
 
 // These are templates of such files.
 const TEMPLATES = new Set(["project/tsconfig.json", "stubs/controller.test.ts"]);
-
-async function projectWithDist(create: () => Promise<UserProject>): Promise<UserProject> {
-  const project = await create();
-  await project.runOrThrow("rm", "-rf", "src/webpage/dependents/deployment.ts");
-  await project.runOrThrow("npm", "run", "build");
-  return project;
-}

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
 import { eventually } from "../support/eventually.js";
+import { assert } from "../support/suite.js";
 import { createProcessGroup, type Program } from "../support/process-group.js";
 
 /** A compiled operator beside the embedded API server, each a program of its own. */
-export interface RunningOperator extends AsyncDisposable {
+interface RunningOperator extends AsyncDisposable {
   /** Sends a request as the administrator; an answer that is no success is an error. */
   request(methodAndPath: string, body?: object): Promise<ApiObject>;
 }
 
 /** How they are started. */
-export interface RunningOperatorOptions {
+interface RunningOperatorOptions {
   readonly node: string;
   /** Relative to the project. */
   readonly crd: string;
@@ -23,11 +24,22 @@ interface Kubeconfig {
   users: [{ user: { token: string } }];
 }
 
+/** Creates a web page on an operator that is started for it, and waits until the page has its config map. */
+export async function convergeOnePage(project: string, node: string): Promise<void> {
+  await using run = await runOperatorOnServer(project, { node, crd: "crds/webpages.example.com.yaml" });
+  await run.request("POST /apis/example.com/v1/namespaces/default/webpages", {
+    apiVersion: "example.com/v1",
+    kind: "WebPage",
+    metadata: { name: "home" },
+    spec: { html: "<h1>hello</h1>", host: "home.example.com" },
+  });
+  const find = () => run.request("GET /api/v1/namespaces/default/configmaps/home").catch(() => undefined);
+  const configMap = await eventually("the config map", find, { timeoutMs: 30_000 });
+  assert.is(configMap.metadata.ownerReferences?.[0]?.kind, "WebPage");
+}
+
 /** Starts the API server that a project has installed, by its command, and the project's compiled operator. */
-export async function runOperatorOnServer(
-  project: string,
-  { node, crd }: RunningOperatorOptions,
-): Promise<RunningOperator> {
+async function runOperatorOnServer(project: string, { node, crd }: RunningOperatorOptions): Promise<RunningOperator> {
   const group = await createProcessGroup("gen-operator-e2e-");
   try {
     const kubeconfig = join(group.folder, "kubeconfig");

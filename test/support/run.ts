@@ -11,6 +11,8 @@ import type { SuiteReport } from "./suite.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const FILE_TIMEOUT_MS = Number(process.env["TEST_FILE_TIMEOUT_MS"] ?? 300_000);
+// Installing packages takes as long as a registry takes.
+const PACKAGES_TIMEOUT_MS = 3 * FILE_TIMEOUT_MS;
 const EXIT_GRACE_MS = 10_000;
 
 /** What became of one test file. */
@@ -112,7 +114,8 @@ async function main(paths: string[]): Promise<number> {
   const waiting = [...files];
   const worker = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const outcome = await runFile(file);
+      const isSlow = relative(root, file).startsWith("e2e");
+      const outcome = await runFile(file, isSlow ? { fileTimeoutMs: PACKAGES_TIMEOUT_MS } : {});
       outcomes.push(outcome);
       printOutcome(outcome);
     }

@@ -1,0 +1,66 @@
+// What a user of Node 24 does, from `npm ci` on; containers run it, while the development machine may not.
+import { tmpdir } from "node:os";
+import { assert, shared, suite } from "../support/suite.js";
+import { runOrThrow } from "./command.js";
+import { packPackages } from "./packages.js";
+import { convergeOnePage } from "./running-operator.js";
+import { createUserProject, installTools } from "./user-project.js";
+
+const LONG = { timeoutMs: 400_000 };
+
+// The project's imports name what is compiled, ".js"; erasing types leaves them as they are.
+const IMPORT_SOURCES = `
+import { registerHooks } from "node:module";
+registerHooks({
+  resolve: (specifier, context, next) =>
+    next(context.parentURL?.endsWith(".ts") && specifier.startsWith(".") ? specifier.replace(/\\.js$/, ".ts") : specifier, context),
+});
+`;
+
+suite("Node 24", (test) => {
+  // npm's package "node" is a program of that version.
+  const findNode = async () => {
+    const command = ["npm", "exec", "--yes", "--package=node@24", "--", "node", "-p", "process.execPath"];
+    return (await runOrThrow(command, { cwd: tmpdir() })).trim();
+  };
+  const packages = shared(async () => packPackages(await findNode()));
+  let created: ReturnType<typeof createUserProject> | undefined;
+  const project = () => (created ??= createProject());
+  const createProject = async () =>
+    createUserProject(await packages(), {
+      name: "webpage-operator",
+      crd: "fixtures/samples/webpage/crds/webpages.example.com.yaml",
+      tools: await installTools(await packages()),
+    });
+
+  test(
+    "installs the repository, packs it, and makes a project that passes its test",
+    async () => {
+      const { runOrThrow } = await project();
+      assert.match(await runOrThrow("node", "--version"), /^v24\./);
+      assert.match(await runOrThrow("npm", "test"), /^(# |ℹ )pass 1$/m);
+      await runOrThrow("npx", "gen-operator", "generate", "--check");
+    },
+    LONG,
+  );
+
+  test(
+    "runs the compiled operator on the API server",
+    async () => {
+      const { folder } = await project();
+      await convergeOnePage(folder, (await packages()).node);
+    },
+    LONG,
+  );
+
+  test(
+    "runs the sources as they are, with their types erased",
+    async () => {
+      const { runOrThrow, write } = await project();
+      await write("import-sources.mjs", IMPORT_SOURCES);
+      const output = await runOrThrow("node", "--import", "./import-sources.mjs", "--test", "test/webpage.test.ts");
+      assert.match(output, /^(# |ℹ )pass 1$/m);
+    },
+    LONG,
+  );
+});
