@@ -16,12 +16,12 @@ const POD_UPDATE_RULE =
   "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/** Checks a pod spec at `path`; absent ones count as empty. */
-export function checkPodSpec(path: string, spec: JsonObject): FieldError[] {
-  const volumes = objectsAt(spec, "volumes");
+/** Checks a pod spec at `path`; absent ones count as empty. `claims` are volumes that it gets from elsewhere. */
+export function checkPodSpec(path: string, spec: JsonObject, claims: JsonObject[] = []): FieldError[] {
+  const volumes = [...objectsAt(spec, "volumes"), ...claims];
   const containers = objectsAt(spec, "containers");
   return [
-    ...checkVolumes(`${path}.volumes`, volumes),
+    ...checkVolumes(`${path}.volumes`, objectsAt(spec, "volumes")),
     ...(containers.length === 0 ? [requiredError(`${path}.containers`)] : []),
     ...checkContainers(`${path}.containers`, containers, volumes),
     ...checkContainers(`${path}.initContainers`, objectsAt(spec, "initContainers"), volumes),

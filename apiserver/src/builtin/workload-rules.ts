@@ -8,6 +8,7 @@ import {
 } from "../status/field-error.js";
 import { checkNotNegative, checkOneOf, selectorMatches } from "./field-rules.js";
 import { checkPodSpec } from "./pod-rules.js";
+import { objectsAt } from "./read-path.js";
 
 const STATEFUL_SET_MUTABLE = [
   ...["replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit"],
@@ -34,6 +35,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
   const selector = objectAt(spec, "selector");
   const template = objectAt(spec, "template") ?? {};
   const labels = objectAt(objectAt(template, "metadata"), "labels");
+  const claims = objectsAt(spec, "volumeClaimTemplates").map((claim) => objectAt(claim, "metadata") ?? {});
   const restartPolicy = memberOf(objectAt(template, "spec"), "restartPolicy");
   const isEmpty = selector !== undefined && Object.keys(selector).length === 0;
   const isUnmatched = selector === undefined || (!isEmpty && !selectorMatches(selector, labels ?? {}));
@@ -44,7 +46,7 @@ function checkSelectorAndTemplate(kind: string, spec: JsonObject): FieldError[] 
       : isUnmatched
         ? [mismatchError(labels)]
         : []),
-    ...checkPodSpec("spec.template.spec", objectAt(template, "spec") ?? {}),
+    ...checkPodSpec("spec.template.spec", objectAt(template, "spec") ?? {}, claims),
     ...(restartPolicy === undefined || restartPolicy === "Always"
       ? []
       : [notSupportedError("spec.template.spec.restartPolicy", restartPolicy, ["Always"])]),
