@@ -16,6 +16,8 @@ class UsageError extends Error {
  * Results go to standard output, everything else to standard error.
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
+  // Whoever reads the output may stop reading, such as head; what was to be done is done nevertheless.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
   let exitCode = 0;
   const end = (code: number) => {
     exitCode = code;
@@ -45,6 +47,10 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
     console.error(`gen-operator: ${error.message}\nSee gen-operator --help.`);
     return 2;
   }
+}
+
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
 
 async function readVersion(): Promise<string> {

@@ -15,12 +15,17 @@ export function listCorpusProjects(): string[] {
   return readdirSync(folder).sort();
 }
 
+/** Reads the files of one project. */
+export function readCorpusFiles(project: string): { name: string; text: string }[] {
+  const names = readdirSync(join(folder, project)).filter((name) => name.endsWith(".yaml"));
+  return names.sort().map((name) => ({ name, text: readFileSync(join(folder, project, name), "utf8") }));
+}
+
 /** Reads the kinds of one project; a kind that is there in several editions is read once. */
 export function readCorpusProject(project: string): ResourceModel[] {
-  const names = readdirSync(join(folder, project)).filter((name) => name.endsWith(".yaml"));
   const byName = new Map<string, ResourceModel>();
-  for (const name of names.sort())
-    for (const resource of resourcesOfCrds(readFileSync(join(folder, project, name), "utf8"))) {
+  for (const { text } of readCorpusFiles(project))
+    for (const resource of resourcesOfCrds(text)) {
       const key = `${resource.group}/${resource.version}/${resource.kind}`;
       if (!byName.has(key)) byName.set(key, resource);
     }

@@ -103,7 +103,9 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
 function modulesOf(name: string, modules: readonly string[]): Map<string, string> {
   return new Map(
     modules.map((module) => {
-      const file = fileURLToPath(import.meta.resolve(`${name}${module}`)).replace(/\.js$/, ".d.ts");
+      const file = fileURLToPath(import.meta.resolve(`${name}${module}`))
+        .replaceAll("\\", "/")
+        .replace(/\.js$/, ".d.ts");
       if (!existsSync(file)) throw new Error(`${name} has no types in ${join(dirname(file))}`);
       return [`${name}${module}`, file];
     }),

@@ -1,5 +1,6 @@
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { readCrds } from "#generator/input/read-crds.js";
+import { hasCorpus, listCorpusProjects, readCorpusFiles } from "../../../support/corpus.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const read = (text: string) => readCrds({ file: "crds/a.yaml", text });
@@ -93,6 +94,15 @@ suite("readCrds", (test) => {
       assert.match(diagnostics.map(({ message }) => message).join(), '"$ref" is not allowed');
     }
   });
+
+  if (hasCorpus)
+    test("CRDs of other projects are read, but for one without a scope", () => {
+      const rejected = listCorpusProjects().flatMap((project) =>
+        readCorpusFiles(project).flatMap(({ name, text }) => (read(text).diagnostics.length > 0 ? [name] : [])),
+      );
+      assert.equal(rejected, ["drivers.crew.example.com~2.yaml"]);
+    });
+  else test.skip("CRDs of other projects are read", "there is no collection of them; see CRD_CORPUS");
 
   test("a schema that never ends is an error", () => {
     let schema: object = { type: "string" };
