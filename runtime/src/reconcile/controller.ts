@@ -43,6 +43,7 @@ export interface ControllerDependencies {
 const MAX_CONCURRENT_RECONCILES = 50;
 // How long reconciles may keep the event loop to themselves.
 const LONGEST_TURN_MS = 20;
+const SHORT_WAIT_MS = 5_000;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 
 /** What the last reconcile of a primary saw of it: a change that brings nothing beyond that is passed over. */
@@ -50,6 +51,10 @@ interface Seen {
   readonly uid: string | undefined;
   readonly generation: number | undefined;
   readonly isDeleting: boolean;
+}
+
+interface ScheduledRetry extends RetryState {
+  readonly dueAt: number;
 }
 
 interface Outcome {
@@ -69,7 +74,7 @@ export class Controller {
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #finalizer: string;
   readonly #needsFinalizer: boolean;
-  readonly #retries = new Map<ObjectKey, RetryState>();
+  readonly #retries = new Map<ObjectKey, ScheduledRetry>();
   readonly #seen = new Map<ObjectKey, Seen>();
   readonly #running = new Set<Promise<void>>();
   readonly #abort = new AbortController();
@@ -297,6 +302,16 @@ export class Controller {
     if (delayMs !== undefined) this.#queue.add(key, delayMs);
   }
 
+  // Changes that come during a long wait are reconciled at once; if that fails, it uses up no attempt and the wait goes on (JOSDK 5.4).
+  #nextRetryIn(key: ObjectKey): number | undefined {
+    const now = this.#clock.now();
+    const state = this.#retries.get(key);
+    if (state !== undefined && state.dueAt - now > SHORT_WAIT_MS) return state.dueAt - now;
+    const next = nextRetry(retryOptionsOf(this.#definition.retry), state);
+    if (next !== undefined) this.#retries.set(key, { ...next, dueAt: now + next.intervalMs });
+    return next?.intervalMs;
+  }
+
   #scheduleRetry(key: ObjectKey, error: unknown, logger: Logger): number | undefined {
     const message = messageOf(error);
     if (this.#abort.signal.aborted) return undefined;
@@ -309,21 +324,15 @@ export class Controller {
       logger.warn({}, `reconcile failed, and runs again for a new change: ${message}`);
       return 0;
     }
-    const stated = findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs;
-    const options = retryOptionsOf(this.#definition.retry);
-    const next = isTerminal(error)
+    const retryAfterMs = isTerminal(error)
       ? undefined
-      : stated === undefined
-        ? nextRetry(options, this.#retries.get(key))
-        : undefined;
-    if (next !== undefined) this.#retries.set(key, next);
-    const retryAfterMs = isTerminal(error) ? undefined : (stated ?? next?.intervalMs);
+      : (findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs ?? this.#nextRetryIn(key));
     if (retryAfterMs === undefined) {
       logger.error({}, `reconcile failed, and is not tried again before something changes: ${message}`);
       this.#reschedule(key, undefined);
       return undefined;
     }
-    logger.warn({ retryAfterMs, attempt: next?.attempt ?? 0 }, `reconcile failed: ${message}`);
+    logger.warn({ retryAfterMs, attempt: this.#retries.get(key)?.attempt ?? 0 }, `reconcile failed: ${message}`);
     this.#queue.add(key, retryAfterMs);
     return retryAfterMs;
   }
