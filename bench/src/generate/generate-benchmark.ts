@@ -1,0 +1,125 @@
+// gen-operator as a user runs it, beside cdk8s, which also turns CRDs into TypeScript.
+import { execFile } from "node:child_process";
+import { generateTypes } from "#generator/generate-types.js";
+import { existsSync } from "node:fs";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { repositoryRoot } from "#test/support/repository.js";
+import { quantile, type BenchmarkResult, type Measurement } from "../measurement.js";
+import { measureProgram, type NodeProgram, type ProgramCost } from "./program-cost.js";
+
+const RUNS = 5;
+const CDK8S = "cdk8s-cli@2.207.60";
+const COMMAND = join(repositoryRoot, "generator/bin/gen-operator.js");
+const SAMPLE = join(repositoryRoot, "fixtures/samples/webpage");
+const CORPUS = process.env["CRD_CORPUS"] ?? join(repositoryRoot, "../shared/corpus");
+
+/** CRDs from small to large; those of other projects are measured where somebody has collected them. */
+const CRDS = [
+  { name: "WebPage", file: join(SAMPLE, "crds/webpages.example.com.yaml") },
+  { name: "cert-manager Certificate", file: join(CORPUS, "cert-manager/certificates.cert-manager.io.yaml") },
+  { name: "CloudNativePG Cluster", file: join(CORPUS, "cloudnative-pg/clusters.postgresql.cnpg.io.yaml") },
+];
+
+/** Measures generating the sample, and the types of single CRDs beside cdk8s; what cannot be measured is left out and said so. */
+export async function measureGenerators(): Promise<BenchmarkResult> {
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
+  const crds = CRDS.filter(({ file }) => existsSync(file));
+  const notes = [
+    `medians of ${RUNS} runs of whole processes, from start to end; memory is of the largest process`,
+    "the project has five kinds, a condition that is type-checked and stubs; cdk8s has no such thing and imports its CRD alone",
+    "the types of a CRD: a class with what checks and defaults it; cdk8s writes constructs",
+    ...CRDS.filter((crd) => !crds.includes(crd)).map(
+      ({ name, file }) => `${name} was not measured: ${file} is not there`,
+    ),
+  ];
+  try {
+    const peer = await installPeer(folder).catch((error: unknown) => {
+      notes.push(
+        `the peer was not measured: ${CDK8S} could not be installed: ${String(error).split("\n", 1).join("")}`,
+      );
+      return undefined;
+    });
+    const measurements = await measureProject(folder);
+    for (const crd of crds) measurements.push(...(await measureCrd(crd, peer, folder)));
+    return { benchmark: "generate", peer: "cdk8s import", notes, measurements };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Installs the peer and returns the path of its command. */
+async function installPeer(folder: string): Promise<string> {
+  const cwd = join(folder, "peer");
+  await mkdir(cwd);
+  await writeFile(join(cwd, "package.json"), '{ "private": true }\n');
+  await promisify(execFile)("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", CDK8S], { cwd });
+  return join(cwd, "node_modules/cdk8s-cli/bin/cdk8s");
+}
+
+async function measureProject(folder: string): Promise<Measurement[]> {
+  const project = join(folder, "project");
+  for (const part of ["crds", "workflow.yaml"]) await cp(join(SAMPLE, part), join(project, part), { recursive: true });
+  const generate = (...options: string[]): NodeProgram => ({
+    args: [COMMAND, "generate", ...options],
+    folder: project,
+  });
+  const clear = () => rm(join(project, "src"), { recursive: true, force: true });
+  const cold = await measureProgram({ ...generate(), prepare: clear }, RUNS, folder);
+  const warm = await measureProgram(generate(), RUNS, folder);
+  const check = await measureProgram(generate("--check"), RUNS, folder);
+  return [
+    ...rowsOf("project, nothing there", cold),
+    ...rowsOf("project, nothing to change", warm),
+    ...rowsOf("project, --check", check),
+  ];
+}
+
+async function measureCrd(
+  { name, file }: { name: string; file: string },
+  peer: string | undefined,
+  folder: string,
+): Promise<Measurement[]> {
+  const out = join(folder, "types");
+  const clear = () => rm(out, { recursive: true, force: true });
+  const args = [COMMAND, "types", file, "--out", out];
+  const ours = await measureProgram({ args, folder, prepare: clear }, RUNS, folder);
+  const theirs = peer === undefined ? undefined : await measureProgram(importOf(peer, file, out), RUNS, folder);
+  return [...rowsOf(`types of ${name}`, ours, theirs), await measureInProcess(name, file, out)];
+}
+
+function importOf(peer: string, file: string, out: string): NodeProgram {
+  const options = ["-l", "typescript", "-o", out, "--check-upgrade=false", "--no-save"];
+  const prepare = () => rm(out, { recursive: true, force: true });
+  return { args: [peer, "import", file, ...options], folder: join(out, ".."), prepare };
+}
+
+/** What a CRD takes once the libraries are loaded and the code is warm. */
+async function measureInProcess(name: string, file: string, out: string): Promise<Measurement> {
+  const samples: number[] = [];
+  for (let run = 0; run <= RUNS; run++) {
+    await rm(out, { recursive: true, force: true });
+    const startedAt = performance.now();
+    const { report } = await generateTypes({ files: [file], out });
+    if (report === undefined) throw new Error(`the types of ${name} were not generated`);
+    if (run > 0) samples.push(performance.now() - startedAt);
+  }
+  return { name: `types of ${name}: in a running process`, unit: "ms", ours: quantile(samples, 0.5), better: "lower" };
+}
+
+function rowsOf(what: string, ours: ProgramCost, peer?: ProgramCost): Measurement[] {
+  const figures = [
+    ["wallSeconds", "wall", "s"],
+    ["cpuSeconds", "CPU", "s"],
+    ["peakMb", "peak memory", "MB"],
+  ] as const;
+  return figures.map(([figure, name, unit]) => ({
+    name: `${what}: ${name}`,
+    unit,
+    better: "lower",
+    ours: ours[figure],
+    ...(peer === undefined ? {} : { peer: peer[figure] }),
+  }));
+}
