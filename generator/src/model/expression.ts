@@ -42,6 +42,10 @@ function parseExpression(text: string, compiler: typeof ts): ParsedExpression {
     return problem(second?.getStart(source) ?? head.length, "expected one expression");
   }
   if (syntaxError !== undefined) return problem(syntaxError.start, messageOf(syntaxError, compiler));
+  // They end lines, and the generator writes them as escapes, which mean something else outside of texts.
+  const separator = /[\u2028\u2029]/.exec(text);
+  if (separator !== null)
+    return problem(separator.index + head.length, "a condition cannot have line or paragraph separators");
   const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
   if (directive !== null) return problem(directive.index + head.length, `a condition cannot have ${directive[0]}`);
   const forbidden = findForbidden(root, compiler);

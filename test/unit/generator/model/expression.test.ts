@@ -79,6 +79,8 @@ suite("expressions of conditions", (test) => {
       "class {}",
       "true, false",
       "/* @ts-ignore */ primary.nothing",
+      "primary.a ===\u2028 'b'",
+      "primary.a === '\u2029'",
     ];
     for (const text of texts) assert.match(problemIn(text).message, /^a condition cannot /, text);
   });
