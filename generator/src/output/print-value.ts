@@ -38,7 +38,9 @@ export function printLine(value: unknown): string {
 // TypeScript expects under a name that every object has, such as "constructor", what objects have there, whatever the type of the
 // other fields is; so it would take the texts below it for any text.
 function assertionOf(name: string, child: unknown): string {
-  return Object.hasOwn(Object.prototype, name) && typeof child === "object" && child !== null ? " as never" : "";
+  return name !== "__proto__" && Object.hasOwn(Object.prototype, name) && typeof child === "object" && child !== null
+    ? " as never"
+    : "";
 }
 
 function printScalar(value: unknown): string {
