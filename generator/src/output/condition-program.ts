@@ -77,6 +77,8 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const runtime = modulesOf("@gen-operator/runtime", ["", "/codegen"]);
   return Object.assign(host, {
     getCurrentDirectory: () => ROOT,
+    // No comment changes a type, and most of a library's text is comments.
+    jsDocParsingMode: compiler.JSDocParsingMode.ParseNone,
     directoryExists: undefined,
     fileExists: (path: string) => texts.has(path) || (!path.startsWith(ROOT) && fileExists(path)),
     readFile: (path: string) => texts.get(path) ?? readFile(path),

@@ -26,11 +26,11 @@ export interface TypePrinter {
 /**
  * Loads openapi-typescript, which turns schemas into types.
  *
- * It takes half a second to load, hence not at the start. `transformSchemaObject` is called directly: the front door would lint and
+ * It takes a while to load, hence not at the start. `transformSchemaObject` is called directly: the front door would lint and
  * bundle a whole OpenAPI document first. Its context is not documented, so the version is pinned and a contract test holds it.
  */
 export function loadTypePrinter(): TypePrinter {
-  const { transformSchemaObject } = loadLibrary("openapi-typescript");
+  const { default: transformSchemaObject } = loadLibrary("openapi-typescript/dist/transform/schema-object.cjs");
   const compiler = loadLibrary("typescript");
   const context = contextOf(compiler);
   const printer = compiler.createPrinter({ newLine: compiler.NewLineKind.LineFeed, removeComments: true });
