@@ -2,38 +2,18 @@ import { systemClock, type Clock } from "../base/clock.js";
 import { findError, type RetryAfterError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceCache, ResourceChange } from "../cluster/resource-cache.js";
+import type { ResourceChange } from "../cluster/resource-cache.js";
 import { WorkQueue } from "../queue/work-queue.js";
-import { buildPlan, type Plan } from "../workflow/plan.js";
-import {
-  cleanupWorkflow,
-  reconcileWorkflow,
-  secondaryOf,
-  WorkflowError,
-  type DependentSource,
-  type RunOptions,
-} from "../workflow/run.js";
 import type { Context } from "../workflow/workflow-definition.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
-import { addFinalizer, applyPrimaryStatus, type PrimaryWrite } from "./primary-write.js";
+import { PrimaryReconciler, type PrimaryDependencies, type PrimaryOutcome } from "./primary-reconciler.js";
 import { RateLimiter } from "./rate-limiter.js";
-import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
-import type { DeleteControl, ReconcileArguments, UpdateControl } from "./reconciler.js";
+import type { ReconcileObserver } from "./reconcile-event.js";
 import { isLastAttempt, nextRetry, retryOptionsOf, type RetryState } from "./retry.js";
 import { RunningTasks } from "./running-tasks.js";
 
 /** What a controller works with; the caches are filled by somebody else. */
-export interface ControllerDependencies {
-  readonly client: ApiClient;
-  readonly primaries: ResourceCache;
-  /** For each dependent of the workflow, in its order. */
-  readonly sources: readonly DependentSource[];
-  /** Writes as the field manager of the controller. */
-  readonly writer: RunOptions["writer"];
+export interface ControllerDependencies extends PrimaryDependencies {
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly clock?: Clock | undefined;
@@ -57,23 +37,14 @@ interface ScheduledRetry extends RetryState {
   readonly dueAt: number;
 }
 
-interface Outcome {
-  kind: ReconcileEvent["kind"];
-  workflow?: WorkflowResult;
-  wroteStatus: boolean;
-  rescheduleAfterMs?: number | undefined;
-}
-
-/** Reconciles the primaries of one kind: one at a time for each of them, many at once, until each is as desired. */
+/** Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired. */
 export class Controller {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: ControllerDependencies;
   readonly #clock: Clock;
-  readonly #plan: Plan;
+  readonly #primary: PrimaryReconciler;
   readonly #queue: WorkQueue<ObjectKey>;
   readonly #rateLimiter: RateLimiter | undefined;
-  readonly #finalizer: string;
-  readonly #needsFinalizer: boolean;
   readonly #retries = new Map<ObjectKey, ScheduledRetry>();
   readonly #seen = new Map<ObjectKey, Seen>();
   readonly #running = new Set<Promise<void>>();
@@ -84,16 +55,13 @@ export class Controller {
   #isYielding = false;
 
   constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
-    const { workflow, reconciler, rateLimit, finalizer } = definition;
+    const { rateLimit } = definition;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = dependencies.clock ?? systemClock;
-    this.#plan = buildPlan(workflow);
+    this.#primary = new PrimaryReconciler(definition, dependencies);
     this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
     this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
-    this.#finalizer = finalizer ?? defaultFinalizerOf(workflow.primary);
-    this.#needsFinalizer =
-      reconciler?.cleanup !== undefined || workflow.dependents.some(({ isGarbageCollected }) => !isGarbageCollected);
   }
 
   /** Starts reconciling; what was asked for before is done now. */
@@ -124,10 +92,13 @@ export class Controller {
 
   /** Takes a change of a primary. */
   onPrimaryChange({ kind, key, object }: ResourceChange): void {
-    if (kind === "deleted") this.#forget(key);
+    if (kind !== "deleted") {
+      if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
+      return;
+    }
+    this.#forget(key);
     // The name may have been given to another object before this was told.
-    if (kind === "deleted" && this.#dependencies.primaries.has(key)) this.#queue.add(key);
-    else if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
+    if (this.#dependencies.primaries.has(key)) this.#queue.add(key);
   }
 
   /** Takes a change of something that belongs to these primaries. */
@@ -145,7 +116,7 @@ export class Controller {
     if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
     if (generation > (seen.generation ?? 0)) return true;
     if (deletionTimestamp !== undefined) return !seen.isDeleting;
-    return this.#needsFinalizer && !hasFinalizer(object, this.#finalizer);
+    return this.#primary.lacksFinalizer(object);
   }
 
   #forget(key: ObjectKey): void {
@@ -201,7 +172,10 @@ export class Controller {
     const { uid, generation, deletionTimestamp } = entry.object.metadata;
     this.#seen.set(key, { uid, generation, isDeleting: deletionTimestamp !== undefined });
     const startedAt = this.#clock.now();
-    const outcome: Outcome = { kind: deletionTimestamp === undefined ? "reconcile" : "cleanup", wroteStatus: false };
+    const outcome: PrimaryOutcome = {
+      kind: deletionTimestamp === undefined ? "reconcile" : "cleanup",
+      wroteStatus: false,
+    };
     const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
     const tasks = new RunningTasks(logger, this.#clock);
     const onAbort = () => tasks.close();
@@ -209,8 +183,8 @@ export class Controller {
     let failure: { error: unknown; retryAfterMs: number | undefined } | undefined;
     try {
       const context = this.#contextOf(key, logger);
-      if (outcome.kind === "reconcile") await this.#reconcileLive(entry, { context, outcome, tasks });
-      else await this.#cleanup(entry, { context, outcome, tasks });
+      if (outcome.kind === "reconcile") await this.#primary.reconcile(entry, { context, outcome, tasks });
+      else await this.#primary.cleanup(entry, { context, outcome, tasks });
       this.#retries.delete(key);
       this.#reschedule(key, outcome.rescheduleAfterMs);
     } catch (error) {
@@ -230,63 +204,6 @@ export class Controller {
       ...(failure === undefined ? {} : { error: failure.error }),
       ...(failure?.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
     });
-  }
-
-  async #reconcileLive(
-    found: DecodedResource,
-    { context, outcome, tasks }: { context: Context; outcome: Outcome; tasks: RunningTasks },
-  ): Promise<void> {
-    const entry = await this.#withFinalizer(found);
-    // The primary is gone, or has become another one: there will be an event.
-    if (entry === undefined) return;
-    const run = this.#runOptions(entry.object, context, tasks);
-    const result = await reconcileWorkflow(run);
-    outcome.workflow = result;
-    throwErrors(result);
-    const { reconciler } = this.#definition;
-    if (reconciler === undefined) return;
-    const args = argumentsOf(run, result);
-    const control = await tasks.track("the reconciler", () => reconciler.reconcile(args as never));
-    const { status, rescheduleAfterMs } = (control ?? {}) as UpdateControl<object>;
-    if (status !== undefined)
-      outcome.wroteStatus = await applyPrimaryStatus(this.#primaryWrite(), { primary: entry.object, status });
-    outcome.rescheduleAfterMs = rescheduleAfterMs;
-  }
-
-  async #cleanup(
-    { object }: DecodedResource,
-    { context, outcome, tasks }: { context: Context; outcome: Outcome; tasks: RunningTasks },
-  ): Promise<void> {
-    if (!hasFinalizer(object, this.#finalizer)) return;
-    const run = this.#runOptions(object, context, tasks);
-    const result = await cleanupWorkflow(run);
-    outcome.workflow = result;
-    throwErrors(result);
-    const { reconciler, workflow } = this.#definition;
-    const args = argumentsOf(run, result);
-    const control = (await tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.(args as never))) as
-      DeleteControl | undefined;
-    outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
-    // What is not gone yet brings an event when it goes.
-    if (control?.removeFinalizer === false || !result.isReady) return;
-    const { client, primaries: cache } = this.#dependencies;
-    await removeFinalizer(object, { finalizer: this.#finalizer, definition: workflow.primary, client, cache });
-  }
-
-  async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
-    if (!this.#needsFinalizer || hasFinalizer(entry.object, this.#finalizer)) return entry;
-    return addFinalizer(this.#primaryWrite(), { primary: entry, finalizer: this.#finalizer });
-  }
-
-  #primaryWrite(): PrimaryWrite {
-    const { writer, primaries } = this.#dependencies;
-    return { writer, target: { definition: this.#definition.workflow.primary, cache: primaries } };
-  }
-
-  #runOptions(primary: KubernetesObject, context: Context, tasks: RunningTasks): RunOptions {
-    const definition = this.#definition.workflow.primary;
-    const { sources, writer } = this.#dependencies;
-    return { plan: this.#plan, sources, definition, primary, writer, context, track: tasks.track };
   }
 
   #contextOf(key: ObjectKey, logger: Logger): Context {
@@ -336,14 +253,6 @@ export class Controller {
     this.#queue.add(key, retryAfterMs);
     return retryAfterMs;
   }
-}
-
-function argumentsOf(run: RunOptions, workflow: WorkflowResult): ReconcileArguments<KubernetesObject, object> {
-  return { primary: run.primary, secondary: secondaryOf(run), context: run.context, workflow };
-}
-
-function throwErrors({ errors }: WorkflowResult): void {
-  if (errors.size > 0) throw new WorkflowError([...errors.values()], "the workflow failed");
 }
 
 // Trying again helps if any of several failures may go away.

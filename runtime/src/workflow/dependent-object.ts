@@ -25,10 +25,19 @@ export interface DesiredObject {
   [field: string]: unknown;
 }
 
+/** Whose object it is that is completed. */
+export interface DesiredOwner {
+  readonly node: PlanNode;
+  readonly primary: KubernetesObject;
+  readonly definition: ResourceDefinition;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
   desired: unknown,
-  { node, primary, definition }: { node: PlanNode; primary: KubernetesObject; definition: ResourceDefinition },
+  { node, primary, definition, namespaces }: DesiredOwner,
 ): DesiredObject {
   const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = node.definition;
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}" ${problem}`);
@@ -40,6 +49,9 @@ export function completeDesired(
   const isNamespaced = resource.scope === "Namespaced";
   const namespace = isNamespaced ? (metadata.namespace ?? stated ?? primary.metadata.namespace) : undefined;
   if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
+  const watched = stated === undefined ? namespaces : [stated];
+  if (namespace !== undefined && watched !== undefined && !watched.includes(namespace))
+    throw fail(`puts the object into namespace "${namespace}", and the controller watches ${watched.join(", ")} only`);
   if (isGarbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +

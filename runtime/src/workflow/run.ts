@@ -36,6 +36,8 @@ export interface RunOptions {
   /** As many as the plan has nodes, in its order. */
   readonly sources: readonly DependentSource[];
   readonly definition: ResourceDefinition;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces?: readonly string[] | undefined;
   readonly primary: KubernetesObject;
   readonly writer: Writer;
   readonly context: Context;
@@ -104,7 +106,7 @@ class WorkflowRun {
   }
 
   async #reconcile(index: number): Promise<void> {
-    const { plan, primary, definition, writer, context, sources, track } = this.#options;
+    const { plan, primary, definition, namespaces, writer, context, sources, track } = this.#options;
     const node = this.#node(index);
     const source = sources[index]!;
     const { activationCondition, reconcilePrecondition, readyPostcondition, desired } = node.definition;
@@ -128,7 +130,7 @@ class WorkflowRun {
     }
     const args = { primary, secondary: this.#secondary, context } as never;
     const wanted = await track(`desired() of dependent "${node.definition.name}"`, () => desired(args));
-    const complete = completeDesired(wanted, { node, primary, definition });
+    const complete = completeDesired(wanted, { node, primary, definition, namespaces });
     this.#desiredKeys[index] = keyOfDesired(complete);
     const live = this.#live(index);
     context.signal.throwIfAborted();
