@@ -1,9 +1,12 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { once } from "node:events";
+import { createServer as createHttpServer, ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { parseResourcePath } from "./resource-path.js";
-import { StreamConnection } from "./stream-connection.js";
+import { StreamConnection, type StreamTarget } from "./stream-connection.js";
+import { acceptWebSocket, isWebSocketRequest } from "./web-socket.js";
 
 const HOST = "127.0.0.1";
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -22,6 +25,8 @@ export interface ListenerOptions {
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #streams = new Map<StreamConnection, { path: string }>();
+  // The HTTP server forgets the sockets of requests that are upgraded.
+  readonly #upgraded = new Set<Duplex>();
   #server: Server | undefined;
   #port: number;
 
@@ -44,6 +49,9 @@ export class Listener {
     const { tls } = this.#options;
     const listener = (message: IncomingMessage, response: ServerResponse): void => void this.#serve(message, response);
     const server = tls === undefined ? createHttpServer(listener) : createHttpsServer(tls, listener);
+    server.on("upgrade", (message: IncomingMessage, socket: Duplex, head: Buffer) => {
+      void this.#upgrade(message, { socket, head });
+    });
     // Watches last longer than any of these.
     server.requestTimeout = 0;
     server.keepAliveTimeout = 120_000;
@@ -65,6 +73,7 @@ export class Listener {
     this.#server = undefined;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
+    for (const socket of this.#upgraded) socket.destroy();
     await closed;
   }
 
@@ -78,21 +87,45 @@ export class Listener {
           : await this.#options.answer(requestOf(message, body));
       if (response.destroyed) return;
       if (answer.kind === "answer") writeAnswer(response, answer);
-      else this.#writeStream(response, { answer, path: message.url ?? "/" });
+      else {
+        writeStreamHead(response, answer);
+        this.#writeStream(response, { answer, path: message.url ?? "/" });
+      }
     } catch {
       // The client left while it was sending, or a fault broke the connection.
       response.destroy();
     }
   }
 
-  #writeStream(response: ServerResponse, stream: { answer: StreamAnswer; path: string }): void {
-    const { answer, path } = stream;
-    response.writeHead(200, [...headersOf(answer), "Content-Type", answer.contentType, "Transfer-Encoding", "chunked"]);
-    response.flushHeaders();
+  /** Serves a watch as a WebSocket; anything else is answered as if nobody had asked for an upgrade. */
+  async #upgrade(message: IncomingMessage, { socket, head }: { socket: Duplex; head: Buffer }): Promise<void> {
+    socket.on("error", () => socket.destroy());
+    this.#upgraded.add(socket);
+    socket.once("close", () => this.#upgraded.delete(socket));
+    try {
+      const answer = await this.#options.answer(requestOf(message, await readBodyAfter(head, { message, socket })));
+      if (socket.destroyed) return;
+      if (answer.kind === "stream" && isWebSocketRequest(message)) {
+        const target = acceptWebSocket(message, socket, headersOf(answer));
+        return this.#writeStream(target, { answer, path: message.url ?? "/" });
+      }
+      const response = new ServerResponse(message);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket as Socket);
+      response.once("finish", () => socket.end());
+      if (answer.kind === "answer") return writeAnswer(response, answer);
+      writeStreamHead(response, answer);
+      this.#writeStream(response, { answer, path: message.url ?? "/" });
+    } catch {
+      socket.destroy();
+    }
+  }
+
+  #writeStream(response: StreamTarget, { answer, path }: { answer: StreamAnswer; path: string }): void {
     const connection = new StreamConnection(response);
     this.#streams.set(connection, { path });
     const stop = answer.open(connection);
-    response.once("close", () => {
+    response.on("close", () => {
       this.#streams.delete(connection);
       stop();
     });
@@ -131,12 +164,28 @@ function readBody(message: IncomingMessage): Promise<Buffer | undefined> {
   });
 }
 
+/** Java's HttpClient asks for HTTP/2 with its first request over plain HTTP, which may have a body; Node does not read that. */
+async function readBodyAfter(head: Buffer, from: { message: IncomingMessage; socket: Duplex }): Promise<Buffer> {
+  const length = Math.min(Number(from.message.headers["content-length"] ?? 0), MAX_BODY_BYTES);
+  let body = head;
+  while (body.length < length) {
+    const [chunk] = (await once(from.socket, "data")) as [Buffer];
+    body = Buffer.concat([body, chunk]);
+  }
+  return body.subarray(0, length);
+}
+
 function writeAnswer(response: ServerResponse, answer: Answer): void {
   const { status, contentType, body } = answer;
   const length = String(Buffer.byteLength(body));
   response.writeHead(status, [...headersOf(answer), "Content-Type", contentType, "Content-Length", length]);
   // Node joins the headers and a text, but not a buffer, into one write to the socket.
   response.end(body);
+}
+
+function writeStreamHead(response: ServerResponse, answer: StreamAnswer): void {
+  response.writeHead(200, [...headersOf(answer), "Content-Type", answer.contentType, "Transfer-Encoding", "chunked"]);
+  response.flushHeaders();
 }
 
 function headersOf(answer: { headers?: Record<string, string>; warnings?: readonly string[] }): string[] {

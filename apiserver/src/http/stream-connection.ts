@@ -1,9 +1,17 @@
-import type { ServerResponse } from "node:http";
 import type { StreamSink } from "../registry/stream-sink.js";
 
 /** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
 const WRITE_BYTES = 256 * 1024;
+
+/** Where the lines go: a response, or a WebSocket. */
+export interface StreamTarget {
+  readonly destroyed: boolean;
+  write(chunk: Buffer, written?: () => void): boolean;
+  end(): void;
+  destroy(): void;
+  on(event: "drain" | "close", listener: () => void): void;
+}
 
 /**
  * Writes the lines of one watch to one response.
@@ -11,7 +19,7 @@ const WRITE_BYTES = 256 * 1024;
  * Lines that arrive in the same turn of the event loop leave in one write. A slow client is waited for, up to a bound.
  */
 export class StreamConnection implements StreamSink {
-  readonly #response: ServerResponse;
+  readonly #response: StreamTarget;
   #initial: Iterator<Buffer> | undefined;
   #queued: Buffer[] = [];
   #queuedBytes = 0;
@@ -20,7 +28,7 @@ export class StreamConnection implements StreamSink {
   #hasEnded = false;
   #cutsNextLine = false;
 
-  constructor(response: ServerResponse) {
+  constructor(response: StreamTarget) {
     this.#response = response;
     response.on("drain", () => {
       this.#isBlocked = false;
