@@ -1,5 +1,8 @@
 // What a user of Node 24 does, from `npm ci` on; containers run it, while the development machine may not.
+import { existsSync } from "node:fs";
+import { cp } from "node:fs/promises";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { assert, shared, suite } from "../support/suite.js";
 import { runOrThrow } from "./command.js";
 import { packPackages } from "./packages.js";
@@ -16,6 +19,8 @@ registerHooks({
     next(context.parentURL?.endsWith(".ts") && specifier.startsWith(".") ? specifier.replace(/\\.js$/, ".ts") : specifier, context),
 });
 `;
+
+const DEVELOPMENT = ["typescript", "prettier", "gen-operator", "@gen-operator/apiserver", "@gen-operator/templates"];
 
 suite("Node 24", (test) => {
   // npm's package "node" is a program of that version.
@@ -48,7 +53,26 @@ suite("Node 24", (test) => {
     "runs the compiled operator on the API server",
     async () => {
       const { folder } = await project();
-      await convergeOnePage(folder, (await packages()).node);
+      await convergeOnePage(folder, { node: (await packages()).node });
+    },
+    LONG,
+  );
+
+  test(
+    "runs the operator with what a container image of it holds",
+    async () => {
+      const { folder } = await project();
+      const { node } = await packages();
+      // Beside the project, so that the archives in its lock file are found.
+      const image = join(folder, "../image");
+      for (const path of ["package.json", "package-lock.json", "dist/src"])
+        await cp(join(folder, path), join(image, path), { recursive: true });
+      await runOrThrow(["npm", "ci", "--omit=dev", "--prefer-offline"], { cwd: image, node });
+      assert.equal(
+        DEVELOPMENT.filter((name) => existsSync(join(image, "node_modules", name))),
+        [],
+      );
+      await convergeOnePage(folder, { node, operatorFolder: image });
     },
     LONG,
   );

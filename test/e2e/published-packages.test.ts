@@ -93,6 +93,9 @@ suite("published packages", (test) => {
         assert.match(output, /^created \.gitignore$/m);
         assert.match(output, new RegExp(`^created src/${kind}/dependents/config-map\\.ts$`, "m"));
         assert.match(await read(".gitignore"), /^node_modules\/$/m);
+        // An editor completes the spec with the schema that its first line names.
+        const [, schema = ""] = /\$schema=(\S+)/.exec(await read("workflow.yaml")) ?? [];
+        assert.is((JSON.parse(await read(schema)) as { type: string }).type, "object");
         await runOrThrow("npm", "run", "build");
         assert.match(await runOrThrow("npm", "test"), /^# pass 1$/m);
         await runOrThrow("npx", "gen-operator", "generate", "--check");
@@ -184,7 +187,7 @@ suite("published packages", (test) => {
       const { folder, runOrThrow } = await projects.webpage();
       await runOrThrow("rm", "-f", "src/webpage/dependents/deployment.ts");
       await runOrThrow("npm", "run", "build");
-      await convergeOnePage(folder, process.execPath);
+      await convergeOnePage(folder, { node: process.execPath });
     },
     LONG,
   );

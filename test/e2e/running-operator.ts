@@ -12,9 +12,15 @@ interface RunningOperator extends AsyncDisposable {
   request(methodAndPath: string, body?: object): Promise<ApiObject>;
 }
 
-/** How they are started. */
-interface RunningOperatorOptions {
+/** Which operator runs on what. */
+export interface ConvergeOptions {
   readonly node: string;
+  /** The folder with the compiled operator, if it is not the project. */
+  readonly operatorFolder?: string;
+}
+
+/** How they are started. */
+interface RunningOperatorOptions extends ConvergeOptions {
   /** Relative to the project. */
   readonly crd: string;
 }
@@ -25,8 +31,8 @@ interface Kubeconfig {
 }
 
 /** Creates a web page on an operator that is started for it, and waits until the page has its config map. */
-export async function convergeOnePage(project: string, node: string): Promise<void> {
-  await using run = await runOperatorOnServer(project, { node, crd: "crds/webpages.example.com.yaml" });
+export async function convergeOnePage(project: string, options: ConvergeOptions): Promise<void> {
+  await using run = await runOperatorOnServer(project, { ...options, crd: "crds/webpages.example.com.yaml" });
   await run.request("POST /apis/example.com/v1/namespaces/default/webpages", {
     apiVersion: "example.com/v1",
     kind: "WebPage",
@@ -39,7 +45,10 @@ export async function convergeOnePage(project: string, node: string): Promise<vo
 }
 
 /** Starts the API server that a project has installed, by its command, and the project's compiled operator. */
-async function runOperatorOnServer(project: string, { node, crd }: RunningOperatorOptions): Promise<RunningOperator> {
+async function runOperatorOnServer(
+  project: string,
+  { node, crd, operatorFolder = project }: RunningOperatorOptions,
+): Promise<RunningOperator> {
   const group = await createProcessGroup("gen-operator-e2e-");
   try {
     const kubeconfig = join(group.folder, "kubeconfig");
@@ -50,7 +59,7 @@ async function runOperatorOnServer(project: string, { node, crd }: RunningOperat
     const connection = await eventually("a kubeconfig", () => readConnection(kubeconfig, server), {
       timeoutMs: 60_000,
     });
-    const main = join(project, "dist/src/main.js");
+    const main = join(operatorFolder, "dist/src/main.js");
     group.start("operator", "env", [`KUBECONFIG=${kubeconfig}`, node, "--enable-source-maps", main]);
     return {
       request: (methodAndPath, body) =>
