@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { quantile, type BenchmarkResult, type Measurement } from "../measurement.js";
-import { measureProgram, type NodeProgram, type ProgramCost } from "./program-cost.js";
+import { measurePrograms, type NodeProgram, type ProgramCost } from "./program-cost.js";
 
 const RUNS = 5;
 const CDK8S = "cdk8s-cli@2.207.60";
@@ -67,9 +67,8 @@ async function measureProject(folder: string): Promise<Measurement[]> {
     folder: project,
   });
   const clear = () => rm(join(project, "src"), { recursive: true, force: true });
-  const cold = await measureProgram({ ...generate(), prepare: clear }, RUNS, folder);
-  const warm = await measureProgram(generate(), RUNS, folder);
-  const check = await measureProgram(generate("--check"), RUNS, folder);
+  const programs = { cold: { ...generate(), prepare: clear }, warm: generate(), check: generate("--check") };
+  const { cold, warm, check } = await measurePrograms(programs, RUNS, folder);
   return [
     ...rowsOf("project, nothing there", cold),
     ...rowsOf("project, nothing to change", warm),
@@ -85,9 +84,12 @@ async function measureCrd(
   const out = join(folder, "types");
   const clear = () => rm(out, { recursive: true, force: true });
   const args = [COMMAND, "types", file, "--out", out];
-  const ours = await measureProgram({ args, folder, prepare: clear }, RUNS, folder);
-  const theirs = peer === undefined ? undefined : await measureProgram(importOf(peer, file, out), RUNS, folder);
-  return [...rowsOf(`types of ${name}`, ours, theirs), await measureInProcess(name, file, out)];
+  const ours: NodeProgram = { args, folder, prepare: clear };
+  const costs: { ours: ProgramCost; peer?: ProgramCost } =
+    peer === undefined
+      ? await measurePrograms({ ours }, RUNS, folder)
+      : await measurePrograms({ ours, peer: importOf(peer, file, out) }, RUNS, folder);
+  return [...rowsOf(`types of ${name}`, costs.ours, costs.peer), await measureInProcess(name, file, out)];
 }
 
 function importOf(peer: string, file: string, out: string): NodeProgram {

@@ -28,16 +28,30 @@ process.once("exit", () => {
 });
 `;
 
-/** Returns the medians of so many runs; a run that fails is an error. `folder` is for files of the measurement's own. */
-export async function measureProgram(program: NodeProgram, runs: number, folder: string): Promise<ProgramCost> {
-  const costs: ProgramCost[] = [];
-  for (let run = 0; run < runs; run++) costs.push(await measureOnce(program, folder));
-  const medianOf = (figure: keyof ProgramCost) =>
+/**
+ * Returns the medians of so many runs of each program; a run that fails is an error. `folder` is for files of the measurement's own.
+ *
+ * The programs take turns, so that what else the machine has to do concerns them alike.
+ */
+export async function measurePrograms<Name extends string>(
+  programs: Readonly<Record<Name, NodeProgram>>,
+  runs: number,
+  folder: string,
+): Promise<Record<Name, ProgramCost>> {
+  const names = Object.keys(programs) as Name[];
+  const costs = new Map<Name, ProgramCost[]>(names.map((name) => [name, []]));
+  for (let run = 0; run < runs; run++)
+    for (const [name, taken] of costs) taken.push(await measureOnce(programs[name], folder));
+  return Object.fromEntries([...costs].map(([name, taken]) => [name, medianOf(taken)])) as Record<Name, ProgramCost>;
+}
+
+function medianOf(costs: readonly ProgramCost[]): ProgramCost {
+  const of = (figure: keyof ProgramCost) =>
     quantile(
       costs.map((cost) => cost[figure]),
       0.5,
     );
-  return { wallSeconds: medianOf("wallSeconds"), cpuSeconds: medianOf("cpuSeconds"), peakMb: medianOf("peakMb") };
+  return { wallSeconds: of("wallSeconds"), cpuSeconds: of("cpuSeconds"), peakMb: of("peakMb") };
 }
 
 async function measureOnce({ args, folder, prepare }: NodeProgram, own: string): Promise<ProgramCost> {
