@@ -1,8 +1,17 @@
 import yargs from "yargs";
 import { startApiServer, type ApiServer } from "./server.js";
 
-/** Runs the command line; prints one line, `ready URL`, once the server answers. */
+/** Runs the command line; prints one line, `ready URL`, once the server answers, or on standard error why it does not. */
 export async function run(args: readonly string[]): Promise<void> {
+  try {
+    await start(args);
+  } catch (error) {
+    process.stderr.write(`${problemOf(error)}\n`);
+    process.exitCode = 1;
+  }
+}
+
+async function start(args: readonly string[]): Promise<void> {
   const options = await yargs(args)
     .scriptName("apiserver")
     .usage("$0 [options]\n\nServes the Kubernetes API from memory on 127.0.0.1.")
@@ -24,9 +33,19 @@ export async function run(args: readonly string[]): Promise<void> {
     .parseAsync();
   const { port, crds, simulate, tls, token, kubeconfig } = options;
   const server = await startApiServer({ port, crds, simulate, tls, ...(token === undefined ? {} : { token }) });
-  if (kubeconfig !== undefined) await server.writeKubeconfig(kubeconfig);
+  try {
+    if (kubeconfig !== undefined) await server.writeKubeconfig(kubeconfig);
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
   closeOnSignal(server);
   process.stdout.write(`ready ${server.url}\n`);
+}
+
+function problemOf(error: unknown): string {
+  const { code, message, port } = error as { code?: string; message?: string; port?: number };
+  return code === "EADDRINUSE" ? `port ${port} is in use` : (message ?? String(error));
 }
 
 function closeOnSignal(server: ApiServer): void {

@@ -1,0 +1,92 @@
+// The command line of the embedded server, as a process, with kubectl beside it.
+import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { findBinaryOrThrow } from "../support/binaries.js";
+import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { startProgram } from "./apiserver-program.js";
+
+const DEPLOYMENT = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  selector: { matchLabels: { app: web } }
+  template: { metadata: { labels: { app: web } }, spec: { containers: [{ name: web, image: nginx }] } }
+`;
+
+async function kubectl(kubeconfig: string, line: string): Promise<string> {
+  const args = [`--kubeconfig=${kubeconfig}`, ...line.split(" ")];
+  return (await promisify(execFile)(findBinaryOrThrow("kubectl"), args, { timeout: 30_000 })).stdout.trim();
+}
+
+suite("bin/apiserver.js", (test) => {
+  test("it prints one line, serves kubectl, and ends properly when asked to", async () => {
+    await using folder = await createTemporaryFolder();
+    const kubeconfig = join(folder.path, "kubeconfig");
+    await using program = startProgram(["--port", "0", "--kubeconfig", kubeconfig]);
+    assert.match(await program.ready(), /^https:\/\/127\.0\.0\.1:\d+$/);
+    assert.is(await kubectl(kubeconfig, "get namespace default -o name"), "namespace/default");
+    program.kill("SIGTERM");
+    const { code, stdout, stderr } = await program.ended;
+    assert.is(code, 0);
+    assert.match(stdout, /^ready https:\/\/127\.0\.0\.1:\d+\n$/);
+    assert.is(stderr, "");
+  });
+
+  test("an open watch does not keep it from ending", async () => {
+    await using folder = await createTemporaryFolder();
+    const kubeconfig = join(folder.path, "kubeconfig");
+    await using program = startProgram(["--kubeconfig", kubeconfig]);
+    await program.ready();
+    const watching = kubectl(kubeconfig, "get namespaces --watch -o name").catch(() => "broken");
+    await kubectl(kubeconfig, "get namespaces -o name");
+    program.kill("SIGINT");
+    assert.is((await program.ended).code, 0);
+    await watching;
+  });
+
+  test("--crds installs definitions, --simulate lets workloads become ready", async () => {
+    await using folder = await createTemporaryFolder();
+    const kubeconfig = join(folder.path, "kubeconfig");
+    const crds = "test/conformance/definitions.yaml";
+    await using program = startProgram(["--kubeconfig", kubeconfig, "--simulate", "--crds", crds]);
+    await program.ready();
+    const resources = await kubectl(kubeconfig, "api-resources --api-group=example.com -o name");
+    assert.equal(resources.split("\n").sort(), ["gadgets.example.com", "samples.example.com", "widgets.example.com"]);
+    const file = join(folder.path, "deployment.yaml");
+    await writeFile(file, DEPLOYMENT);
+    await kubectl(kubeconfig, `apply -f ${file}`);
+    const condition = "wait --for=condition=Available deployment/web --timeout=20s";
+    assert.is(await kubectl(kubeconfig, condition), "deployment.apps/web condition met");
+  });
+
+  test("a port that is in use is told and ends it", async () => {
+    const other = createServer();
+    await new Promise<void>((done) => other.listen(0, "127.0.0.1", () => done()));
+    const { port } = other.address() as AddressInfo;
+    await using program = startProgram(["--port", String(port)]);
+    const { code, stdout, stderr } = await program.ended;
+    other.close();
+    assert.is(code, 1);
+    assert.is(stdout, "");
+    assert.is(stderr, `port ${port} is in use\n`);
+  });
+
+  test("what it cannot use is told in a line and ends it", async () => {
+    await using unknown = startProgram(["--odd"]);
+    const { code, stderr } = await unknown.ended;
+    assert.is(code, 1);
+    assert.match(stderr, "Unknown argument: odd");
+    for (const option of ["--crds", "--kubeconfig"]) {
+      await using missing = startProgram([option, "missing/file.yaml"]);
+      const ended = await missing.ended;
+      assert.is(ended.code, 1, option);
+      assert.match(ended.stderr, /^[^\n]*missing\/file\.yaml[^\n]*\n$/);
+      assert.is(ended.stdout, "");
+    }
+  });
+});
