@@ -43,6 +43,8 @@ export class Writer {
   readonly #client: ApiClient;
   readonly #fieldManager: string;
   readonly #records = new AppliedRecords();
+  /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
+  readonly #sent = new WeakMap<KubernetesObject, object>();
 
   constructor(client: ApiClient, fieldManager: string) {
     this.#client = client;
@@ -60,7 +62,9 @@ export class Writer {
   ): Promise<Written> {
     const desired = withEncodedData(definition, stated);
     const key = keyOf(desired.metadata);
-    const verdict = this.#compare(definition, desired, { live, record: recordKey(definition, key) });
+    const record = recordKey(definition, key);
+    if (live !== undefined) this.#rememberAnswer(definition, desired, { entry: live, record });
+    const verdict = this.#compare(definition, desired, { live, record });
     if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
     const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
     cache.beginWrite(key);
@@ -72,7 +76,7 @@ export class Writer {
         ...(signal === undefined ? {} : { signal }),
       });
       written = { entry, isOwn: wasCreated || this.#isOwn(definition, live, entry) };
-      this.#rememberUnlessMatching(definition, desired, { entry, record: recordKey(definition, key) });
+      this.#sent.set(entry.object, desired);
       return { kind: wasCreated ? "created" : "updated", entry, verdict };
     } catch (error) {
       if (live === undefined && isApiError(error, 409)) throw alreadyExists(definition, desired.metadata, error);
@@ -110,7 +114,8 @@ export class Writer {
       const answeredFields = hasSubresource ? entry.ownedStatus : entry.owned;
       const answered = { object: entry.object, ...(answeredFields && { owned: answeredFields }) };
       written = { entry, isOwn: this.#isOwn(definition, subject, answered) };
-      this.#rememberUnlessMatching(definition, desired, { entry: answered, record });
+      if (!this.#compare(definition, desired, { live: answered, record }).matches)
+        this.#records.remember(record, JSON.stringify(desired), { entry: answered, schema: schemaOf(definition) });
       return { kind: "updated", entry, verdict };
     } finally {
       cache.endWrite(key, written);
@@ -133,10 +138,15 @@ export class Writer {
     }
   }
 
-  // If even the answer does not match, the server stores something else than we send.
-  #rememberUnlessMatching(definition: ResourceDefinition, desired: object, { entry, record }: Answer): void {
-    if (this.#compare(definition, desired, { live: entry, record }).matches) return;
-    this.#records.remember(record, JSON.stringify(desired), { entry, schema: schemaOf(definition) });
+  // The same is desired that was sent last, and what is there is the answer: if that does not match, the server stores something else
+  // than we send. It is looked at only now because most objects are never reconciled again in that state.
+  #rememberAnswer(definition: ResourceDefinition, desired: object, { entry, record }: Answer): void {
+    const sent = this.#sent.get(entry.object);
+    if (sent === undefined) return;
+    this.#sent.delete(entry.object);
+    const text = JSON.stringify(sent);
+    if (text !== JSON.stringify(desired) || this.#compare(definition, sent, { live: entry, record }).matches) return;
+    this.#records.remember(record, text, { entry, schema: schemaOf(definition) });
   }
 
   #compare(
@@ -153,8 +163,7 @@ export class Writer {
       owned: parseOwnedFields(owned.fieldsV1),
       schema,
     });
-    if (verdict.matches) return verdict;
-    if (!this.#records.has(record)) return verdict;
+    if (verdict.matches || !this.#records.has(record)) return verdict;
     const isUnchanged = this.#records.isUnchanged(record, JSON.stringify(desired), { entry: live, schema });
     return isUnchanged ? { matches: true } : verdict;
   }

@@ -1,6 +1,6 @@
 import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ApiClient } from "#runtime/cluster/api-client.js";
+import type { ApiClient, ApplyOptions } from "#runtime/cluster/api-client.js";
 import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
 import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
@@ -23,12 +23,14 @@ const page = defineResource({
 const ref = { name: "a", namespace: "x" };
 
 /** A client whose server stores what `store` makes of a request. */
-function createWriter(store: (desired: object, options: { subresource?: "status" }) => DecodedResource) {
+function createWriter(store: (desired: object, options: ApplyOptions) => DecodedResource) {
   const applied: object[] = [];
   const client = {
-    apply: async (_: unknown, desired: object, options: { subresource?: "status" }) => {
+    apply: async (_: unknown, desired: object, options: ApplyOptions) => {
       applied.push(desired);
-      return { ...store(desired, options), wasCreated: false };
+      const answer = store(desired, options);
+      const known = options.findKnown?.(answer.object.metadata.resourceVersion ?? "");
+      return { ...(known ?? answer), wasCreated: false };
     },
   } as unknown as ApiClient;
   return { applied, writer: new Writer(client, "us"), cache: new ResourceCache() };
@@ -50,12 +52,14 @@ suite("writer", (test) => {
     const { writer, cache, applied } = createWriter(() => stored("2", { data: { text: "NORMAL" } }, { owned }));
     const apply = (text: string, live: DecodedResource) =>
       writer.apply({ definition: configMap, cache }, { metadata: ref, data: { text } } as never, { live });
-    const live = stored("2", { data: { text: "NORMAL" } }, { owned });
-    assert.is((await apply("normal", live)).kind, "updated");
-    assert.is((await apply("normal", live)).kind, "unchanged");
+    const known = () => cache.get("x/a")!;
+    assert.is((await apply("normal", stored("1", { data: { text: "OLD" } }, { owned }))).kind, "updated");
+    assert.is((await apply("normal", known())).kind, "unchanged");
+    const touched = stored("3", { data: { text: "NORMAL" } }, { owned });
+    assert.is((await apply("normal", touched)).kind, "unchanged", "also when others changed what is not ours");
     assert.is(applied.length, 1);
-    assert.is((await apply("other", live)).kind, "updated");
-    assert.is((await apply("other", live)).kind, "unchanged");
+    assert.is((await apply("other", known())).kind, "updated");
+    assert.is((await apply("other", known())).kind, "unchanged");
     const foreign = stored("3", { data: { text: "theirs" } }, { owned });
     assert.is((await apply("other", foreign)).kind, "updated");
   });
