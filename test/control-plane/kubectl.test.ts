@@ -108,6 +108,20 @@ const COMMANDS: readonly Command[] = [
   ],
   ["-n demo get deployment web -o jsonpath={.spec.replicas}/{.spec.template.spec.containers[*].image}"],
   ["-n demo diff -f -", deployment(3, "nginx:1.31")],
+  // kubectl create sends these in protobuf, and nothing else.
+  ["-n demo create deployment p --image=nginx:1.29 --replicas=2 --port=80"],
+  ["-n demo get deployment p -o jsonpath={.spec}"],
+  ["-n demo create service nodeport s --tcp=80:http --node-port=30080"],
+  ["-n demo get service s -o jsonpath={.spec.ports}{.spec.selector}{.metadata.labels}"],
+  ["-n demo create cronjob j --image=busybox --schedule=*/5_*_*_*_* --restart=Never -- date"],
+  ["-n demo get cronjob j -o jsonpath={.spec}"],
+  ["-n demo create poddisruptionbudget b --selector=app=p --min-available=50%"],
+  ["-n demo get poddisruptionbudget b -o jsonpath={.spec}"],
+  ["-n demo create quota q --hard=cpu=1,memory=1024Mi"],
+  ["-n demo get quota q -o jsonpath={.spec}"],
+  ["-n demo create role r --verb=get --resource=pods --resource-name=a"],
+  ["-n demo get role r -o jsonpath={.rules}"],
+  ["-n demo delete deployment,service,cronjob,poddisruptionbudget,quota,role --all"],
   ["-n demo get deploy,cm,wd -o name"],
   ["-n demo get secret missing"],
   ["-n demo get gadgets"],
@@ -178,7 +192,7 @@ function normalise(output: string, input: string): string {
     .replaceAll(input, "INPUT")
     .replace(/\b\d+(\.\d+)?(s|ms|m)\b/g, "AGE")
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "UID")
-    .replace(/\/tmp\/(LIVE|MERGED)-\d+/g, "/tmp/$1")
+    .replace(/\/[^\s:]*\/(LIVE|MERGED)-\d+/g, "/$1")
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?( [+-]\d{4}( [A-Z]+)?)?/g, "TIME")
     .replace(/(resourceVersion: )"\d+"/g, '$1"N"')
     .replace(/[ \t]+/g, " ")

@@ -29,7 +29,12 @@ suite("client-go", (test) => {
       const cwd = join(clients, "client-go");
       const env = { ...process.env, CGO_ENABLED: "0", GOWORK: "off" };
       await run("go", ["build", "-o", program, "."], { cwd, env, timeout: BUILD_TIMEOUT_MS });
-      const found = await onBoth((kubeconfig) => [program, kubeconfig, "client-go", "application/json"]);
+      const found = await onBoth((kubeconfig) => [
+        program,
+        kubeconfig,
+        "client-go",
+        "application/vnd.kubernetes.protobuf",
+      ]);
       assert.equal(Object.keys(found), [
         ...["typed", "pages", "dynamic", "discovery", "informer", "dynamicInformer", "apply", "leaderElection"],
       ]);

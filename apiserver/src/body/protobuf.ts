@@ -1,21 +1,37 @@
 /**
- * Bodies in protobuf, as far as kubectl insists on them.
+ * Bodies in protobuf, which typed clients of Go send for built-in kinds: client-go, controller-runtime, kubectl create.
  *
- * `kubectl create namespace` and its like, and `kubectl auth`, send protobuf and give up on 415. Objects of the few kinds in
- * `protobuf-messages.ts` are turned into JSON; fields that are not listed there are skipped.
+ * They are turned into JSON. Go writes fields that are zero, too; what JSON would leave out is left out where built-in kinds are decoded.
  */
-import { setMember, type JsonObject, type JsonValue } from "../json.js";
-import { MESSAGES } from "./protobuf-messages.js";
+import { isObject, setMember, type JsonObject, type JsonValue } from "../json.js";
+import { messageNameOf, messageOf } from "./protobuf-messages.js";
 
 const MAGIC = Buffer.from("k8s\0");
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH = 2;
 const FIXED32 = 5;
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-type Field = { number: number; value: number | Buffer };
+interface Field {
+  readonly number: number;
+  readonly value: number | Buffer;
+}
 
-/** Parses a body; undefined when it is of a kind that is not understood. */
+// Messages that are one value in JSON (apimachinery 1.36); undefined is left out.
+const VALUES: Readonly<Record<string, (fields: Field[]) => JsonValue | undefined>> = {
+  [`${META}.Time`]: (fields) => timeOf(fields)?.replace(/\.\d+Z$/, "Z"),
+  [`${META}.MicroTime`]: (fields) => timeOf(fields),
+  [`${META}.Duration`]: (fields) => `${numberOf(fields, 1) / 1e9}s`,
+  [`${META}.FieldsV1`]: (fields) => jsonOf(fields),
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": (fields) => bytesOf(fields, 1).toString() || "0",
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": (fields) =>
+    numberOf(fields, 1) === 0 ? numberOf(fields, 2) : bytesOf(fields, 3).toString(),
+  "io.k8s.apimachinery.pkg.runtime.RawExtension": (fields) => jsonOf(fields),
+  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": (fields) => jsonOf(fields),
+};
+
+/** Parses a body; undefined when it is of a kind that is not built in. */
 export function parseProtobuf(body: Buffer): JsonObject | undefined {
   if (!body.subarray(0, MAGIC.length).equals(MAGIC)) return undefined;
   // The envelope holds the type and, in its second field, the object.
@@ -23,15 +39,17 @@ export function parseProtobuf(body: Buffer): JsonObject | undefined {
   const typeMeta = fieldsOf(bytesOf(envelope, 1));
   const apiVersion = bytesOf(typeMeta, 1).toString();
   const kind = bytesOf(typeMeta, 2).toString();
-  const message = `${apiVersion}/${kind}`;
-  if (MESSAGES[message] === undefined) return undefined;
-  return { kind, apiVersion, ...parseMessage(message, bytesOf(envelope, 2)) };
+  const name = messageNameOf(apiVersion, kind);
+  if (name === undefined) return undefined;
+  const object = parseValue(name, bytesOf(envelope, 2));
+  return { kind, apiVersion, ...(isObject(object) ? object : {}) };
 }
 
 function parseMessage(name: string, bytes: Buffer): JsonObject {
   const object: JsonObject = {};
+  const message = messageOf(name);
   for (const { number, value } of fieldsOf(bytes)) {
-    const declaration = MESSAGES[name]?.[number];
+    const declaration = message?.[number];
     if (declaration === undefined) continue;
     const [member, ...type] = declaration.split(" ") as [string, ...string[]];
     addField(object, { member, type, value });
@@ -42,39 +60,72 @@ function parseMessage(name: string, bytes: Buffer): JsonObject {
 function addField(object: JsonObject, field: { member: string; type: string[]; value: number | Buffer }): void {
   const { member, type, value } = field;
   const [shape = "string", inner = "string"] = type;
-  if (shape === "list") {
+  if (shape === "inline") Object.assign(object, parseValue(inner, value));
+  else if (shape === "list") {
     const list = (object[member] ?? []) as JsonValue[];
-    object[member] = [...list, parseValue(inner, value)];
+    object[member] = [...list, parseValue(inner, value) ?? null];
   } else if (shape === "map") {
     const map = (object[member] ?? {}) as JsonObject;
     // An entry is a message of a key and a value.
     const entry = fieldsOf(value as Buffer);
-    setMember(map, bytesOf(entry, 1).toString(), parseValue(inner, bytesOf(entry, 2)));
+    const parsed = parseValue(inner, entry.find(({ number }) => number === 2)?.value ?? Buffer.alloc(0));
+    if (parsed !== undefined) setMember(map, bytesOf(entry, 1).toString(), parsed);
     object[member] = map;
-  } else object[member] = parseValue(shape, value);
+  } else {
+    const parsed = parseValue(shape, value);
+    if (parsed !== undefined) object[member] = parsed;
+  }
 }
 
-function parseValue(type: string, value: number | Buffer): JsonValue {
+function parseValue(type: string, value: number | Buffer): JsonValue | undefined {
   if (typeof value === "number") return type === "bool" ? value !== 0 : value;
   if (type === "string") return value.toString();
-  return type === "bytes" ? value.toString("base64") : parseMessage(type, value);
+  if (type === "bytes") return value.toString("base64");
+  if (type === "double") return value.length === 8 ? value.readDoubleLE() : 0;
+  const toValue = VALUES[type];
+  if (toValue !== undefined) return toValue(fieldsOf(value));
+  const message = messageOf(type);
+  // A named list of texts, such as ExtraValue, is a message of its items.
+  if (message !== undefined && Object.values(message).join() === "items list string")
+    return fieldsOf(value).map((item) => item.value.toString());
+  return parseMessage(type, value);
+}
+
+// The zero time of Go is an empty message.
+function timeOf(fields: Field[]): string | undefined {
+  if (fields.length === 0) return undefined;
+  const micros = Math.floor(numberOf(fields, 2) / 1000);
+  const seconds = new Date(numberOf(fields, 1) * 1000).toISOString().slice(0, -".000Z".length);
+  return `${seconds}.${String(micros).padStart(6, "0")}Z`;
+}
+
+function jsonOf(fields: Field[]): JsonValue | undefined {
+  const text = bytesOf(fields, 1).toString();
+  return text === "" ? undefined : (JSON.parse(text) as JsonValue);
+}
+
+function numberOf(fields: Field[], number: number): number {
+  const value = fields.find((field) => field.number === number)?.value;
+  return typeof value === "number" ? value : 0;
 }
 
 function bytesOf(fields: Field[], number: number): Buffer {
-  const field = fields.find((one) => one.number === number);
-  return field !== undefined && typeof field.value !== "number" ? field.value : Buffer.alloc(0);
+  const value = fields.find((field) => field.number === number)?.value;
+  return value !== undefined && typeof value !== "number" ? value : Buffer.alloc(0);
 }
 
 // https://protobuf.dev/programming-guides/encoding
-function fieldsOf(bytes: Buffer): Field[] {
+function fieldsOf(bytes: number | Buffer): Field[] {
   const fields: Field[] = [];
+  if (typeof bytes === "number") return fields;
   let at = 0;
   const readVarint = (): number => {
-    let value = 0;
-    for (let factor = 1; ; factor *= 128) {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
       const byte = bytes[at++] ?? 0;
-      value += (byte & 0x7f) * factor;
-      if (byte < 0x80) return value;
+      value |= BigInt(byte & 0x7f) << shift;
+      // A negative number takes ten bytes, in two's complement.
+      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
     }
   };
   while (at < bytes.length) {
@@ -82,9 +133,11 @@ function fieldsOf(bytes: Buffer): Field[] {
     const number = Math.floor(tag / 8);
     const wireType = tag % 8;
     if (wireType === VARINT) fields.push({ number, value: readVarint() });
-    else if (wireType === FIXED64) at += 8;
-    else if (wireType === FIXED32) at += 4;
-    else if (wireType === LENGTH) {
+    else if (wireType === FIXED64 || wireType === FIXED32) {
+      const length = wireType === FIXED64 ? 8 : 4;
+      fields.push({ number, value: bytes.subarray(at, at + length) });
+      at += length;
+    } else if (wireType === LENGTH) {
       const length = readVarint();
       fields.push({ number, value: bytes.subarray(at, at + length) });
       at += length;

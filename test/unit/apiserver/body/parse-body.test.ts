@@ -65,9 +65,44 @@ suite("parse body", (test) => {
     });
   });
 
+  test("messages that are one value in JSON become that value, and embedded ones their fields", () => {
+    const number = (at: number, value: number) => Buffer.from([at * 8, value]);
+    const minusOne = Buffer.from([7 * 8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
+    const container = Buffer.concat([
+      field(1, "web"),
+      field(8, field(2, Buffer.concat([field(1, "cpu"), field(2, field(1, "500m"))]))),
+      field(
+        10,
+        Buffer.concat([field(1, field(2, field(2, Buffer.concat([number(1, 1), field(3, "http")])))), number(2, 0)]),
+      ),
+    ]);
+    const volume = Buffer.concat([field(1, "v"), field(2, field(2, Buffer.alloc(0)))]);
+    const metadata = Buffer.concat([field(1, "p"), minusOne, field(8, Buffer.alloc(0)), field(9, number(1, 60))]);
+    const body = protobufOf(
+      "Pod",
+      field(1, metadata),
+      field(2, Buffer.concat([field(1, volume), field(2, container)])),
+    );
+    assert.equal(parseObjectBody(body, PROTOBUF).value, {
+      kind: "Pod",
+      apiVersion: "v1",
+      metadata: { name: "p", generation: -1, deletionTimestamp: "1970-01-01T00:01:00Z" },
+      spec: {
+        volumes: [{ name: "v", emptyDir: {} }],
+        containers: [
+          {
+            name: "web",
+            resources: { requests: { cpu: "500m" } },
+            livenessProbe: { httpGet: { port: "http" }, initialDelaySeconds: 0 },
+          },
+        ],
+      },
+    });
+  });
+
   test("a protobuf body of any other kind is refused, and so is another media type", () => {
     for (const [body, type] of [
-      [protobufOf("Pod"), PROTOBUF],
+      [protobufOf("Gadget"), PROTOBUF],
       [Buffer.from("{}"), "text/plain"],
     ] as const) {
       assert.throws(() => parseObjectBody(body, type), /the body of the request was in an unknown format/);
