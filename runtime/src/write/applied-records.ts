@@ -1,6 +1,7 @@
 import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import { isLeaf, itemKeyOf, parseOwnedFields, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem } from "./list-item.js";
+import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
 interface AppliedRecord {
@@ -55,11 +56,9 @@ function storedText(object: KubernetesObject, fieldsV1: string, schema: SchemaNo
 function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
   if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
   if (Array.isArray(value)) {
-    if (owned.items.size === 0) return value.filter((item) => owned.values.has(JSON.stringify(item)));
+    if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
     return value.flatMap((item) => {
-      if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
-      const keys = schema.listMapKeys.map((name) => [name, item[name] ?? schema.items.property(name).default]);
-      const node = owned.items.get(itemKeyOf(Object.fromEntries(keys.filter(([, key]) => key !== undefined))));
+      const node = owned.items.get(keyOfListItem(item, schema));
       return node === undefined ? [] : [project(item, node, schema.items)];
     });
   }

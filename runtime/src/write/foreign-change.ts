@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import { isLeaf, itemKeyOf, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem } from "./list-item.js";
+import { isLeaf, type FieldNode } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
 // The server sets these on every write.
@@ -58,14 +59,8 @@ function isListCovered(before: unknown[], after: unknown[], { owned, schema }: C
   );
 }
 
-function byKey(list: unknown[], { merge, listMapKeys, items }: SchemaNode): Map<string, unknown> {
-  return new Map(
-    list.map((item) => {
-      if (merge !== "listMap" || !isRecord(item)) return [valueKeyOf(item), item];
-      const keys = listMapKeys.map((name) => [name, item[name] ?? items.property(name).default]);
-      return [itemKeyOf(Object.fromEntries(keys.filter(([, value]) => value !== undefined))), item];
-    }),
-  );
+function byKey(list: unknown[], schema: SchemaNode): Map<string, unknown> {
+  return new Map(list.map((item) => [keyOfListItem(item, schema), item]));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -8,7 +8,8 @@
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
-import { isLeaf, itemKeyOf, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem } from "./list-item.js";
+import { isLeaf, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** Whether an object is as desired, or the first place where it is not. */
@@ -127,10 +128,10 @@ function matchListMap(desired: JsonValue[], { live, owned, schema, path }: Place
   if (owned.fields.size + owned.values.size > 0) return mismatch(path, "is owned as something else");
   const liveItems = Array.isArray(live) ? live : [];
   const places = new Map<string, number>();
-  liveItems.forEach((item, index) => places.set(keyOfItem(item, schema), index));
+  liveItems.forEach((item, index) => places.set(keyOfListItem(item, schema), index));
   let lastPlace = -1;
   for (const [index, item] of desired.entries()) {
-    const key = keyOfItem(item, schema);
+    const key = keyOfListItem(item, schema);
     const itemPath = `${path}[${index}]`;
     const itemOwned = owned.items.get(key);
     const place = places.get(key);
@@ -165,16 +166,6 @@ function matchListSet(desired: JsonValue[], { live, owned, path }: Place): Verdi
   }
   if (owned.values.size > desired.length) return mismatch(path, "has an owned value that is not desired any more");
   return MATCH;
-}
-
-function keyOfItem(item: JsonValue, { listMapKeys, items }: SchemaNode): string {
-  if (!isObject(item)) return valueKeyOf(item);
-  const keys: JsonObject = {};
-  for (const name of listMapKeys) {
-    const value = item[name] ?? items.property(name).default;
-    if (value !== undefined) keys[name] = value;
-  }
-  return itemKeyOf(keys);
 }
 
 /** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
