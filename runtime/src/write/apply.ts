@@ -63,9 +63,13 @@ export class Writer {
     const desired = withEncodedData(definition, stated);
     const key = keyOf(desired.metadata);
     const record = recordKey(definition, key);
-    if (live !== undefined) this.#rememberAnswer(definition, desired, { entry: live, record });
     const verdict = this.#compare(definition, desired, { live, record });
-    if (verdict.matches) return { kind: "unchanged", entry: live as DecodedResource };
+    if (verdict.matches) {
+      if (live !== undefined) this.#sent.delete(live.object);
+      return { kind: "unchanged", entry: live as DecodedResource };
+    }
+    if (live !== undefined && this.#isAnswer(definition, desired, { entry: live, record }))
+      return { kind: "unchanged", entry: live };
     const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
     cache.beginWrite(key);
     let written: { entry: DecodedResource; isOwn: boolean } | undefined;
@@ -138,15 +142,16 @@ export class Writer {
     }
   }
 
-  // The same is desired that was sent last, and what is there is the answer: if that does not match, the server stores something else
-  // than we send. It is looked at only now because most objects are never reconciled again in that state.
-  #rememberAnswer(definition: ResourceDefinition, desired: object, { entry, record }: Answer): void {
+  // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
+  // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
+  #isAnswer(definition: ResourceDefinition, desired: object, { entry, record }: Answer): boolean {
     const sent = this.#sent.get(entry.object);
-    if (sent === undefined) return;
+    if (sent === undefined) return false;
     this.#sent.delete(entry.object);
     const text = JSON.stringify(sent);
-    if (text !== JSON.stringify(desired) || this.#compare(definition, sent, { live: entry, record }).matches) return;
+    if (text !== JSON.stringify(desired)) return false;
     this.#records.remember(record, text, { entry, schema: schemaOf(definition) });
+    return this.#compare(definition, desired, { live: entry, record }).matches;
   }
 
   #compare(
