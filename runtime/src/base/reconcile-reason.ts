@@ -1,0 +1,23 @@
+import type { ObjectKey } from "./kubernetes-object.js";
+
+/** Why a primary is reconciled, for logs and observers; the reconcile itself sees state, never an event. */
+export type ReconcileReason =
+  /** The primary changed; `isInitial` if a list brought it (at the start, or after a watch was lost), and not an edit. */
+  | { readonly kind: "primary"; readonly change: "added" | "updated" | "deleted"; readonly isInitial: boolean }
+  /** Something that belongs to the primary changed, as this event source reports. */
+  | { readonly kind: "secondary"; readonly source: string; readonly object?: ObjectKey; readonly isInitial: boolean }
+  /** A reconcile before failed; `attempt` counts from 1. */
+  | { readonly kind: "retry"; readonly attempt: number }
+  /** The reconcile before asked for it. */
+  | { readonly kind: "reschedule" }
+  /** Nothing happened for the longest interval. */
+  | { readonly kind: "resync" };
+
+/** How urgent a reconcile is: what somebody changed comes before what a list or the clock brings. */
+export type ReconcilePriority = "edit" | "background";
+
+/** Returns how urgent a reason is. */
+export function priorityOf(reason: ReconcileReason): ReconcilePriority {
+  if (reason.kind === "resync") return "background";
+  return "isInitial" in reason && reason.isInitial ? "background" : "edit";
+}

@@ -1,0 +1,67 @@
+// What every event source is, whoever wrote it: something that knows secondary resources and tells which primaries they concern.
+import type { Clock } from "../base/clock.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "./api-client.js";
+import type { ResourceChange } from "./resource-cache.js";
+
+/** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
+export interface SourceHealth {
+  readonly status: "healthy" | "unhealthy" | "unknown";
+  readonly reason?: string;
+}
+
+/** What an event source says with a change, besides whom it concerns. */
+export interface SecondaryCause {
+  readonly object?: ObjectKey;
+  /** Whether a list brought it, and not somebody's edit. */
+  readonly isInitial?: boolean;
+}
+
+/** What an event source is started with. */
+export interface EventSourceContext {
+  /** The name of the controller. */
+  readonly controller: string;
+  readonly primary: ResourceDefinition;
+  /** Reads one primary as the cache knows it. */
+  primaryOf(key: ObjectKey): KubernetesObject | undefined;
+  /** The keys of all primaries that the cache knows. */
+  primaryKeys(): Iterable<ObjectKey>;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly fieldManager: string;
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Asks for these primaries to be reconciled. */
+  notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
+}
+
+/**
+ * Brings events from somewhere (JOSDK's EventSource): an informer, a poll, a webhook, anything.
+ *
+ * It may be started again after it was stopped, and belongs to one controller at a time. What its functions throw makes it unhealthy
+ * and never ends the operator.
+ */
+export interface EventSource<Resource = unknown> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The kind of its resources, or the user's own name for a type that Kubernetes does not have; absent if it has none. */
+  readonly type?: ResourceDefinition | string | undefined;
+  /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
+  readonly startPriority?: "first" | "default";
+  readonly health: SourceHealth;
+  /** Starts; resolves when the state is known. */
+  start(context: EventSourceContext): Promise<void>;
+  /** Stops; what is known may be forgotten. */
+  stop(): Promise<void>;
+  /** The resources that belong to a primary, as far as they are known. */
+  secondariesOf(primary: KubernetesObject): readonly Resource[];
+  /** The resource of this key, whomever it belongs to. */
+  get?(key: ObjectKey): Resource | undefined;
+  /** Told about every change of a primary, before any filter (JOSDK ResourceEventAware). */
+  onPrimaryChange?(change: ResourceChange): void;
+  /** Follows a change of the controller's namespaces; resolves when the new state is known. */
+  setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;
+}
