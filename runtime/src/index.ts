@@ -16,7 +16,9 @@ export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
 export type { DependentOutcome, WorkflowResult } from "./workflow/workflow-result.js";
 export type { RequestObservation, RequestObserver } from "./cluster/api-requester.js";
-export { createChildLogger, createLogger, messageOf } from "./base/logger.js";
+export { createLogger } from "./base/create-logger.js";
+export type { CreateLoggerOptions } from "./base/create-logger.js";
+export { createChildLogger, messageOf } from "./base/logger.js";
 export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster

@@ -1,6 +1,7 @@
 import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
-import { createLogger, messageOf, type Logger } from "./base/logger.js";
+import { createLogger } from "./base/create-logger.js";
+import { messageOf, type Logger } from "./base/logger.js";
 import { ApiClient } from "./cluster/api-client.js";
 import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from "node:v8";
-import { createLogger, messageOf, type LogLevel } from "./base/logger.js";
+import { createLogger } from "./base/create-logger.js";
+import { messageOf, type Logger, type LogLevel } from "./base/logger.js";
 import { createOperator, type OperatorOptions } from "./operator.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 
@@ -10,15 +11,15 @@ const OPTIMISE_AFTER_BYTES = 1_200_000;
 /**
  * Runs controllers as a process: starts them, stops them gracefully at SIGTERM and SIGINT, and sets the exit code.
  *
- * The environment variable LOG_LEVEL chooses debug, info, warn, error or silent. START_TIMEOUT_SECONDS makes the process exit with 1 if
- * it could not start in time; without it, it keeps trying.
+ * The environment variable LOG_LEVEL chooses debug, info, warn, error or silent; LOG_FORMAT chooses json or pretty, which is what a terminal
+ * gets. START_TIMEOUT_SECONDS makes the process exit with 1 if it could not start in time; without it, it keeps trying.
  */
 export async function runOperator(
   controllers: readonly ControllerDefinition[],
   options: Omit<OperatorOptions, "controllers"> = {},
 ): Promise<void> {
   setFlagsFromString(`--interrupt-budget=${OPTIMISE_AFTER_BYTES}`);
-  const logger = options.logger ?? createLogger((process.env["LOG_LEVEL"] as LogLevel | undefined) ?? "info");
+  const logger = options.logger ?? loggerFromEnvironment();
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
   const startTimeoutMs =
     options.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
@@ -50,4 +51,17 @@ export async function runOperator(
     process.removeListener("SIGTERM", onSignal);
     process.removeListener("SIGINT", onSignal);
   }
+}
+
+function loggerFromEnvironment(): Logger {
+  const level = oneOf<LogLevel>("LOG_LEVEL", ["debug", "info", "warn", "error", "silent"]) ?? "info";
+  const format = oneOf("LOG_FORMAT", ["json", "pretty"]);
+  return createLogger(level, format === undefined ? {} : { format });
+}
+
+function oneOf<Value extends string>(variable: string, values: readonly Value[]): Value | undefined {
+  const value = process.env[variable];
+  if (value === undefined || value === "") return undefined;
+  if (values.includes(value as Value)) return value as Value;
+  throw new Error(`${variable} is "${value}", and must be one of ${values.join(", ")}`);
 }

@@ -9,22 +9,6 @@ export interface Logger {
 /** The levels of `createLogger`, least important first. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
-
-/** Creates a logger that writes one JSON object a line, to standard error unless `write` is given. */
-export function createLogger(
-  level: LogLevel = "info",
-  write: (line: string) => void = (line) => void process.stderr.write(line),
-): Logger {
-  const threshold = LEVELS.indexOf(level);
-  const at = (name: LogLevel) => {
-    if (LEVELS.indexOf(name) < threshold) return () => {};
-    return (fields: object, message: string) =>
-      write(JSON.stringify({ time: new Date().toISOString(), level: name, message, ...plainOf(fields) }) + "\n");
-  };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-}
-
 /** Creates a logger that adds `fields` to everything it is given. */
 export function createChildLogger(logger: Logger, fields: object): Logger {
   return {
@@ -33,13 +17,6 @@ export function createChildLogger(logger: Logger, fields: object): Logger {
     warn: (more, message) => logger.warn({ ...fields, ...more }, message),
     error: (more, message) => logger.error({ ...fields, ...more }, message),
   };
-}
-
-// Errors have no enumerable fields, so JSON would show them as {}.
-function plainOf(fields: object): object {
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? messageOf(value) : value]),
-  );
 }
 
 /** Returns the message of anything that was thrown, with the messages of its causes. */

@@ -1,0 +1,49 @@
+import { createLogger } from "#runtime/base/create-logger.js";
+import { createChildLogger, type LogLevel } from "#runtime/base/logger.js";
+import { assert, suite } from "../../../support/suite.js";
+
+function linesOf(level: LogLevel, format: "json" | "pretty") {
+  const lines: string[] = [];
+  return { lines, logger: createLogger(level, { format, write: (line) => void lines.push(line) }) };
+}
+
+suite("logger", (test) => {
+  test("a line is one JSON object with its time, level, message and fields", () => {
+    const { lines, logger } = linesOf("info", "json");
+    logger.warn({ retryAfterMs: 5 }, "no");
+    assert.is(lines.length, 1);
+    assert.ok(lines[0]!.endsWith("\n"));
+    const { time, ...rest } = JSON.parse(lines[0]!) as { time: string };
+    assert.equal(rest, { level: "warn", retryAfterMs: 5, message: "no" });
+    assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  });
+
+  test("what is less important than the level is not written, and silent writes nothing", () => {
+    const { lines, logger } = linesOf("warn", "json");
+    logger.debug({}, "a");
+    logger.info({}, "b");
+    assert.equal(lines, []);
+    const silent = linesOf("silent", "json");
+    silent.logger.error({}, "c");
+    assert.equal(silent.lines, []);
+  });
+
+  test("an error among the fields shows as its message with those of its causes", () => {
+    const { lines, logger } = linesOf("info", "json");
+    logger.info({ error: new Error("outer", { cause: new Error("inner") }) }, "x");
+    assert.is((JSON.parse(lines[0]!) as { error: string }).error, "outer: inner");
+  });
+
+  test("a child adds its fields to every line", () => {
+    const { lines, logger } = linesOf("info", "json");
+    createChildLogger(logger, { controller: "page" }).info({ name: "one" }, "x");
+    const { controller, name } = JSON.parse(lines[0]!) as { controller: string; name: string };
+    assert.equal([controller, name], ["page", "one"]);
+  });
+
+  test("the pretty form has level, message and fields in words for people", () => {
+    const { lines, logger } = linesOf("info", "pretty");
+    logger.error({ controller: "page" }, "it broke");
+    assert.match(lines.join(""), /ERROR: it broke\n\s+controller: "page"/);
+  });
+});
