@@ -2,16 +2,16 @@ import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
 import { createLogger } from "./base/create-logger.js";
 import { messageOf, type Logger } from "./base/logger.js";
+import type { ResourceDefinition } from "./base/resource-definition.js";
 import { ApiClient } from "./cluster/api-client.js";
 import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
 import { loadConnection } from "./cluster/load-connection.js";
-import { ControllerSources } from "./events/controller-sources.js";
 import { describeFailure } from "./events/informer.js";
+import { checkCrds } from "./operate/check-crds.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
-import { Controller } from "./reconcile/controller.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-import { Writer } from "./write/apply.js";
+import { RunningController } from "./running-controller.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -25,6 +25,8 @@ export interface OperatorOptions {
   readonly observer?: ReconcileObserver;
   /** Told about every request, but for watches. */
   readonly onRequest?: RequestObserver;
+  /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
+  readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number;
   /** How long reconciles under way may take to finish when the operator stops; 30 s unless given. */
@@ -35,9 +37,12 @@ export interface OperatorOptions {
 export interface Operator extends AsyncDisposable {
   /** The client that the operator uses; throws before a connection is found. */
   readonly client: ApiClient;
-  /** Resolves when all that is watched is known and reconciling has begun. */
+  /** Resolves when all that is watched is known and reconciling has begun. It may be started again after it was stopped. */
   start(): Promise<void>;
-  /** Finishes the reconciles under way and closes all connections; tells whether all of them finished in time. */
+  /**
+   * Finishes the reconciles under way and closes all connections; tells whether all of them finished in time. Does nothing to an operator
+   * that was not started.
+   */
   stop(): Promise<boolean>;
 }
 
@@ -49,18 +54,19 @@ export function createOperator(options: OperatorOptions): Operator {
   return new RunnableOperator(options);
 }
 
-interface RunningController {
-  readonly controller: Controller;
-  readonly sources: ControllerSources;
+/** Everything from one start to the stop after it. */
+interface Session {
+  readonly stopping: AbortController;
+  controllers: RunningController[];
+  stopped?: Promise<boolean>;
 }
 
 class RunnableOperator implements Operator {
   readonly #options: OperatorOptions;
   readonly #logger: Logger;
-  readonly #stopping = new AbortController();
   #client: ApiClient | undefined;
-  #running: RunningController[] = [];
-  #stopped: Promise<boolean> | undefined;
+  #isClientClosed = false;
+  #session: Session | undefined;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -77,47 +83,70 @@ class RunnableOperator implements Operator {
   }
 
   async start(): Promise<void> {
+    if (this.#session !== undefined && this.#session.stopped === undefined)
+      throw new Error("the operator is started already");
+    // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
+    await this.#session?.stopped;
+    const session: Session = { stopping: new AbortController(), controllers: [] };
+    this.#session = session;
     const { startTimeoutMs, controllers } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
-    const signal = AbortSignal.any([this.#stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
+    const signal = AbortSignal.any([session.stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
     try {
-      this.#client ??= this.#connect(await this.#findConnection(signal));
+      const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
-      this.#running = controllers.map((definition) =>
-        createController(definition, { ...this.#options, logger: this.#logger, client: this.client }),
-      );
-      await untilAborted(Promise.all(this.#running.map(({ sources }) => sources.start())), signal);
+      if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
+      const shared = { client, logger: this.#logger, observer: this.#options.observer };
+      session.controllers = controllers.map((definition) => new RunningController(definition, shared));
+      await untilAborted(Promise.all(session.controllers.map((each) => each.startSources())), signal);
     } catch (error) {
-      const reason = timeout?.aborted === true ? this.#startFailure(startTimeoutMs as number, error) : error;
+      const reason = timeout?.aborted === true ? this.#startFailure(session, error) : error;
       await this.stop();
       throw reason;
     }
-    for (const { controller } of this.#running) controller.start();
+    for (const controller of session.controllers) controller.startReconciling();
     this.#logger.info(
       { controllers: controllers.map(({ name }) => name), server: this.client.connection.server },
       "started",
     );
   }
 
-  stop(): Promise<boolean> {
-    this.#stopped ??= this.#stop();
-    return this.#stopped;
+  async stop(): Promise<boolean> {
+    const session = this.#session;
+    if (session === undefined) {
+      await this.#closeClient();
+      return true;
+    }
+    session.stopped ??= this.#stop(session);
+    return session.stopped;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
 
-  async #stop(): Promise<boolean> {
-    this.#stopping.abort(new Error("the operator was stopped"));
+  async #stop({ stopping, controllers }: Session): Promise<boolean> {
+    stopping.abort(new Error("the operator was stopped"));
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
-    const finished = await Promise.all(this.#running.map(({ controller }) => controller.stop(deadlineMs)));
-    await Promise.all(this.#running.map(({ sources }) => sources.stop()));
-    await this.#client?.close();
+    const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
+    await Promise.all(controllers.map((controller) => controller.stopSources()));
+    await this.#closeClient();
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
     return isFinished;
+  }
+
+  async #openClient(signal: AbortSignal): Promise<ApiClient> {
+    if (this.#client === undefined || this.#isClientClosed)
+      this.#client = this.#connect(this.#options.connection ?? (await this.#findConnection(signal)));
+    this.#isClientClosed = false;
+    return this.#client;
+  }
+
+  async #closeClient(): Promise<void> {
+    this.#isClientClosed = true;
+    await this.#client?.close();
   }
 
   #connect(connection: Connection | ConnectionOptions): ApiClient {
@@ -142,44 +171,21 @@ class RunnableOperator implements Operator {
     }
   }
 
-  #startFailure(timeoutMs: number, error: unknown): Error {
-    const failures = this.#running.flatMap(({ sources: { lastFailure } }) => lastFailure ?? []);
+  #startFailure({ controllers }: Session, error: unknown): Error {
+    const { startTimeoutMs } = this.#options;
+    const failures = controllers.flatMap(({ sources: { lastFailure } }) => lastFailure ?? []);
     const reasons = failures.map(({ informer, error: cause }) =>
       describeFailure(cause, informer.definition, this.client.connection),
     );
     const why = reasons.length > 0 ? reasons.join("; ").replaceAll("; trying again", "") : messageOf(error);
-    return new Error(`the operator could not start within ${timeoutMs} ms: ${why}`);
+    return new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
   }
 }
 
-function createController(
-  definition: ControllerDefinition,
-  { client, logger, observer }: { client: ApiClient; logger: Logger; observer?: ReconcileObserver },
-): RunningController {
-  const { workflow, namespaces, labelSelector, fieldManager = definition.name } = definition;
-  const sources = new ControllerSources({
-    primary: workflow.primary,
-    dependents: workflow.dependents.map((dependent) => ({
-      ...dependent,
-      isActivatedLater: dependent.activationCondition !== undefined,
-    })),
-    namespaces,
-    labelSelector,
-    fieldManager,
-    client,
-    logger,
-    onPrimaryChange: (change) => controller.onPrimaryChange(change),
-    onSecondaryChange: (primaries) => controller.onSecondaryChange(primaries),
-  });
-  const controller: Controller = new Controller(definition, {
-    client,
-    logger,
-    observer,
-    primaries: sources.primaries.cache,
-    sources: sources.dependents,
-    writer: new Writer(client, fieldManager),
-  });
-  return { controller, sources };
+function definitionsOf({ workflow }: ControllerDefinition): ResourceDefinition[] {
+  // A kind with an activation condition may be absent.
+  const needed = workflow.dependents.filter(({ activationCondition }) => activationCondition === undefined);
+  return [workflow.primary, ...needed.map(({ resource }) => resource)];
 }
 
 function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {

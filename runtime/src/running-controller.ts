@@ -1,0 +1,68 @@
+import type { Logger } from "./base/logger.js";
+import type { ApiClient } from "./cluster/api-client.js";
+import { ControllerSources } from "./events/controller-sources.js";
+import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import { Controller } from "./reconcile/controller.js";
+import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
+import { Writer } from "./write/apply.js";
+
+/** What the controllers of an operator share. */
+export interface SharedParts {
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  readonly observer?: ReconcileObserver | undefined;
+}
+
+/** A controller with everything that it watches, from one start to one stop. */
+export class RunningController {
+  readonly definition: ControllerDefinition;
+  readonly sources: ControllerSources;
+  readonly #controller: Controller;
+
+  constructor(definition: ControllerDefinition, { client, logger, observer }: SharedParts) {
+    const { workflow, namespaces, labelSelector, fieldManager = definition.name } = definition;
+    this.definition = definition;
+    this.sources = new ControllerSources({
+      primary: workflow.primary,
+      dependents: workflow.dependents.map((dependent) => ({
+        ...dependent,
+        isActivatedLater: dependent.activationCondition !== undefined,
+      })),
+      namespaces,
+      labelSelector,
+      fieldManager,
+      client,
+      logger,
+      onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
+      onSecondaryChange: (primaries) => this.#controller.onSecondaryChange(primaries),
+    });
+    this.#controller = new Controller(definition, {
+      client,
+      logger,
+      observer,
+      primaries: this.sources.primaries.cache,
+      sources: this.sources.dependents,
+      writer: new Writer(client, fieldManager),
+    });
+  }
+
+  /** Starts all that it watches; resolves when the state is known. */
+  startSources(): Promise<void> {
+    return this.sources.start();
+  }
+
+  /** Begins to reconcile. */
+  startReconciling(): void {
+    this.#controller.start();
+  }
+
+  /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
+  stopReconciling(deadlineMs: number): Promise<boolean> {
+    return this.#controller.stop(deadlineMs);
+  }
+
+  /** Stops all that it watches. */
+  stopSources(): Promise<void> {
+    return this.sources.stop();
+  }
+}

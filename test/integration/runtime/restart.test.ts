@@ -1,0 +1,94 @@
+// One operator over several starts and stops.
+import { messageOf } from "#runtime/base/logger.js";
+import { createOperator } from "#runtime/operator.js";
+import { assert, suite } from "../../support/suite.js";
+import { createPage, createPageOperator, Page, setText, startPageServer, untilText } from "./page-operator.js";
+
+async function failureOf(call: () => Promise<unknown>): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    return messageOf(error);
+  }
+  return "nothing was thrown";
+}
+
+suite("operator restart", (test) => {
+  test("an operator that was stopped starts again, and reconciles what changed meanwhile", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await using other = createPageOperator(server);
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    assert.is(await page.operator.stop(), true);
+    await setText(other, "second");
+    const before = page.events.length;
+    await page.operator.start();
+    await untilText(page, "second");
+    assert.ok(page.events.length > before);
+  });
+
+  test("an operator that runs is not started twice", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    assert.is(await failureOf(() => page.operator.start()), "the operator is started already");
+  });
+
+  test("stopping an operator that was never started does nothing, as often as it is asked", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    assert.is(await page.operator.stop(), true);
+    assert.is(await page.operator.stop(), true);
+  });
+
+  test("a start that failed leaves nothing behind, and the next one may succeed", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: { startTimeoutMs: 150 } });
+    assert.match(
+      await failureOf(() => page.operator.start()),
+      /could not start within 150 ms: Page\.v1\.example\.com is not served/,
+    );
+    assert.match(await failureOf(() => page.operator.start()), /could not start within 150 ms/);
+  });
+});
+
+suite("CRD check", (test) => {
+  test("an operator for kinds that the cluster has as it expects them starts", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    await page.operator.start();
+    assert.is((await page.operator.client.list(Page)).length, 0);
+  });
+
+  test("a kind that is not installed is said at once", async () => {
+    await using server = await startPageServer({ withoutCrd: true });
+    await using page = createPageOperator(server, { operator: { checksCrds: true } });
+    const message = await failureOf(() => page.operator.start());
+    assert.is(
+      message,
+      `${server.url}: the CustomResourceDefinition pages.example.com is not installed; install it with kubectl apply -f crds/`,
+    );
+  });
+
+  test("a kind of another scope or version than the cluster has is said, all of it in one error", async () => {
+    await using server = await startPageServer();
+    const connection = { url: server.url, token: server.token, ca: server.ca };
+    await using operator = createOperator({
+      controllers: [
+        {
+          name: "page",
+          workflow: { primary: { ...Page.definition, scope: "Cluster", version: "v2" }, dependents: [] },
+        },
+      ],
+      connection,
+      checksCrds: true,
+    });
+    assert.is(
+      await failureOf(() => operator.start()),
+      `${server.url}: pages.example.com is namespaced in the cluster and cluster-scoped in the operator; run gen-operator generate with ` +
+        "the CRD of the cluster; pages.example.com does not serve v2, only v1",
+    );
+  });
+});
