@@ -83,8 +83,9 @@ class RunnableOperator implements Operator {
       this.#client ??= this.#connect(await this.#findConnection(signal));
       // It may have been stopped while it looked.
       signal.throwIfAborted();
+      const fieldManagers = controllers.map(fieldManagerOf);
       this.#running = controllers.map((definition) =>
-        createController(definition, { ...this.#options, logger: this.#logger, client: this.client }),
+        createController(definition, { ...this.#options, fieldManagers, logger: this.#logger, client: this.client }),
       );
       await untilAborted(Promise.all(this.#running.map(({ sources }) => sources.start())), signal);
     } catch (error) {
@@ -153,9 +154,10 @@ class RunnableOperator implements Operator {
 
 function createController(
   definition: ControllerDefinition,
-  { client, logger, observer }: { client: ApiClient; logger: Logger; observer?: ReconcileObserver },
+  options: { client: ApiClient; logger: Logger; observer?: ReconcileObserver; fieldManagers: readonly string[] },
 ): RunningController {
-  const { workflow, namespaces, labelSelector, fieldManager = definition.name } = definition;
+  const { client, logger, observer, fieldManagers } = options;
+  const { workflow, namespaces, labelSelector } = definition;
   const sources = new ControllerSources({
     primary: workflow.primary,
     dependents: workflow.dependents.map((dependent) => ({
@@ -164,7 +166,7 @@ function createController(
     })),
     namespaces,
     labelSelector,
-    fieldManager,
+    fieldManagers,
     client,
     logger,
     onPrimaryChange: (change) => controller.onPrimaryChange(change),
@@ -176,9 +178,13 @@ function createController(
     observer,
     primaries: sources.primaries.cache,
     sources: sources.dependents,
-    writer: new Writer(client, fieldManager),
+    writer: new Writer(client, fieldManagerOf(definition), fieldManagers),
   });
   return { controller, sources };
+}
+
+function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
+  return fieldManager ?? name;
 }
 
 function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
