@@ -11,7 +11,7 @@ import { describeFailure } from "./events/informer.js";
 import { checkCrds } from "./operate/check-crds.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-import { RunningController } from "./running-controller.js";
+import { fieldManagerOf, RunningController } from "./running-controller.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -96,8 +96,9 @@ class RunnableOperator implements Operator {
       const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
+      const fieldManagers = controllers.map(fieldManagerOf);
       if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
-      const shared = { client, logger: this.#logger, observer: this.#options.observer };
+      const shared = { client, logger: this.#logger, observer: this.#options.observer, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       await untilAborted(Promise.all(session.controllers.map((each) => each.startSources())), signal);
     } catch (error) {

@@ -11,6 +11,13 @@ export interface SharedParts {
   readonly client: ApiClient;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
+  /** The field managers of all controllers, whose entries in managed fields are kept. */
+  readonly fieldManagers: readonly string[];
+}
+
+/** Returns under which name a controller writes. */
+export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
+  return fieldManager ?? name;
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -19,8 +26,8 @@ export class RunningController {
   readonly sources: ControllerSources;
   readonly #controller: Controller;
 
-  constructor(definition: ControllerDefinition, { client, logger, observer }: SharedParts) {
-    const { workflow, namespaces, labelSelector, fieldManager = definition.name } = definition;
+  constructor(definition: ControllerDefinition, { client, logger, observer, fieldManagers }: SharedParts) {
+    const { workflow, namespaces, labelSelector } = definition;
     this.definition = definition;
     this.sources = new ControllerSources({
       primary: workflow.primary,
@@ -30,7 +37,7 @@ export class RunningController {
       })),
       namespaces,
       labelSelector,
-      fieldManager,
+      fieldManagers,
       client,
       logger,
       onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
@@ -42,7 +49,7 @@ export class RunningController {
       observer,
       primaries: this.sources.primaries.cache,
       sources: this.sources.dependents,
-      writer: new Writer(client, fieldManager),
+      writer: new Writer(client, fieldManagerOf(definition), fieldManagers),
     });
   }
 

@@ -15,6 +15,8 @@ export interface Defined<Resource extends KubernetesObject> {
 /** What an apply sends; the kind is that of the definition. */
 export interface ApplyOptions {
   readonly fieldManager: string;
+  /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
+  readonly fieldManagers?: Iterable<string>;
   /** Takes over fields that others manage; true unless said otherwise, as controllers should. */
   readonly force?: boolean;
   readonly subresource?: "status";
@@ -75,7 +77,7 @@ export class ApiClient {
   ): Promise<Resource | undefined> {
     try {
       const { body } = await this.#requester.send({ method: "GET", path: objectPath(definition, ref) });
-      return decodeResource<Resource>(body, { fieldManager: "" }).object;
+      return decodeResource<Resource>(body, { fieldManagers: [] }).object;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       throw failed("get", describeObject(definition, ref), error);
@@ -117,7 +119,7 @@ export class ApiClient {
     try {
       const body = JSON.stringify({ apiVersion, kind, ...object });
       return decodeResource<Resource>((await this.#requester.send({ method: "POST", path, body })).body, {
-        fieldManager: "",
+        fieldManagers: [],
       }).object;
     } catch (error) {
       throw failed("create", describeObject(definition, metadata), error);
@@ -130,7 +132,7 @@ export class ApiClient {
     object: object & { metadata: ObjectRef },
     options: ApplyOptions,
   ): Promise<Applied<Resource>> {
-    const { fieldManager, force = true, subresource, signal, findKnown } = options;
+    const { fieldManager, fieldManagers = [fieldManager], force = true, subresource, signal, findKnown } = options;
     const { apiVersion, kind } = definition;
     const path = objectPath(definition, object.metadata, subresource) + queryOf({ fieldManager, force });
     try {
@@ -143,7 +145,7 @@ export class ApiClient {
       });
       const version = findKnown && peekResourceVersion(body);
       const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
-      return { ...(known ?? decodeResource<Resource>(body, { fieldManager })), wasCreated: status === 201 };
+      return { ...(known ?? decodeResource<Resource>(body, { fieldManagers })), wasCreated: status === 201 };
     } catch (error) {
       const what = subresource === undefined ? "apply of" : `apply of the ${subresource} of`;
       throw failed(what, describeObject(definition, object.metadata), error);
@@ -230,7 +232,7 @@ export class ApiClient {
     const path = objectPath(definition, ref) + queryOf({ fieldManager: fieldManager || undefined });
     try {
       const { body } = await this.#requester.send({ method: "PATCH", path, contentType, body: JSON.stringify(patch) });
-      return decodeResource<Resource>(body, { fieldManager });
+      return decodeResource<Resource>(body, { fieldManagers: fieldManager === "" ? [] : [fieldManager] });
     } catch (error) {
       throw failed("patch of", describeObject(definition, ref), error);
     }

@@ -1,23 +1,38 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { asciiString, findMember, forEachElement, forEachMember, isText, type Range } from "./json-scanner.js";
 
-/** What the controller itself applied to an object, as the API server recorded it in `metadata.managedFields`. */
+/** What a controller applied to an object, as the API server recorded it in `metadata.managedFields`. */
 export interface OwnedFields {
+  readonly fieldManager: string;
+  /** The subresource through which it was applied; empty if it was the object itself. */
+  readonly subresource: string;
   readonly apiVersion: string;
   /** The FieldsV1 of the entry as JSON text. */
   readonly fieldsV1: string;
 }
 
 /**
- * An object of the API server as the runtime keeps it: without `managedFields`, which are most of its size, but for the entries
- * of the controller itself.
+ * An object of the API server as the runtime keeps it: without `managedFields`, which are most of its size, but for what the
+ * controllers of this operator applied.
  */
 export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
   readonly object: Resource;
-  /** What the controller applied; absent if it applied nothing. */
-  readonly owned?: OwnedFields;
-  /** What the controller applied through the `status` subresource. */
-  readonly ownedStatus?: OwnedFields;
+  /** What the controllers of this operator applied; absent if they applied nothing. */
+  readonly owned?: readonly OwnedFields[];
+}
+
+/** Returns what a controller applied to an object, or through a subresource of it; undefined if it applied nothing. */
+export function ownedBy(
+  { owned }: DecodedResource,
+  fieldManager: string,
+  subresource: "" | "status" = "",
+): OwnedFields | undefined {
+  return owned?.find((fields) => fields.fieldManager === fieldManager && fields.subresource === subresource);
+}
+
+/** Returns the version of an object; "0", which is older than any, if it has none. */
+export function versionOf({ object }: DecodedResource): string {
+  return object.metadata.resourceVersion ?? "0";
 }
 
 /**
@@ -37,23 +52,31 @@ const OPEN_BRACKET = 0x5b;
 /**
  * Decodes the JSON object that begins at `start`; the bytes behind the managed fields are moved, so the buffer must not be used again.
  *
- * Cutting before parsing halves the time and the memory of an object: the keys of managed fields are unique strings.
+ * Of the managed fields only what `fieldManagers` applied is kept. Cutting before parsing halves the time and the memory of an object:
+ * the keys of managed fields are unique strings.
  */
 export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
-  { start = 0, end = bytes.length, fieldManager }: { start?: number; end?: number; fieldManager: string },
+  {
+    start = 0,
+    end = bytes.length,
+    fieldManagers,
+  }: { start?: number; end?: number; fieldManagers: Iterable<string> },
 ): DecodedResource<Resource> {
   const metadata = findMember(bytes, start, '"metadata"');
   const managed = metadata && findMember(bytes, metadata.value, '"managedFields"');
   if (managed === undefined || bytes[managed.value] !== OPEN_BRACKET)
     return { object: JSON.parse(bytes.toString("utf8", start, end)) as Resource };
-  const owned: { owned?: OwnedFields; ownedStatus?: OwnedFields } = {};
-  const manager = JSON.stringify(fieldManager);
-  const managedEnd = forEachElement(bytes, managed.value, (entry) => readEntry(bytes, entry, { manager, owned }));
+  const owned: OwnedFields[] = [];
+  const managedEnd = forEachElement(bytes, managed.value, (entry) => {
+    const fields = readEntry(bytes, entry, fieldManagers);
+    if (fields !== undefined) owned.push(fields);
+  });
   const cut = withComma(bytes, { start: managed.key, end: managedEnd });
   bytes.copyWithin(cut.start, cut.end, end);
   const text = bytes.toString("utf8", start, end - (cut.end - cut.start));
-  return { object: JSON.parse(text) as Resource, ...owned };
+  const object = JSON.parse(text) as Resource;
+  return owned.length === 0 ? { object } : { object, owned };
 }
 
 // The member goes with the comma that separates it from the one before, or else from the one behind.
@@ -66,12 +89,9 @@ function withComma(bytes: Buffer, { start, end }: { start: number; end: number }
   return bytes[behind] === COMMA ? { start, end: behind + 1 } : { start, end };
 }
 
-function readEntry(
-  bytes: Buffer,
-  entry: Range,
-  { manager, owned }: { manager: string; owned: { owned?: OwnedFields; ownedStatus?: OwnedFields } },
-): void {
-  let isOwn = false;
+// What one of these managers applied to the object or its status.
+function readEntry(bytes: Buffer, entry: Range, fieldManagers: Iterable<string>): OwnedFields | undefined {
+  let fieldManager: string | undefined;
   let isApply = false;
   let apiVersion = "";
   let fieldsV1 = "{}";
@@ -79,9 +99,9 @@ function readEntry(
   forEachMember(bytes, entry.start, (key, value) => {
     const text = () => bytes.toString("utf8", value.start, value.end);
     if (isText(bytes, key, '"manager"')) {
-      isOwn = text() === manager;
+      for (const name of fieldManagers) if (isText(bytes, value, quotedBytesOf(name))) fieldManager = name;
       // The API server writes the manager first, so the fields of others are not looked at.
-      return !isOwn;
+      return fieldManager === undefined;
     }
     if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
     else if (isText(bytes, key, '"apiVersion"')) apiVersion = JSON.parse(text()) as string;
@@ -89,7 +109,16 @@ function readEntry(
     else if (isText(bytes, key, '"subresource"')) subresource = JSON.parse(text()) as string;
     return false;
   });
-  if (!isOwn || !isApply) return;
-  if (subresource === "") owned.owned = { apiVersion, fieldsV1 };
-  else if (subresource === "status") owned.ownedStatus = { apiVersion, fieldsV1 };
+  if (fieldManager === undefined || !isApply || (subresource !== "" && subresource !== "status")) return undefined;
+  return { fieldManager, subresource, apiVersion, fieldsV1 };
+}
+
+const quotedNames = new Map<string, string>();
+
+// The bytes of a name in JSON, as characters; an operator has few field managers, and each is looked for in every object.
+function quotedBytesOf(name: string): string {
+  let quoted = quotedNames.get(name);
+  if (quoted === undefined)
+    quotedNames.set(name, (quoted = Buffer.from(JSON.stringify(name)).toString("latin1")));
+  return quoted;
 }

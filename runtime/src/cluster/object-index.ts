@@ -14,6 +14,11 @@ export class ObjectIndex {
     this.#valuesOf = valuesOf;
   }
 
+  /** How many values there are. */
+  get size(): number {
+    return this.#keys.size;
+  }
+
   /** Returns the keys of the objects that have `value`. */
   keysOf(value: string): ReadonlySet<ObjectKey> {
     return this.#keys.get(value) ?? NONE;
@@ -35,5 +40,61 @@ export class ObjectIndex {
       keys?.delete(key);
       if (keys?.size === 0) this.#keys.delete(value);
     }
+  }
+
+  clear(): void {
+    this.#keys.clear();
+  }
+}
+
+/** The indexes over one cache by their functions; one that several readers ask for is kept once. */
+export class SharedIndexes {
+  readonly #indexes = new Map<IndexFunction, { readonly index: ObjectIndex; users: number }>();
+
+  /** How many values all indexes have. */
+  get size(): number {
+    let size = 0;
+    for (const { index } of this.#indexes.values()) size += index.size;
+    return size;
+  }
+
+  get isEmpty(): boolean {
+    return this.#indexes.size === 0;
+  }
+
+  /** Adds an index over what is known; each call needs a `release`. */
+  acquire(valuesOf: IndexFunction, known: () => Iterable<readonly [ObjectKey, KubernetesObject]>): void {
+    const shared = this.#indexes.get(valuesOf);
+    if (shared !== undefined) {
+      shared.users++;
+      return;
+    }
+    const index = new ObjectIndex(valuesOf);
+    this.#indexes.set(valuesOf, { index, users: 1 });
+    for (const [key, object] of known()) index.add(key, object);
+  }
+
+  /** Gives an index up; without users it is forgotten. */
+  release(valuesOf: IndexFunction): void {
+    const shared = this.#indexes.get(valuesOf);
+    if (shared !== undefined && --shared.users === 0) this.#indexes.delete(valuesOf);
+  }
+
+  /** Returns the keys of the objects for which the function gave `value`. */
+  keysOf(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
+    return this.#indexes.get(valuesOf)?.index.keysOf(value) ?? NONE;
+  }
+
+  /** Takes what an object was and is; absent if it was or is not there. */
+  update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
+    if (before === after) return;
+    for (const { index } of this.#indexes.values()) {
+      if (before !== undefined) index.remove(key, before);
+      if (after !== undefined) index.add(key, after);
+    }
+  }
+
+  clear(): void {
+    for (const { index } of this.#indexes.values()) index.clear();
   }
 }

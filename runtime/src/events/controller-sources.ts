@@ -3,7 +3,8 @@ import type { Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import { OWNER_INDEX } from "../cluster/primary-link.js";
-import type { ResourceCache, ResourceChange } from "../cluster/resource-cache.js";
+import type { ResourceChange } from "../cluster/resource-change.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 import { Informer } from "./informer.js";
 import { createOwnerMapping } from "./owner-mapping.js";
 
@@ -22,7 +23,8 @@ export interface ControllerSourcesOptions {
   readonly dependents: readonly DependentWatch[];
   readonly namespaces?: readonly string[] | undefined;
   readonly labelSelector?: string | undefined;
-  readonly fieldManager: string;
+  /** Whose managed fields are kept. */
+  readonly fieldManagers: Iterable<string>;
   readonly client: ApiClient;
   readonly logger: Logger;
   onPrimaryChange(change: ResourceChange): void;
@@ -31,7 +33,7 @@ export interface ControllerSourcesOptions {
 
 /** Watches one dependent, or several that look at the same objects. */
 export interface DependentSource {
-  readonly cache: ResourceCache;
+  readonly cache: ResourceView;
   /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
   activate(primary: ObjectKey): Promise<void>;
   /** Stops watching for a primary; with the last one the state is forgotten. */
@@ -47,8 +49,8 @@ export class ControllerSources {
   readonly #startedFirst: readonly Informer[];
 
   constructor(options: ControllerSourcesOptions) {
-    const { primary, dependents, namespaces, labelSelector, fieldManager, client, logger } = options;
-    const common = { fieldManager, client, logger };
+    const { primary, dependents, namespaces, labelSelector, fieldManagers, client, logger } = options;
+    const common = { fieldManagers, client, logger };
     this.primaries = new Informer({ ...common, definition: primary, namespaces, labelSelector });
     this.primaries.cache.onChange((change) => options.onPrimaryChange(change));
     const ownersOf = createOwnerMapping(primary);
@@ -136,7 +138,7 @@ function createActivation(
       if (users.size > 0) return;
       await informer.stop();
       // It may have been started again meanwhile.
-      if (users.size === 0) informer.cache.clear();
+      if (users.size === 0) informer.clear();
     },
   };
 }

@@ -4,6 +4,7 @@ import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource
 import type { ApiClient } from "../cluster/api-client.js";
 import type { IndexFunction } from "../cluster/object-index.js";
 import { ResourceCache } from "../cluster/resource-cache.js";
+import { ResourceView } from "../cluster/resource-view.js";
 import { runListWatch } from "./list-watch.js";
 
 /** What an informer watches. */
@@ -12,17 +13,20 @@ export interface InformerOptions {
   /** The namespaces to watch; all of them unless given. */
   readonly namespaces?: readonly string[] | undefined;
   readonly labelSelector?: string | undefined;
-  readonly fieldManager: string;
+  /** Whose managed fields are kept. */
+  readonly fieldManagers: Iterable<string>;
   readonly indexes?: { readonly [name: string]: IndexFunction };
   readonly client: ApiClient;
   readonly logger: Logger;
   readonly watchIdleTimeoutMs?: number | undefined;
 }
 
-/** Keeps a cache of one kind up to date; the cache reports what others change. */
+/** Keeps what is known of one kind up to date; the view reports what others change. */
 export class Informer {
   readonly definition: ResourceDefinition;
-  readonly cache: ResourceCache;
+  readonly cache: ResourceView;
+  /** By namespace; one for all of them has none. */
+  readonly #caches = new Map<string | undefined, ResourceCache>();
   readonly #options: InformerOptions;
   #running: { controller: AbortController; ended: Promise<unknown>; synced: Promise<void> } | undefined;
   #lastFailure: unknown;
@@ -31,7 +35,7 @@ export class Informer {
 
   constructor(options: InformerOptions) {
     this.definition = options.definition;
-    this.cache = new ResourceCache(options.indexes, { isPerNamespace: options.namespaces !== undefined });
+    this.cache = new ResourceView(options.definition, options.indexes);
     this.#options = options;
   }
 
@@ -72,6 +76,12 @@ export class Informer {
     await running?.ended;
   }
 
+  /** Forgets what is cached, without telling anybody; only while nothing is watched. */
+  clear(): void {
+    this.cache.clear();
+    this.#caches.clear();
+  }
+
   /** Resolves when the whole state is known; absent while nothing is watched. */
   get synced(): Promise<void> | undefined {
     return this.#running?.synced;
@@ -83,31 +93,42 @@ export class Informer {
   }
 
   #run(namespace: string | undefined, signal: AbortSignal): { synced: Promise<void>; ended: Promise<void> } {
-    const { client, definition, fieldManager, labelSelector, watchIdleTimeoutMs } = this.#options;
+    const { client, definition, fieldManagers, labelSelector, watchIdleTimeoutMs } = this.#options;
+    const cache = this.#cacheOf(namespace);
     let announceSynced = () => {};
     const synced = new Promise<void>((resolve) => (announceSynced = resolve));
     const { transport, requester } = client;
     const ended = runListWatch(
-      { definition, namespace, labelSelector, fieldManager, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+      { definition, namespace, labelSelector, fieldManagers, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
       {
+        beginReplace: () => cache.beginReplace(),
         replace: (entries, version) => {
           this.#lastFailure = undefined;
-          this.cache.replace(entries, version, namespace);
+          cache.replace(entries, version);
           announceSynced();
         },
         observe: (entry) => {
           this.#lastFailure = undefined;
-          this.cache.observe(entry);
+          cache.observe(entry);
         },
-        expectsOwn: () => this.cache.expectsOwn,
-        observeOwn: (version) => this.cache.observeOwn(version),
-        observeDeletion: (object) => this.cache.observeDeletion(object),
-        observeVersion: (version) => this.cache.observeVersion(version, namespace),
+        expectsOwn: () => cache.expectsOwn,
+        observeOwn: (version) => cache.observeOwn(version),
+        observeDeletion: (object) => cache.observeDeletion(object),
+        observeVersion: (version) => cache.observeVersion(version),
         onFailure: (error, retryAfterMs) => this.#reportFailure(error, retryAfterMs),
       },
       signal,
     );
     return { synced, ended };
+  }
+
+  #cacheOf(namespace: string | undefined): ResourceCache {
+    let cache = this.#caches.get(namespace);
+    if (cache === undefined) {
+      this.#caches.set(namespace, (cache = new ResourceCache()));
+      this.cache.attach(cache, namespace);
+    }
+    return cache;
   }
 
   #giveUpWaiting(reason: Error): void {

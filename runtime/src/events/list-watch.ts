@@ -22,7 +22,7 @@ export interface ListWatchOptions {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   /** Whose managed fields are kept. */
-  readonly fieldManager: string;
+  readonly fieldManagers: Iterable<string>;
   readonly transport: Transport;
   readonly requester: ApiRequester;
   /** A stream without a byte for this long is taken for dead; 3 minutes unless given. */
@@ -32,6 +32,8 @@ export interface ListWatchOptions {
 
 /** What a list-watch calls, always from within one turn of the event loop for one event. */
 export interface ListWatchConsumer {
+  /** The complete state is being read, and will come by `replace`. */
+  beginReplace(): void;
   /** The complete state as of `version`. */
   replace(entries: DecodedResource[], version: string): void;
   observe(entry: DecodedResource): void;
@@ -106,12 +108,13 @@ interface Run {
 }
 
 async function runOnce(options: ListWatchOptions, run: Run): Promise<void> {
+  if (run.state.version === undefined) run.consumer.beginReplace();
   if (run.state.version === undefined && !run.state.usesWatchList) await list(options, run);
   await watch(options, run);
 }
 
 async function list(
-  { definition, namespace, labelSelector, fieldManager, requester }: ListWatchOptions,
+  { definition, namespace, labelSelector, fieldManagers, requester }: ListWatchOptions,
   run: Run,
 ): Promise<void> {
   const entries: DecodedResource[] = [];
@@ -126,7 +129,7 @@ async function list(
     };
     const { apiVersion, kind } = definition;
     for (const item of page.items)
-      entries.push(decodeResource(Buffer.from(JSON.stringify({ apiVersion, kind, ...item })), { fieldManager }));
+      entries.push(decodeResource(Buffer.from(JSON.stringify({ apiVersion, kind, ...item })), { fieldManagers }));
     version = page.metadata.resourceVersion;
     next = page.metadata.continue || undefined;
   } while (next !== undefined);
@@ -135,7 +138,7 @@ async function list(
 }
 
 async function watch(options: ListWatchOptions, run: Run): Promise<void> {
-  const { definition, namespace, labelSelector, fieldManager, transport } = options;
+  const { definition, namespace, labelSelector, fieldManagers, transport } = options;
   const isInitial = run.state.version === undefined;
   const query = queryOf({
     watch: true,
@@ -146,7 +149,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
   const initial: DecodedResource[] | undefined = isInitial ? [] : undefined;
-  const reader = new EventReader({ fieldManager, run, initial });
+  const reader = new EventReader({ fieldManagers, run, initial });
   const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
   const watchdog = new Watchdog(run.signal, () =>
     reader.isInitial ? Math.min(idleTimeoutMs, INITIAL_EVENTS_TIMEOUT_MS) : idleTimeoutMs,
@@ -184,20 +187,20 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
 
 /** Turns the lines of a watch into calls of the consumer. */
 class EventReader {
-  readonly #fieldManager: string;
+  readonly #fieldManagers: Iterable<string>;
   readonly #run: Run;
   #initial: DecodedResource[] | undefined;
 
   constructor({
-    fieldManager,
+    fieldManagers,
     run,
     initial,
   }: {
-    fieldManager: string;
+    fieldManagers: Iterable<string>;
     run: Run;
     initial: DecodedResource[] | undefined;
   }) {
-    this.#fieldManager = fieldManager;
+    this.#fieldManagers = fieldManagers;
     this.#run = run;
     this.#initial = initial;
   }
@@ -213,7 +216,7 @@ class EventReader {
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
     const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
     const { consumer, state } = this.#run;
-    const decode = () => decodeResource(line, { ...range, fieldManager: this.#fieldManager });
+    const decode = () => decodeResource(line, { ...range, fieldManagers: this.#fieldManagers });
     switch (asciiString(line, type.value)) {
       case "ADDED":
       case "MODIFIED": {

@@ -2,7 +2,7 @@ import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-import type { ResourceCache } from "../cluster/resource-cache.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 
 const MAX_ATTEMPTS = 10;
 
@@ -25,7 +25,7 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
  */
 export async function removeFinalizer(
   object: KubernetesObject,
-  options: { finalizer: string; definition: ResourceDefinition; client: ApiClient; cache: ResourceCache },
+  options: { finalizer: string; definition: ResourceDefinition; client: ApiClient; cache: ResourceView },
 ): Promise<void> {
   const { finalizer, definition, client, cache } = options;
   const key = keyOf(object.metadata);

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceCache } from "../cluster/resource-cache.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 import { buildPlan, type Plan } from "../workflow/plan.js";
 import {
   cleanupWorkflow,
@@ -23,7 +23,7 @@ import type { RunningTasks } from "./running-tasks.js";
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies {
   readonly client: ApiClient;
-  readonly primaries: ResourceCache;
+  readonly primaries: ResourceView;
   /** For each dependent of the workflow, in its order. */
   readonly sources: readonly DependentSource[];
   /** Writes as the field manager of the controller. */

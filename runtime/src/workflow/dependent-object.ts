@@ -16,7 +16,7 @@ import {
   PRIMARY_TYPE,
   typeOfPrimary,
 } from "../cluster/primary-link.js";
-import type { ResourceCache } from "../cluster/resource-cache.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 import type { PlanNode } from "./plan.js";
 
 /** What a user's `desired` returned, completed to what is applied. */
@@ -92,7 +92,7 @@ function ownerReferenceTo({ metadata }: KubernetesObject, { apiVersion, kind }: 
 
 /** Returns the live object of a dependent: the one that `desired` names, or before that is known, the one that belongs to the primary. */
 export function findLive(
-  cache: ResourceCache,
+  cache: ResourceView,
   { node, primaryKey, desiredKey }: { node: PlanNode; primaryKey: ObjectKey; desiredKey: ObjectKey | undefined },
 ): DecodedResource | undefined {
   const owned = cache.keysByIndex(OWNER_INDEX, primaryKey);

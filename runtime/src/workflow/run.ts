@@ -2,7 +2,7 @@ import { messageOf } from "../base/logger.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceCache } from "../cluster/resource-cache.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 import type { Writer, Written } from "../write/apply.js";
 import { completeDesired, findLive, keyOfDesired } from "./dependent-object.js";
 import {
@@ -20,7 +20,7 @@ import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 
 /** Where the objects of a dependent are known. */
 export interface DependentSource {
-  readonly cache: ResourceCache;
+  readonly cache: ResourceView;
   /**
    * Starts watching, where an activation condition decides about that; resolves when the state is known. Throws if it cannot be known
    * now; then the primary is reconciled again when it is.

@@ -1,8 +1,14 @@
 import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { OwnedFields } from "../cluster/decode-resource.js";
 import { keyOfListItem } from "./list-item.js";
 import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
+
+/** An object with what one controller applied to it, or through one subresource; absent if it applied nothing. */
+export interface AppliedObject {
+  readonly object: KubernetesObject;
+  readonly owned: OwnedFields | undefined;
+}
 
 interface AppliedRecord {
   readonly desired: string;
@@ -18,7 +24,7 @@ export class AppliedRecords {
   readonly #records = new Map<string, AppliedRecord>();
 
   /** Remembers the answer to an apply of `desired` (JSON text). */
-  remember(key: string, desired: string, { entry, schema }: { entry: DecodedResource; schema: SchemaNode }): void {
+  remember(key: string, desired: string, { entry, schema }: { entry: AppliedObject; schema: SchemaNode }): void {
     if (entry.owned === undefined) return;
     const { fieldsV1 } = entry.owned;
     this.#records.set(key, { desired, fieldsV1, stored: storedText(entry.object, fieldsV1, schema) });
@@ -28,7 +34,7 @@ export class AppliedRecords {
   isUnchanged(
     key: string,
     desired: string,
-    { entry, schema }: { entry: DecodedResource; schema: SchemaNode },
+    { entry, schema }: { entry: AppliedObject; schema: SchemaNode },
   ): boolean {
     const record = this.#records.get(key);
     if (record === undefined || entry.owned === undefined) return false;

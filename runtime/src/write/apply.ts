@@ -2,10 +2,10 @@ import { isApiError } from "../base/errors.js";
 import { keyOf, type JsonValue, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceCache } from "../cluster/resource-cache.js";
+import { ownedBy, type DecodedResource } from "../cluster/decode-resource.js";
 import { describeObject } from "../cluster/resource-path.js";
-import { AppliedRecords } from "./applied-records.js";
+import type { ResourceView } from "../cluster/resource-view.js";
+import { AppliedRecords, type AppliedObject } from "./applied-records.js";
 import { hasForeignChange } from "./foreign-change.js";
 import { match, type Verdict } from "./match.js";
 import { parseOwnedFields } from "./owned-fields.js";
@@ -16,7 +16,7 @@ import { withEncodedData } from "./secret-data.js";
 /** An object to be written, and where its state is kept. */
 export interface WriteTarget {
   readonly definition: ResourceDefinition;
-  readonly cache: ResourceCache;
+  readonly cache: ResourceView;
 }
 
 /** What a write did. */
@@ -28,7 +28,7 @@ export interface Written {
 }
 
 interface Answer {
-  readonly entry: DecodedResource;
+  readonly entry: AppliedObject;
   /** Under which name it is remembered what the server made of it. */
   readonly record: string;
 }
@@ -42,13 +42,16 @@ const VERSION_OF_NOTHING = "1";
 export class Writer {
   readonly #client: ApiClient;
   readonly #fieldManager: string;
+  /** All controllers of the operator: they share what the answers bring. */
+  readonly #fieldManagers: Iterable<string>;
   readonly #records = new AppliedRecords();
   /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
   readonly #sent = new WeakMap<KubernetesObject, object>();
 
-  constructor(client: ApiClient, fieldManager: string) {
+  constructor(client: ApiClient, fieldManager: string, fieldManagers: Iterable<string> = [fieldManager]) {
     this.#client = client;
     this.#fieldManager = fieldManager;
+    this.#fieldManagers = fieldManagers;
   }
 
   /**
@@ -63,12 +66,13 @@ export class Writer {
     const desired = withEncodedData(definition, stated);
     const key = keyOf(desired.metadata);
     const record = recordKey(definition, key);
-    const verdict = this.#compare(definition, desired, { live, record });
+    const subject = live && this.#appliedTo(live);
+    const verdict = this.#compare(definition, desired, { live: subject, record });
     if (verdict.matches) {
       if (live !== undefined) this.#sent.delete(live.object);
       return { kind: "unchanged", entry: live as DecodedResource };
     }
-    if (live !== undefined && this.#isAnswer(definition, desired, { entry: live, record }))
+    if (live !== undefined && this.#isAnswer(definition, desired, { entry: subject!, record }))
       return { kind: "unchanged", entry: live };
     const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
     cache.beginWrite(key);
@@ -76,10 +80,11 @@ export class Writer {
     try {
       const { wasCreated, ...entry } = await this.#client.apply({ definition }, body, {
         fieldManager: this.#fieldManager,
+        fieldManagers: this.#fieldManagers,
         findKnown: (version) => cache.getVersion(key, version),
         ...(signal === undefined ? {} : { signal }),
       });
-      written = { entry, isOwn: wasCreated || this.#isOwn(definition, live, entry) };
+      written = { entry, isOwn: wasCreated || this.#isOwn(definition, subject, this.#appliedTo(entry)) };
       this.#sent.set(entry.object, desired);
       return { kind: wasCreated ? "created" : "updated", entry, verdict };
     } catch (error) {
@@ -99,11 +104,11 @@ export class Writer {
     const key = keyOf({ name, namespace });
     const hasSubresource = definition.hasStatusSubresource;
     // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
-    const owned = hasSubresource ? live.ownedStatus : live.owned;
+    const subject = this.#appliedTo(live, hasSubresource ? "status" : "");
+    const { owned } = subject;
     const ownFinalizers = !hasSubresource && owned?.fieldsV1.includes('"f:finalizers"') ? { finalizers } : {};
     const ref = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
     const desired = { metadata: { ...ref, ...ownFinalizers }, status };
-    const subject = { object: live.object, ...(owned === undefined ? {} : { owned }) };
     const record = `${recordKey(definition, key)}/status`;
     const verdict = this.#compare(definition, desired, { live: subject, record });
     if (verdict.matches) return { kind: "unchanged", entry: live };
@@ -112,11 +117,11 @@ export class Writer {
     try {
       const { wasCreated: _wasCreated, ...entry } = await this.#client.apply({ definition }, desired, {
         fieldManager: this.#fieldManager,
+        fieldManagers: this.#fieldManagers,
         findKnown: (version) => cache.getVersion(key, version),
         ...(hasSubresource ? { subresource: "status" } : {}),
       });
-      const answeredFields = hasSubresource ? entry.ownedStatus : entry.owned;
-      const answered = { object: entry.object, ...(answeredFields && { owned: answeredFields }) };
+      const answered = this.#appliedTo(entry, hasSubresource ? "status" : "");
       written = { entry, isOwn: this.#isOwn(definition, subject, answered) };
       if (!this.#compare(definition, desired, { live: answered, record }).matches)
         this.#records.remember(record, JSON.stringify(desired), { entry: answered, schema: schemaOf(definition) });
@@ -142,6 +147,10 @@ export class Writer {
     }
   }
 
+  #appliedTo(entry: DecodedResource, subresource: "" | "status" = ""): AppliedObject {
+    return { object: entry.object, owned: ownedBy(entry, this.#fieldManager, subresource) };
+  }
+
   // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
   // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
   #isAnswer(definition: ResourceDefinition, desired: object, { entry, record }: Answer): boolean {
@@ -157,7 +166,7 @@ export class Writer {
   #compare(
     definition: ResourceDefinition,
     desired: object,
-    { live, record }: { live: DecodedResource | undefined; record: string },
+    { live, record }: { live: AppliedObject | undefined; record: string },
   ): Verdict {
     if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
     const { owned } = live;
@@ -175,7 +184,7 @@ export class Writer {
 
   // The version of an answer is our own only if the write changed something and met nothing new: a write that changes nothing answers
   // with the version of a change that we may not have seen yet.
-  #isOwn(definition: ResourceDefinition, before: DecodedResource | undefined, after: DecodedResource): boolean {
+  #isOwn(definition: ResourceDefinition, before: AppliedObject | undefined, after: AppliedObject): boolean {
     if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
       return false;
     const owned = [before.owned, after.owned].flatMap((fields) => (fields ? parseOwnedFields(fields.fieldsV1) : []));

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { decodeResource } from "#runtime/cluster/decode-resource.js";
+import { decodeResource, ownedBy } from "#runtime/cluster/decode-resource.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const MANAGER = "web-page";
@@ -14,8 +14,8 @@ const apply = (fieldsV1: object, more: object = {}) => ({
   ...more,
 });
 
-function decode(text: string, fieldManager = MANAGER) {
-  return decodeResource(Buffer.from(text), { fieldManager });
+function decode(text: string, ...fieldManagers: string[]) {
+  return decodeResource(Buffer.from(text), { fieldManagers: fieldManagers.length > 0 ? fieldManagers : [MANAGER] });
 }
 
 suite("decode resource", (test) => {
@@ -32,7 +32,7 @@ suite("decode resource", (test) => {
     assert.equal(decode(JSON.stringify(object)).object, object);
   });
 
-  test("the entries of the controller's own applies are kept, everything else is dropped", () => {
+  test("what the controllers of the operator applied is kept for each, everything else is dropped", () => {
     const managedFields = [
       apply({ "f:data": { "f:a": {} } }),
       { ...apply({ "f:x": {} }), manager: "other" },
@@ -41,16 +41,23 @@ suite("decode resource", (test) => {
       apply({ "f:spec": {} }, { subresource: "scale" }),
     ];
     const text = JSON.stringify({ metadata: { name: "a", managedFields } });
-    const { owned, ownedStatus } = decode(text);
-    assert.equal(owned, { apiVersion: "v1", fieldsV1: '{"f:data":{"f:a":{}}}' });
-    assert.equal(ownedStatus, { apiVersion: "v2", fieldsV1: '{"f:status":{}}' });
+    const entry = decode(text);
+    const fields = { fieldManager: MANAGER, subresource: "", apiVersion: "v1", fieldsV1: '{"f:data":{"f:a":{}}}' };
+    const status = { fieldManager: MANAGER, subresource: "status", apiVersion: "v2", fieldsV1: '{"f:status":{}}' };
+    assert.equal(entry.owned, [fields, status]);
+    assert.equal(ownedBy(entry, MANAGER), fields);
+    assert.equal(ownedBy(entry, MANAGER, "status"), status);
+    const shared = decode(text, "nobody", MANAGER, "other");
+    assert.equal(ownedBy(shared, "other"), { ...fields, fieldManager: "other", fieldsV1: '{"f:x":{}}' });
+    assert.equal(ownedBy(shared, MANAGER, "status"), status);
+    assert.is(ownedBy(shared, "nobody"), undefined);
     assert.equal(decode(text, "nobody"), { object: { metadata: { name: "a" } } });
   });
 
   test("a name with characters that JSON escapes is found", () => {
     const managedFields = [{ ...apply({ "f:a": {} }), manager: 'we "two"' }];
     const text = JSON.stringify({ metadata: { name: "a", managedFields } });
-    assert.is(decode(text, 'we "two"').owned?.fieldsV1, '{"f:a":{}}');
+    assert.is(decode(text, 'we "two"').owned?.[0]?.fieldsV1, '{"f:a":{}}');
   });
 
   test("null and an empty list are no managed fields", () => {
@@ -64,7 +71,7 @@ suite("decode resource", (test) => {
     const [before, text, behind] = ['{"type":"ADDED","object":', JSON.stringify(object), '}\n{"next":1}'];
     const bytes = Buffer.from(before + text + behind);
     const start = before.length;
-    const decoded = decodeResource(bytes, { start, end: start + text.length, fieldManager: MANAGER });
+    const decoded = decodeResource(bytes, { start, end: start + text.length, fieldManagers: [MANAGER] });
     assert.equal(decoded.object, { metadata: { name: "a" } });
     assert.is(bytes.toString("utf8", start + text.length), behind);
   });

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { SimulatedWatch } from "./simulated-watch.js";
 
@@ -11,30 +11,42 @@ interface Step {
   toString(): string;
 }
 
-const STEPS: { readonly [name: string]: (watch: SimulatedWatch, key: string, number: number) => void } = {
-  changeByOthers: (watch, key) => watch.changeByOthers(key),
-  deleteByOthers: (watch, key) => watch.deleteByOthers(key),
-  beginWrite: (watch, key, number) => watch.beginWrite(key, number),
-  beginDelete: (watch, key) => watch.beginDelete(key),
-  execute: (watch, _, number) => watch.execute(number),
-  finish: (watch, _, number) => watch.finish(number, { isLost: false }),
-  lose: (watch, _, number) => watch.finish(number, { isLost: true }),
-  deliver: (watch, _, number) => watch.deliver(number),
-  beginList: (watch, _, number) => watch.beginList(number),
-  endList: (watch, _, number) => watch.endList(number),
+type Act = (watch: SimulatedWatch, at: { key: string; number: number; by: number }) => void;
+
+const STEPS: { readonly [name: string]: Act } = {
+  changeByOthers: (watch, { key }) => watch.changeByOthers(key),
+  deleteByOthers: (watch, { key }) => watch.deleteByOthers(key),
+  beginWrite: (watch, { key, number, by }) => watch.beginWrite(key, number, by),
+  beginDelete: (watch, { key, by }) => watch.beginDelete(key, by),
+  execute: (watch, { number }) => watch.execute(number),
+  finish: (watch, { number }) => watch.finish(number, { isLost: false }),
+  lose: (watch, { number }) => watch.finish(number, { isLost: true }),
+  deliver: (watch, { number }) => watch.deliver(number),
+  beginList: (watch, { number }) => watch.beginList(number),
+  endList: (watch, { number }) => watch.endList(number),
+};
+
+const WITH_NAMESPACES: { readonly [name: string]: Act } = {
+  ...STEPS,
+  toggle: (watch, { number, by }) => watch.toggle(number, by),
 };
 
 // Some things happen more often than others.
-const NAMES = [...Object.keys(STEPS), "beginWrite", "execute", "finish", "deliver", "deliver"];
+const OFTEN = ["beginWrite", "execute", "finish", "deliver", "deliver"];
 
-const steps: fc.Arbitrary<Step> = fc
-  .tuple(fc.constantFrom(...NAMES), fc.constantFrom(KEY, KEY, "x/b", "y/a"), fc.nat(3))
-  .map(([name, key, number]) => ({
-    run: (watch) => STEPS[name]!(watch, key, number),
-    toString: () => `${name}(${key}, ${number})`,
+interface Laws {
+  readonly namespaces?: string[];
+  readonly controllers?: number;
+  readonly acts?: { readonly [name: string]: Act };
+}
+
+function checkLaws({ acts = STEPS, ...options }: Laws): void {
+  const names = [...Object.keys(acts), ...Object.keys(STEPS), ...OFTEN];
+  const at = fc.record({ key: fc.constantFrom(KEY, KEY, "x/b", "y/a"), number: fc.nat(3), by: fc.nat(1) });
+  const steps: fc.Arbitrary<Step> = fc.tuple(fc.constantFrom(...names), at).map(([name, where]) => ({
+    run: (watch) => acts[name]!(watch, where),
+    toString: () => `${name}(${where.key}, ${where.number}, ${where.by})`,
   }));
-
-function checkLaws(options: { namespaces?: string[] }): void {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 40, size: "max" }), (sequence) => {
       const watch = new SimulatedWatch(options);
@@ -52,10 +64,10 @@ const object = (resourceVersion: string, more: object = {}) => ({
 });
 
 function createCache() {
-  const cache = new ResourceCache({ label: ({ metadata }) => Object.keys(metadata.labels ?? {}) });
+  const { view, cache } = createView({ indexes: { label: ({ metadata }) => Object.keys(metadata.labels ?? {}) } });
   const notes: string[] = [];
-  cache.onChange(({ kind, key, object: changed }) => notes.push(`${kind} ${key}@${changed.metadata.resourceVersion}`));
-  return { cache, notes };
+  view.onChange(({ kind, key, object: changed }) => notes.push(`${kind} ${key}@${changed.metadata.resourceVersion}`));
+  return { view, cache, notes };
 }
 
 suite("resource cache", (test) => {
@@ -64,7 +76,7 @@ suite("resource cache", (test) => {
     watch.beginWrite(KEY, 1);
     watch.execute(0);
     watch.finish(0, { isLost: false });
-    assert.ok(watch.cache.has(KEY));
+    assert.ok(watch.view.has(KEY));
     watch.deliver(0);
     assert.equal(watch.notes, []);
   });
@@ -126,7 +138,7 @@ suite("resource cache", (test) => {
     watch.execute(0);
     watch.finish(0, { isLost: false });
     watch.deliver(0);
-    assert.not(watch.cache.has(KEY));
+    assert.not(watch.view.has(KEY));
     watch.deliver(0);
     assert.equal(watch.notes, []);
     watch.changeByOthers(KEY);
@@ -142,8 +154,8 @@ suite("resource cache", (test) => {
     watch.deliver(0);
     watch.deliver(0);
     watch.finish(0, { isLost: false });
-    assert.not(watch.cache.has(KEY));
-    assert.is(watch.notes.at(-1), "deleted x/a@96");
+    assert.not(watch.view.has(KEY));
+    assert.is(watch.notes.at(-1), "deleted x/a@97");
   });
 
   test("a change by others that only a list brings, inside a version of our own, is reported", () => {
@@ -160,51 +172,47 @@ suite("resource cache", (test) => {
   });
 
   test("a list reports what is missing in it, but not what we wrote since", () => {
-    const { cache, notes } = createCache();
+    const { view, cache, notes } = createCache();
     cache.replace([{ object: object("5") }], "10");
-    cache.beginWrite("x/b");
-    cache.endWrite("x/b", {
-      entry: { object: object("12", { name: "b", uid: "u2" }) },
-      isOwn: true,
-    });
+    view.beginWrite("x/b");
+    view.endWrite("x/b", { entry: { object: object("12", { name: "b", uid: "u2" }) }, isOwn: true });
     cache.replace([], "11");
     assert.equal(notes, ["added x/a@5", "deleted x/a@5"]);
-    assert.ok(cache.has("x/b"));
-  });
-
-  test("a list of one namespace says nothing about another", () => {
-    const cache = new ResourceCache({}, { isPerNamespace: true });
-    cache.replace([{ object: object("5") }], "10", "x");
-    cache.replace([], "20", "y");
-    assert.ok(cache.has(KEY));
-    cache.replace([], "20", "x");
-    assert.not(cache.has(KEY));
+    assert.ok(view.has("x/b"));
   });
 
   test("an index follows every change", () => {
-    const { cache } = createCache();
+    const { view, cache } = createCache();
     cache.observe({ object: object("1", { labels: { red: "" } }) });
-    assert.equal([...cache.keysByIndex("label", "red")], [KEY]);
+    assert.equal([...view.keysByIndex("label", "red")], [KEY]);
     cache.observe({ object: object("2", { labels: { blue: "" } }) });
-    assert.equal([...cache.keysByIndex("label", "red")], []);
-    assert.equal([...cache.keysByIndex("label", "blue")], [KEY]);
+    assert.equal([...view.keysByIndex("label", "red")], []);
+    assert.equal([...view.keysByIndex("label", "blue")], [KEY]);
     cache.observeDeletion(object("3"));
-    assert.equal([...cache.keysByIndex("label", "blue")], []);
+    assert.equal([...view.keysByIndex("label", "blue")], []);
   });
 
   test("what is read is frozen, deeply", () => {
-    const { cache } = createCache();
+    const { view, cache } = createCache();
     cache.observe({ object: object("1", { labels: { red: "" } }) });
     assert.throws(() => {
-      cache.get(KEY)!.object.metadata.labels!["red"] = "no";
+      view.get(KEY)!.object.metadata.labels!["red"] = "no";
     });
   });
 
-  test("own events are swallowed, changes of others never lost, nothing comes back", () => checkLaws({}), {
+  const laws = "own events are swallowed, changes of others never lost, nothing comes back";
+
+  test(laws, () => checkLaws({}), { timeoutMs: 60_000 });
+
+  test(`with one watch for each namespace: ${laws}`, () => checkLaws({ namespaces: ["x", "y"] }), {
     timeoutMs: 60_000,
   });
 
-  test("the same holds with one watch for each namespace", () => checkLaws({ namespaces: ["x", "y"] }), {
-    timeoutMs: 60_000,
-  });
+  test(`with two controllers on one cache: ${laws}`, () => checkLaws({ controllers: 2 }), { timeoutMs: 60_000 });
+
+  test(
+    `with two controllers that take up and give up namespaces: ${laws}`,
+    () => checkLaws({ namespaces: ["x", "y"], controllers: 2, acts: WITH_NAMESPACES }),
+    { timeoutMs: 60_000 },
+  );
 });

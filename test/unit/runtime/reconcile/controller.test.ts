@@ -1,9 +1,9 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { RetryAfterError, TerminalError } from "#runtime/base/errors.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import { Controller } from "#runtime/reconcile/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
@@ -13,7 +13,7 @@ const KEY = "home/one";
 /** A controller without dependents on a clock that stands still. */
 function createController(reconcile: () => unknown, more: Partial<ControllerDefinition> = {}) {
   const clock = new VirtualClock();
-  const primaries = new ResourceCache();
+  const { view, cache: primaries } = createView({ definition: page });
   const events: ReconcileEvent[] = [];
   const times: number[] = [];
   const silent = () => {};
@@ -25,14 +25,14 @@ function createController(reconcile: () => unknown, more: Partial<ControllerDefi
   };
   const controller = new Controller(definition, {
     client: undefined as never,
-    primaries,
+    primaries: view,
     sources: [],
     writer: undefined as never,
     logger: { debug: silent, info: silent, warn: silent, error: silent },
     observer: (event) => void events.push(event),
     clock,
   });
-  primaries.onChange((change) => controller.onPrimaryChange(change));
+  view.onChange((change) => controller.onPrimaryChange(change));
   controller.start();
   let version = 0;
   const observe = (generation: number, metadata: object = {}) => {

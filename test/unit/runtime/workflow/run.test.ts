@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
 import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import { createOwnerMapping } from "#runtime/events/owner-mapping.js";
 import { deleted, ready } from "#runtime/workflow/builtin-conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { cleanupWorkflow, reconcileWorkflow, type DependentSource, type RunOptions } from "#runtime/workflow/run.js";
 import type { Condition, DependentDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { Writer } from "#runtime/write/apply.js";
+import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
 
@@ -21,7 +21,7 @@ const primary: KubernetesObject & { spec: object } = {
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
 function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
-  const cache = new ResourceCache({ [OWNER_INDEX]: createOwnerMapping(page) });
+  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: createOwnerMapping(page) } });
   const history: string[] = [];
   let version = 1;
   let calls = 0;
@@ -51,7 +51,7 @@ function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: 
     },
   } as unknown as Writer;
   const source: DependentSource = {
-    cache,
+    cache: view,
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
   };
@@ -71,7 +71,7 @@ function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: 
     },
     track: async (_, task) => task(),
   };
-  return { options, history, cache };
+  return { options, history, cache: view };
 }
 
 const holds: Condition<unknown, unknown> = () => true;

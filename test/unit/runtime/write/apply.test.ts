@@ -2,10 +2,10 @@ import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ApiClient, ApplyOptions } from "#runtime/cluster/api-client.js";
 import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { Writer } from "#runtime/write/apply.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const configMap = builtinDefinition("v1", "ConfigMap");
@@ -33,7 +33,8 @@ function createWriter(store: (desired: object, options: ApplyOptions) => Decoded
       return { ...(known ?? answer), wasCreated: false };
     },
   } as unknown as ApiClient;
-  return { applied, writer: new Writer(client, "us"), cache: new ResourceCache() };
+  const { view, cache: watched } = createView();
+  return { applied, writer: new Writer(client, "us"), cache: view, watched };
 }
 
 const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
@@ -48,7 +49,8 @@ const stored = (resourceVersion: string, content: object, fields: object): Decod
 
 suite("writer", (test) => {
   test("what the server stores otherwise is applied once, until it or what is desired changes", async () => {
-    const owned = { apiVersion: "v1", fieldsV1: '{"f:data":{"f:text":{}}}' };
+    const fields = { fieldManager: "us", subresource: "", apiVersion: "v1", fieldsV1: '{"f:data":{"f:text":{}}}' };
+    const owned = [fields];
     const { writer, cache, applied } = createWriter(() => stored("2", { data: { text: "NORMAL" } }, { owned }));
     const apply = (text: string, live: DecodedResource) =>
       writer.apply({ definition: configMap, cache }, { metadata: ref, data: { text } } as never, { live });
@@ -65,8 +67,9 @@ suite("writer", (test) => {
   });
 
   test("a status that the server stores otherwise is applied once, too", async () => {
-    const ownedStatus = { apiVersion: "example.com/v1", fieldsV1: '{"f:status":{"f:at":{}}}' };
-    const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { ownedStatus });
+    const fields = { apiVersion: "example.com/v1", fieldsV1: '{"f:status":{"f:at":{}}}' };
+    const owned = [{ fieldManager: "us", subresource: "status", ...fields }];
+    const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { owned });
     const { writer, cache, applied } = createWriter(() => answer);
     const apply = (at: string) => writer.applyStatus({ definition: page, cache }, { at }, answer);
     assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "updated");
@@ -98,8 +101,8 @@ suite("writer", (test) => {
   });
 
   test("changes of others are told after a failed write, too", async () => {
-    const { writer, cache } = createWriter(() => {
-      cache.observe(stored("5", { data: { text: "theirs" } }, {}));
+    const { writer, cache, watched } = createWriter(() => {
+      watched.observe(stored("5", { data: { text: "theirs" } }, {}));
       throw new ApiError(500, { message: "no" });
     });
     const notes: string[] = [];

@@ -119,11 +119,11 @@ function isRefused(object: JsonObject): boolean {
 }
 
 function decode(live: JsonObject) {
-  return decodeResource<KubernetesObject>(Buffer.from(JSON.stringify(live)), { fieldManager: FIELD_MANAGER });
+  return decodeResource<KubernetesObject>(Buffer.from(JSON.stringify(live)), { fieldManagers: [FIELD_MANAGER] });
 }
 
 function verdictOf(desired: JsonObject, live: JsonObject): Verdict {
-  const { object, owned } = decode(live);
+  const { object, owned: [owned] = [] } = decode(live);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
   return match(structuredClone(desired) as never, object as never, options);
@@ -197,7 +197,7 @@ suite("match, against server-side apply", (test) => {
         const foreign = { manager: "other", labels: {}, spec: { granularMap: { theirs: "x" } } };
         const met = applied(before, foreign);
         const owned = (...objects: JsonObject[]) =>
-          objects.flatMap((object) => parseOwnedFields(decode(object).owned?.fieldsV1 ?? "{}"));
+          objects.flatMap((object) => parseOwnedFields(decode(object).owned?.[0]?.fieldsV1 ?? "{}"));
         const isNoticed = (after: JsonObject) =>
           hasForeignChange(decode(before).object, decode(after).object, {
             owned: owned(before, after),

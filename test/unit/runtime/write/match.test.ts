@@ -9,12 +9,12 @@ import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../suppor
 import { assert, suite } from "../../../support/suite.js";
 
 function decode({ live }: LiveObject) {
-  return decodeResource<KubernetesObject>(Buffer.from(live), { fieldManager: FIELD_MANAGER });
+  return decodeResource<KubernetesObject>(Buffer.from(live), { fieldManagers: [FIELD_MANAGER] });
 }
 
 function verdictOf(liveObject: LiveObject): Verdict {
   const { definition, desired } = liveObject;
-  const { object, owned } = decode(liveObject);
+  const { object, owned: [owned] = [] } = decode(liveObject);
   if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
   const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
   return match(structuredClone(withEncodedData(definition, desired)) as never, object as never, options);
@@ -33,7 +33,8 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
       test(`${title}: an apply changes nothing, which only the record knows: ${reason}`, () => {
         assert.not(verdictOf(liveObject).matches);
         const records = new AppliedRecords();
-        const state = { entry: decode(liveObject), schema: schemaOf(definition) };
+        const { object, owned: [owned] = [] } = decode(liveObject);
+        const state = { entry: { object, owned }, schema: schemaOf(definition) };
         records.remember("key", JSON.stringify(desired), state);
         assert.ok(records.isUnchanged("key", JSON.stringify(desired), state));
       });

@@ -1,0 +1,78 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import { EventWindow } from "./event-window.js";
+import type { ResourceChange } from "./resource-change.js";
+
+/** Keeps the events of one controller's own writes from it: a window for each object that it writes (JOSDK EventFilterSupport). */
+export class OwnEvents {
+  readonly #windows = new Map<ObjectKey, EventWindow>();
+  #isListing = false;
+
+  /** How many objects have a window. */
+  get size(): number {
+    return this.#windows.size;
+  }
+
+  /** Says that a write of an object begins. */
+  open(key: ObjectKey): void {
+    let window = this.#windows.get(key);
+    if (window === undefined) this.#windows.set(key, (window = new EventWindow({ isListing: this.#isListing })));
+    window.open();
+  }
+
+  /** Takes the version that an own write made; without a window it is forgotten. */
+  recordOwn(key: ObjectKey, version: string): void {
+    this.#windows.get(key)?.recordOwn(version);
+  }
+
+  /** Says that a write ended, while the watch is at `watchVersion`; returns the change that was held back and has to be told now. */
+  close(key: ObjectKey, watchVersion = "0"): ResourceChange | undefined {
+    const window = this.#windows.get(key);
+    if (window === undefined) return undefined;
+    window.close();
+    const change = this.#check(key, window);
+    // The echo came before the answer, and has been looked at, or it will never come.
+    return window.forgetOwnUpTo(watchVersion) ? (this.#check(key, window) ?? change) : change;
+  }
+
+  /** Takes a change that the watch brought; returns what has to be told now: it, one that was held, both in one, or nothing. */
+  filter(change: ResourceChange, version: string): ResourceChange | undefined {
+    const window = this.#windows.get(change.key);
+    if (window === undefined) return change;
+    window.add(change, version);
+    return this.#check(change.key, window);
+  }
+
+  /** Says that a list begins, or that it has arrived. */
+  setListing(isListing: boolean): void {
+    this.#isListing = isListing;
+    for (const window of this.#windows.values()) window.setListing(isListing);
+  }
+
+  /**
+   * Takes how far the watch has come; returns the changes that were held for echoes that will not come any more.
+   *
+   * JOSDK keeps such windows until something else happens to the object, which may be never.
+   */
+  passTo(version: string): ResourceChange[] {
+    const changes: ResourceChange[] = [];
+    for (const [key, window] of this.#windows) {
+      const change = window.forgetOwnUpTo(version) ? this.#check(key, window) : undefined;
+      if (change !== undefined) changes.push(change);
+    }
+    return changes;
+  }
+
+  /** Forgets what was held and awaited up to `version` of an object that is gone; a write that is under way goes on. */
+  forget(key: ObjectKey, version: string): void {
+    const window = this.#windows.get(key);
+    if (window === undefined) return;
+    window.forgetUpTo(version);
+    if (window.isDone) this.#windows.delete(key);
+  }
+
+  #check(key: ObjectKey, window: EventWindow): ResourceChange | undefined {
+    const change = window.check();
+    if (window.isDone) this.#windows.delete(key);
+    return change;
+  }
+}

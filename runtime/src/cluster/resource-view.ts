@@ -1,0 +1,227 @@
+// What one controller sees of a kind. The caches behind it are shared by all controllers of the operator; which changes are its own, and
+// whom to tell of the others, is known here.
+//
+// A write of one controller is seen by the next read of any other, which is told of it by the watch; only the writer is not.
+import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { DecodedResource } from "./decode-resource.js";
+import type { IndexFunction } from "./object-index.js";
+import { OwnEvents } from "./own-events.js";
+import type { ResourceCache } from "./resource-cache.js";
+import type { CacheListener, ResourceChange } from "./resource-change.js";
+
+/** Which objects of a view are wanted. */
+export interface ListOptions {
+  readonly namespace?: string | undefined;
+  readonly where?: (object: DecodedResource["object"]) => boolean;
+}
+
+/** A cache of which a view shows the objects, with what the view knows of them. */
+interface Attachment {
+  readonly cache: ResourceCache;
+  readonly ownEvents: OwnEvents;
+  readonly unsubscribe: () => void;
+}
+
+// No namespace has this name.
+const ALL = "";
+const NONE: ReadonlySet<ObjectKey> = new Set();
+
+/** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
+export class ResourceView {
+  readonly definition: ResourceDefinition;
+  readonly #attachments = new Map<string, Attachment>();
+  readonly #indexes = new Map<string, IndexFunction>();
+  readonly #listeners = new Set<(change: ResourceChange) => void>();
+
+  constructor(definition: ResourceDefinition, indexes: { readonly [name: string]: IndexFunction } = {}) {
+    this.definition = definition;
+    for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
+  }
+
+  /**
+   * Shows the objects of a cache: those of one namespace, or of all if none is given. What the cache knows already is told to the
+   * listeners as added.
+   */
+  attach(cache: ResourceCache, namespace: string = ALL): void {
+    if (this.#attachments.has(namespace)) throw new Error(`the cache of ${this.#describe(namespace)} is attached already`);
+    const ownEvents = new OwnEvents();
+    ownEvents.setListing(cache.isListing);
+    const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
+    this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
+    for (const valuesOf of this.#indexes.values()) cache.addIndex(valuesOf);
+    for (const [key, { object }] of cache.observed()) this.#tell({ kind: "added", key, object, isInitial: true });
+  }
+
+  /** Shows the objects of a namespace, or of all, no longer; nobody is told, and own writes of them are forgotten. */
+  detach(namespace: string = ALL): void {
+    const attachment = this.#attachments.get(namespace);
+    if (attachment === undefined) return;
+    this.#attachments.delete(namespace);
+    attachment.unsubscribe();
+    for (const valuesOf of this.#indexes.values()) attachment.cache.removeIndex(valuesOf);
+  }
+
+  /** Detaches everything. */
+  clear(): void {
+    for (const namespace of [...this.#attachments.keys()]) this.detach(namespace);
+  }
+
+  /** Calls `listener` for every change that is not our own; returns how to end that. */
+  onChange(listener: (change: ResourceChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** How many objects are known. */
+  get size(): number {
+    let size = 0;
+    for (const _key of this.keys()) size++;
+    return size;
+  }
+
+  /** How many objects have own writes under way or not echoed yet. */
+  get ownWrites(): number {
+    let count = 0;
+    for (const { ownEvents } of this.#attachments.values()) count += ownEvents.size;
+    return count;
+  }
+
+  get(key: ObjectKey): DecodedResource | undefined {
+    return this.#attachmentOf(key)?.cache.get(key);
+  }
+
+  /** Tells whether an object is known. */
+  has(key: ObjectKey): boolean {
+    return this.#attachmentOf(key)?.cache.has(key) ?? false;
+  }
+
+  *keys(): IterableIterator<ObjectKey> {
+    for (const { cache } of this.#attachments.values()) yield* cache.keys();
+  }
+
+  /** Returns the objects of a namespace, or of all, that fulfil a condition. */
+  list({ namespace, where }: ListOptions = {}): DecodedResource[] {
+    const found: DecodedResource[] = [];
+    for (const key of this.#keysIn(namespace)) {
+      if (namespace !== undefined && namespaceOf(key) !== namespace) continue;
+      const entry = this.get(key);
+      if (entry !== undefined && (where === undefined || where(entry.object))) found.push(entry);
+    }
+    return found;
+  }
+
+  /** Adds an index, over what is known and what will be; another function under the same name replaces the one before. */
+  addIndex(name: string, valuesOf: IndexFunction): void {
+    const before = this.#indexes.get(name);
+    this.#indexes.set(name, valuesOf);
+    for (const { cache } of this.#attachments.values()) {
+      cache.addIndex(valuesOf);
+      if (before !== undefined) cache.removeIndex(before);
+    }
+  }
+
+  /** Returns the keys of the objects for which the index function gave `value`. */
+  keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
+    const valuesOf = this.#indexes.get(name);
+    if (valuesOf === undefined) return NONE;
+    let found = NONE;
+    for (const { cache } of this.#attachments.values()) {
+      const keys = cache.keysByIndex(valuesOf, value);
+      if (keys.size > 0) found = found.size === 0 ? keys : new Set([...found, ...keys]);
+    }
+    return found;
+  }
+
+  /** Returns the objects for which the index function gave `value`. */
+  byIndex(name: string, value: string): DecodedResource[] {
+    return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);
+  }
+
+  /** Returns the entry of an object if it is known in this version. */
+  getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
+    return this.#attachmentOf(key)?.cache.getVersion(key, version);
+  }
+
+  /** Makes sure that these objects can be read whole. */
+  async load(_keys: Iterable<ObjectKey>): Promise<void> {}
+
+  /** Announces a write; until `endWrite`, changes of this object are held back. */
+  beginWrite(key: ObjectKey): void {
+    const attachment = this.#attachmentOf(key);
+    if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
+  }
+
+  /**
+   * Ends a write, also one that failed. `entry` is the answer, which the next read sees; `isOwn` tells whether its version is proven to
+   * be the one that the write made: a write that changes nothing answers with the version of a change that may still be on its way.
+   */
+  endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
+    const attachment = this.#attachmentOf(key);
+    if (attachment === undefined) return;
+    const { cache, ownEvents } = attachment;
+    if (written !== undefined) {
+      const version = written.entry.object.metadata.resourceVersion;
+      if (written.isOwn && version !== undefined) ownEvents.recordOwn(key, version);
+      cache.put(written.entry);
+    }
+    const change = ownEvents.close(key, cache.observedVersion);
+    if (change !== undefined) this.#tell(change);
+  }
+
+  /** Takes the answer to a write, which the next read sees; its event is told like any other. */
+  put(entry: DecodedResource): void {
+    this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
+  }
+
+  /** Takes our own deletion of an object that is gone at once; the watch will bring it, and our listeners are not told again. */
+  removeOwn(key: ObjectKey, uid: string): void {
+    this.#attachmentOf(key)?.cache.removeOwn(key, uid, this);
+  }
+
+  #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
+    // Whatever happened to an object that we deleted concerns us no more.
+    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object.metadata.uid, this);
+    return {
+      onChange: (change, version) => {
+        if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);
+        const told = ownEvents.filter(change, version);
+        if (told !== undefined) this.#tell(told);
+      },
+      onGhost: (change, version) => {
+        ownEvents.forget(change.key, version);
+        if (!isOwnDeletion(change)) this.#tell(change);
+      },
+      onListBegun: () => ownEvents.setListing(true),
+      onListEnded: (version) => {
+        ownEvents.setListing(false);
+        for (const change of ownEvents.passTo(version)) this.#tell(change);
+      },
+      onVersion: (version) => {
+        for (const change of ownEvents.passTo(version)) this.#tell(change);
+      },
+    };
+  }
+
+  #tell(change: ResourceChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  #attachmentOf(key: ObjectKey): Attachment | undefined {
+    return this.#attachments.get(ALL) ?? this.#attachments.get(namespaceOf(key));
+  }
+
+  #keysIn(namespace: string | undefined): Iterable<ObjectKey> {
+    const attachment = namespace === undefined ? undefined : this.#attachments.get(namespace);
+    return attachment === undefined ? this.keys() : attachment.cache.keys();
+  }
+
+  #describe(namespace: string): string {
+    return `${this.definition.plural} in ${namespace === ALL ? "all namespaces" : `namespace "${namespace}"`}`;
+  }
+}
+
+function namespaceOf(key: ObjectKey): string {
+  const slash = key.indexOf("/");
+  return slash === -1 ? ALL : key.slice(0, slash);
+}

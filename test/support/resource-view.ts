@@ -1,0 +1,19 @@
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { IndexFunction } from "#runtime/cluster/object-index.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { ResourceView } from "#runtime/cluster/resource-view.js";
+import { builtinDefinition } from "./kind-definitions.js";
+
+/** A view of one cache for all namespaces, which the test fills as a watch would. */
+export function createView({
+  definition = builtinDefinition("v1", "ConfigMap"),
+  indexes = {},
+}: { definition?: ResourceDefinition; indexes?: { readonly [name: string]: IndexFunction } } = {}): {
+  view: ResourceView;
+  cache: ResourceCache;
+} {
+  const cache = new ResourceCache();
+  const view = new ResourceView(definition, indexes);
+  view.attach(cache);
+  return { view, cache };
+}
