@@ -7,12 +7,16 @@ export interface FaultRule {
   verb?: string | readonly string[];
   /** A part of the path, or a pattern for it. */
   path?: string | RegExp;
+  /** The namespace that the path names; requests across namespaces are not affected. */
+  namespace?: string;
   /** How many requests are affected; without it every one until the rule is removed. */
   times?: number;
   /** Waits before the request is answered. */
   delayMs?: number;
   /** Answers instead of the server. */
   answer?: FaultAnswer;
+  /** Refuses with 403 in the words of RBAC; open watches go on, as they do on a real server. */
+  forbid?: boolean;
   /** Never answers. */
   hang?: boolean;
   /** Breaks the connection instead of an answer. */
@@ -39,18 +43,29 @@ export interface ActiveFault {
   remove(): void;
 }
 
+/** Watches that are silent. */
+export interface HeldWatches extends Disposable {
+  release(): void;
+}
+
 /** Makes a server misbehave. */
 export interface FaultControl {
   /** Puts a rule in force; among several the oldest that matches acts. */
   add(rule: FaultRule): ActiveFault;
-  /** Removes all rules and trusts the token again. */
+  /** Removes all rules and holds, and trusts the first token again. */
   clear(): void;
   /** Refuses every token with 401 until told otherwise. */
   refuseTokens(refuse: boolean): void;
+  /** Trusts this token alone, as when the one before has expired; open watches go on. */
+  replaceToken(token: string): void;
+  /** Keeps back what open and new watches would tell, until it is released; then all of it is told, in order. */
+  holdWatches(options?: { path?: string | RegExp }): HeldWatches;
   /** Breaks watches in the middle of a line: at once, or in the middle of their next event. Returns how many. */
   cutWatches(options?: { path?: string | RegExp; at?: "now" | "next-event" }): number;
   /** Ends watches properly, as a real server does after a while. Returns how many. */
   endWatches(options?: { path?: string | RegExp }): number;
+  /** Ends watches with an event that says that their revision is too old (410). Returns how many. */
+  expireWatches(options?: { path?: string | RegExp }): number;
   /** Forgets the history: a watch from any revision that a client knows is too old. */
   compact(): void;
   /** Breaks every connection and listens again on the same port, after `downMs`; the objects stay. */
@@ -66,6 +81,12 @@ interface Rule {
 export class FaultRules {
   #rules: Rule[] = [];
   #refusesTokens = false;
+  #token: string | undefined;
+
+  /** The token that is trusted instead of the first one, if there is one. */
+  get token(): string | undefined {
+    return this.#token;
+  }
 
   get refusesTokens(): boolean {
     return this.#refusesTokens;
@@ -85,10 +106,15 @@ export class FaultRules {
   clear(): void {
     this.#rules = [];
     this.#refusesTokens = false;
+    this.#token = undefined;
   }
 
   refuseTokens(refuse: boolean): void {
     this.#refusesTokens = refuse;
+  }
+
+  replaceToken(token: string): void {
+    this.#token = token;
   }
 
   /** Returns the rule that a request meets, and counts it. */
@@ -107,7 +133,8 @@ export function matchesPath(path: string, wanted: string | RegExp | undefined): 
 }
 
 function matches(rule: FaultRule, request: ApiRequest, verb: string): boolean {
-  const { verb: wanted, path } = rule;
+  const { verb: wanted, path, namespace } = rule;
   const isVerb = wanted === undefined || (typeof wanted === "string" ? wanted === verb : wanted.includes(verb));
-  return isVerb && matchesPath(request.path, path);
+  const isInNamespace = namespace === undefined || request.target?.namespace === namespace;
+  return isVerb && isInNamespace && matchesPath(request.path, path);
 }

@@ -1,6 +1,7 @@
 /** The server as a whole: objects behind an endpoint behind a listener, and what tests may do to them. */
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
+import { WatchHolds } from "./http/watch-holds.js";
 import { FaultRules, matchesPath, type FaultControl, type FaultRule } from "./faults.js";
 import { createServingCertificate } from "./http/certificate.js";
 import { answerRequest, verbOf } from "./http/endpoint.js";
@@ -13,7 +14,7 @@ import { createFirstObjects } from "./registry/bootstrap.js";
 import { followDefinitions } from "./registry/custom-resource-definitions.js";
 import { installDefinitions } from "./registry/install-definitions.js";
 import { Registry } from "./registry/registry.js";
-import { tooLarge } from "./status/status-error.js";
+import { expired, tooLarge } from "./status/status-error.js";
 
 /** How a server is started. */
 export interface ApiServerOptions {
@@ -74,12 +75,15 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   for (const rule of options.faults ?? []) rules.add(rule);
   const requests: RequestRecord[] = [];
   const certificate = options.tls === false ? undefined : createServingCertificate();
+  const holds = new WatchHolds();
   const listener = new Listener({
     port: options.port ?? 0,
     ...(certificate === undefined ? {} : { tls: { cert: certificate.certificate, key: certificate.key } }),
+    onStream: (stream, path) => holds.admit(stream, path),
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
-      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, token }, request));
+      const trusted = rules.token ?? token;
+      const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, token: trusted }, request));
       record(requests, request, answer.kind === "answer" ? answer.status : 200);
       return answer;
     },
@@ -97,7 +101,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     ...connection,
     kubeconfig,
     requests,
-    faults: faultControlOf({ rules, listener, registry }),
+    faults: faultControlOf({ rules, holds, listener, registry }),
     writeKubeconfig: (file) => writeFile(file, kubeconfig, { mode: 0o600 }),
     close,
     [Symbol.asyncDispose]: close,
@@ -121,14 +125,30 @@ async function startSimulationOf(connection: {
   return startSimulation(connection);
 }
 
-function faultControlOf(parts: { rules: FaultRules; listener: Listener; registry: Registry }): FaultControl {
-  const { rules, listener, registry } = parts;
+function faultControlOf(parts: {
+  rules: FaultRules;
+  holds: WatchHolds;
+  listener: Listener;
+  registry: Registry;
+}): FaultControl {
+  const { rules, holds, listener, registry } = parts;
   const streamsAt = (path: string | RegExp | undefined) =>
     [...listener.streams].filter(([, stream]) => matchesPath(stream.path, path)).map(([connection]) => connection);
   return {
     add: (rule) => rules.add(rule),
-    clear: () => rules.clear(),
+    clear() {
+      rules.clear();
+      holds.clear();
+    },
     refuseTokens: (refuse) => rules.refuseTokens(refuse),
+    replaceToken: (token) => rules.replaceToken(token),
+    holdWatches: ({ path } = {}) => holds.add(path, streamsAt(path)),
+    expireWatches({ path } = {}) {
+      const streams = streamsAt(path);
+      const message = `too old resource version: ${registry.store.revision}`;
+      for (const stream of streams) stream.fail(expired(message).status);
+      return streams.length;
+    },
     cutWatches({ path, at = "now" } = {}) {
       const streams = streamsAt(path);
       for (const stream of streams) stream.cut({ at });

@@ -1,5 +1,5 @@
 import type { FaultAnswer, FaultRules } from "../faults.js";
-import { statusError, unauthorized } from "../status/status-error.js";
+import { forbiddenByRbac, statusError, unauthorized } from "../status/status-error.js";
 import { verbOf } from "./endpoint.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./message.js";
 import { renderFailure } from "./render.js";
@@ -24,6 +24,8 @@ export async function answerWithFaults(
     await answer();
     throw new ConnectionLost("by a fault rule, after the request was served");
   }
+  if (rule.forbid === true && request.target !== undefined)
+    return renderFailure(forbiddenByRbac(request.target, verbOf(request)), { isPretty: false });
   return rule.answer === undefined ? answer() : faultAnswer(rule.answer);
 }
 

@@ -19,6 +19,8 @@ export interface ListenerOptions {
   answer(request: ApiRequest): Promise<Answer | StreamAnswer> | Answer | StreamAnswer;
   /** Answers a request whose body is larger than the given limit. */
   answerTooLarge(limit: number): Answer;
+  /** Told of every stream before it starts. */
+  onStream?(stream: StreamConnection, path: string): void;
 }
 
 /** The only part of the server that knows sockets. */
@@ -124,6 +126,7 @@ export class Listener {
   #writeStream(response: StreamTarget, { answer, path }: { answer: StreamAnswer; path: string }): void {
     const connection = new StreamConnection(response);
     this.#streams.set(connection, { path });
+    this.#options.onStream?.(connection, path);
     const stop = answer.open(connection);
     response.on("close", () => {
       this.#streams.delete(connection);

@@ -1,4 +1,5 @@
 import type { StreamSink } from "../registry/stream-sink.js";
+import type { Status } from "../status/status-error.js";
 
 /** A client that has not taken this much of what happened since is disconnected; it starts again from where it was. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024;
@@ -27,6 +28,7 @@ export class StreamConnection implements StreamSink {
   #isBlocked = false;
   #hasEnded = false;
   #cutsNextLine = false;
+  #holds = 0;
 
   constructor(response: StreamTarget) {
     this.#response = response;
@@ -49,9 +51,24 @@ export class StreamConnection implements StreamSink {
     else this.#schedule();
   }
 
+  /** Ends with an event that says why. */
+  fail(status: Status): void {
+    this.send(Buffer.from(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`));
+    this.end();
+  }
+
   end(): void {
     this.#hasEnded = true;
     this.#schedule();
+  }
+
+  /** Writes nothing more until the returned function is called. */
+  hold(): () => void {
+    this.#holds++;
+    return () => {
+      this.#holds--;
+      this.#schedule();
+    };
   }
 
   /** Breaks the connection in the middle of a line: of the next event, or of one that never was. */
@@ -62,7 +79,7 @@ export class StreamConnection implements StreamSink {
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isBlocked) return;
+    if (this.#isScheduled || this.#isBlocked || this.#holds > 0) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
@@ -71,7 +88,7 @@ export class StreamConnection implements StreamSink {
   }
 
   #flush(): void {
-    while (!this.#isBlocked && !this.#response.destroyed) {
+    while (!this.#isBlocked && this.#holds === 0 && !this.#response.destroyed) {
       const chunk = this.#take();
       if (chunk === undefined) {
         if (this.#hasEnded) this.#response.end();

@@ -102,6 +102,74 @@ suite("faults", (test) => {
     assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
   });
 
+  test("one namespace is forbidden in the words of RBAC, and given back", async () => {
+    await using server = await startApiServer({ tls: false });
+    const elsewhere = CONFIG_MAPS.replace("default", "kube-system");
+    const fault = server.faults.add({ verb: ["list", "watch"], namespace: "default", forbid: true });
+    const { status, body } = await apiRequest<{ message: string; reason: string; details: object }>(
+      server,
+      `GET ${CONFIG_MAPS}`,
+    );
+    assert.equal([status, body.reason, body.details], [403, "Forbidden", { kind: "configmaps" }]);
+    assert.is(
+      body.message,
+      'configmaps is forbidden: User "admin" cannot list resource "configmaps" in API group "" in the namespace "default"',
+    );
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}?watch=true`)).status, 403);
+    assert.is((await apiRequest(server, `GET ${elsewhere}`)).status, 200);
+    assert.is((await apiRequest(server, `GET /api/v1/configmaps`)).status, 200);
+    assert.is((await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") })).status, 201);
+    assert.is(fault.hits, 2);
+    fault.remove();
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 200);
+  });
+
+  test("a token that was replaced is refused, and open watches go on", async () => {
+    await using server = await startApiServer({ tls: false });
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true`);
+    server.faults.replaceToken("fresh");
+    assert.is((await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, 401);
+    const fresh = { ...server, token: "fresh" };
+    assert.is((await apiRequest(fresh, `POST ${CONFIG_MAPS}`, { body: configMap("a") })).status, 201);
+    let event = await watch.next();
+    while (event?.object.metadata.name !== "a") event = await watch.next();
+    server.faults.clear();
+    assert.equal(
+      [(await apiRequest(server, `GET ${CONFIG_MAPS}`)).status, (await apiRequest(fresh, `GET ${CONFIG_MAPS}`)).status],
+      [200, 401],
+    );
+  });
+
+  test("watches that are held tell everything when they are released", async () => {
+    await using server = await startApiServer({ tls: false });
+    const { resourceVersion } = (await apiRequest(server, `GET ${CONFIG_MAPS}`)).body.metadata;
+    const path = `${CONFIG_MAPS}?watch=true&resourceVersion=${resourceVersion}`;
+    using open = await openWatch(server, path);
+    const held = server.faults.holdWatches({ path: "/configmaps" });
+    using late = await openWatch(server, path);
+    for (const name of ["a", "b"]) await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap(name) });
+    const first = open.next();
+    const silent = Symbol("silent");
+    const pause = new Promise((resolve) => setTimeout(resolve, 30, silent));
+    assert.is(await Promise.race([first, pause]), silent);
+    held.release();
+    const names = [await first, await open.next(), await late.next(), await late.next()];
+    assert.equal(
+      names.map((event) => event?.object.metadata.name),
+      ["a", "b", "a", "b"],
+    );
+  });
+
+  test("a watch ends with an event that its revision is too old", async () => {
+    await using server = await startApiServer({ tls: false });
+    const { resourceVersion } = (await apiRequest(server, `GET ${CONFIG_MAPS}`)).body.metadata;
+    using watch = await openWatch(server, `${CONFIG_MAPS}?watch=true&resourceVersion=${resourceVersion}`);
+    assert.is(server.faults.expireWatches({ path: "/configmaps" }), 1);
+    const event = await watch.next();
+    assert.equal([event?.type, event?.object.code, event?.object.reason], ["ERROR", 410, "Expired"]);
+    assert.is(await watch.next(), undefined);
+  });
+
   test("a restart breaks connections and keeps the port and the objects", async () => {
     await using server = await startApiServer({ tls: false });
     await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a") });

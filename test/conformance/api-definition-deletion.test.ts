@@ -1,0 +1,58 @@
+import { apiRequest } from "../support/api-request.js";
+import { startTestApiServer } from "../support/api-server.js";
+import { WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
+import { eventually } from "../support/eventually.js";
+import { assert, suite } from "../support/suite.js";
+import { openWatch, type WatchEvent } from "../support/watch-client.js";
+
+const DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const MERGE = "application/merge-patch+json";
+
+suite("the deletion of a definition", (test) => {
+  test("its objects are deleted, their watches end, and nothing is served until it is installed again", async () => {
+    await using server = await startTestApiServer({ crds: [widgetDefinition()] });
+    await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") });
+    await apiRequest(server, `POST ${WIDGETS}`, { body: widget("held", {}, { finalizers: ["example.com/hold"] }) });
+    using watch = await openWatch(server, `${WIDGETS}?watch=true`);
+    await apiRequest(server, `DELETE ${DEFINITIONS}/widgets.example.com`);
+    await eventually("a is gone", async () => (await apiRequest(server, `GET ${WIDGETS}/a`)).status === 404);
+    // One of them is held: everything waits for it, and nothing new is taken.
+    assert.is((await apiRequest(server, `GET ${WIDGETS}/held`)).status, 200);
+    assert.is((await apiRequest(server, `POST ${WIDGETS}`, { body: widget("b") })).status, 403);
+    await apiRequest(server, `PATCH ${WIDGETS}/held`, { body: { metadata: { finalizers: null } }, contentType: MERGE });
+
+    const told: string[] = [];
+    for (let event = await nextOf(watch); event !== undefined; event = await nextOf(watch))
+      if (event.type !== "BOOKMARK") told.push(`${event.type} ${event.object.metadata.name}`);
+    assert.equal(told.slice(0, 2).sort(), ["ADDED a", "ADDED held"]);
+    assert.equal(
+      told.slice(2).filter((line) => line.startsWith("DELETED")),
+      ["DELETED a", "DELETED held"],
+    );
+    await eventually("the kind is not served", async () => {
+      const { status, text } = await apiRequest(server, `GET ${WIDGETS}`);
+      return status === 404 && text === "404 page not found\n";
+    });
+    await eventually("the definition is gone", async () => {
+      return (await apiRequest(server, `GET ${DEFINITIONS}/widgets.example.com`)).status === 404;
+    });
+
+    assert.is((await apiRequest(server, `POST ${DEFINITIONS}`, { body: widgetDefinition() })).status, 201);
+    await eventually("the kind is served again", async () => {
+      const { status, body } = await apiRequest(server, `GET ${WIDGETS}`);
+      return status === 200 && body.items?.length === 0;
+    });
+    await eventually("objects are taken again", async () => {
+      return (await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") })).status === 201;
+    });
+  });
+});
+
+// A real server may end the stream properly or break it.
+async function nextOf(watch: { next(): Promise<WatchEvent | undefined> }): Promise<WatchEvent | undefined> {
+  try {
+    return await watch.next();
+  } catch {
+    return undefined;
+  }
+}
