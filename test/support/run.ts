@@ -7,6 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { missingTests, readJosdkTable } from "./josdk-table.js";
 import type { SuiteReport } from "./suite.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -36,7 +37,7 @@ export interface FileLimits {
 export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
   const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
-  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, failures: [] };
+  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, passedTitles: [], failures: [] };
   let output = "";
   let problem: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
@@ -136,8 +137,9 @@ function printOutcome({ file, report, problem, output, durationMs }: FileOutcome
 }
 
 function printSummary(outcomes: FileOutcome[], empty: string[]): number {
+  const missing = missingTests(readJosdkTable(), passedTitlesOf(outcomes));
   let passed = 0;
-  let failed = empty.length;
+  let failed = empty.length + missing.length;
   let skipped = 0;
   for (const { report, problem } of outcomes) {
     passed += report.passed;
@@ -147,9 +149,19 @@ function printSummary(outcomes: FileOutcome[], empty: string[]): number {
   }
   const failures = outcomes.filter(({ problem }) => problem !== undefined);
   for (const { file, problem } of failures) console.log(`failed: ${relative(root, file)}: ${problem}`);
+  for (const line of missing) console.log(`failed: ${line}`);
   for (const path of empty) console.log(`failed: ${path}: no test files`);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
   return failed === 0 ? 0 : 1;
+}
+
+// What fails or hangs is told already.
+function passedTitlesOf(outcomes: FileOutcome[]): Map<string, string[]> {
+  return new Map(
+    outcomes
+      .filter(({ problem }) => problem === undefined)
+      .map(({ file, report }) => [relative(root, file).replace(/\.js$/, ""), report.passedTitles]),
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));

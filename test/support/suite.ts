@@ -11,6 +11,8 @@ export interface SuiteReport {
   passed: number;
   failed: number;
   skipped: number;
+  /** The titles of the tests that passed. */
+  passedTitles: string[];
   /** Title and message of every failure, for a file that is ended before it can print them. */
   failures: string[];
   /** The title of the test that runs. */
@@ -25,7 +27,7 @@ export interface DeclareTest {
 }
 
 const DEFAULT_TIMEOUT_MS = 20_000;
-const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, failures: [] };
+const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, passedTitles: [], failures: [] };
 
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
@@ -71,6 +73,7 @@ async function counted(title: string, run: () => Promise<void>): Promise<void> {
   try {
     await run();
     report.passed++;
+    report.passedTitles.push(title);
   } catch (error) {
     report.failed++;
     report.failures.push(`${title}: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,0 +1,105 @@
+// Every scenario of JOSDK's tests is accounted for, and what is named exists.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { missingTests, parseJosdkTable, readJosdkTable } from "../support/josdk-table.js";
+import { repositoryRoot } from "../support/repository.js";
+import { assert, suite } from "../support/suite.js";
+import { readSources } from "./source-files.js";
+
+/** The tables, with the first and the last of their numbers. */
+const TABLES: Record<string, [first: number, last: number]> = {
+  "Packages around the framework": [1, 7],
+  "The framework": [8, 9],
+  "The reconciler API (baseapi)": [10, 85],
+  "Dependents (dependent)": [86, 123],
+  "Workflows (workflow)": [124, 139],
+  EventProcessorTest: [1, 34],
+  ResourceStateManagerTest: [1, 8],
+  ReconciliationDispatcherTest: [1, 28],
+  TimerEventSourceTest: [1, 7],
+  GenericRetryExecutionTest: [1, 9],
+  LinearRateLimiterTest: [1, 5],
+  TemporaryResourceCacheTest: [1, 18],
+  EventFilterWindowTest: [1, 27],
+  EventFilterSupportTest: [1, 13],
+  InformerEventSourceTest: [1, 26],
+  ControllerEventSourceTest: [1, 13],
+  PrimaryToSecondaryIndexTest: [1, 8],
+  MappersTest: [1, 4],
+  ExternalResourceCachingEventSourceTest: [1, 10],
+  PollingEventSourceTest: [1, 7],
+  PerResourcePollingEventSourceTest: [1, 7],
+  ResourceOperationsTest: [1, 4],
+  "PatchMatchersTest and StatusMatchersTest": [1, 5],
+  Others: [1, 4],
+};
+
+const WORDS = new Set(["later", "different", "elsewhere", "nothing to test", "open"]);
+/** The suites that `npm test` runs. */
+const SUITES = /^(unit|architecture|golden|types|integration|conformance)\//;
+
+const titles = new Map(readSources("test").map(({ path, syntax }) => [path, titlesIn(syntax)]));
+
+suite("the table of JOSDK's tests", (test) => {
+  const rows = readJosdkTable();
+
+  test("names every scenario once", () => {
+    const wanted = Object.entries(TABLES).flatMap(([heading, [first, last]]) =>
+      Array.from({ length: last - first + 1 }, (_, index) => `${heading} ${first + index}`),
+    );
+    assert.equal(
+      rows.map(({ id }) => id),
+      wanted,
+    );
+  });
+
+  test("says of every scenario where it is tested, or why not", () => {
+    const silent = rows.filter(({ tests, remarks }) => tests.length + remarks.length === 0);
+    assert.equal(
+      silent.map(({ id, line }) => `${id} (line ${line})`),
+      [],
+    );
+    const words = rows.flatMap(({ remarks }) => remarks.map(({ word }) => word));
+    assert.equal(
+      words.filter((word) => !WORDS.has(word)),
+      [],
+    );
+  });
+
+  test("names tests that exist, in suites that always run", () => {
+    const problems = rows.flatMap(({ id, tests }) =>
+      tests.flatMap(({ file, title }) => {
+        const path = `test/${file}.ts`;
+        if (!existsSync(join(repositoryRoot, path))) return [`${id}: there is no ${path}`];
+        if (!SUITES.test(file)) return [`${id}: npm test does not run ${file}`];
+        return titles.get(path)?.has(title) === true ? [] : [`${id}: ${path} has no test "${title}"`];
+      }),
+    );
+    assert.equal(problems, []);
+  });
+
+  test("a test that is named and did not pass in a file that ran is told", () => {
+    const where = "`unit/a.test` › one<br>`unit/b.test` › two<br>different: because";
+    const [row] = parseJosdkTable(`### Table\n\n| 7 | something | ${where} |`);
+    assert.equal(row?.remarks, [{ word: "different", reason: "because" }]);
+    assert.equal(missingTests([row!], new Map([["unit/a.test", ["one"]]])), []);
+    assert.equal(missingTests([row!], new Map([["unit/b.test", ["one"]]])), [
+      'JOSDK.md, Table 7: unit/b.test ran, but "two" did not pass in it',
+    ]);
+  });
+});
+
+/** The titles that `test("…", …)` declares; a test that is skipped is not among them. */
+function titlesIn(file: ts.SourceFile): Set<string> {
+  const found = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === "test") {
+      const [title] = node.arguments;
+      if (title !== undefined && ts.isStringLiteralLike(title)) found.add(title.text);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
