@@ -40,7 +40,7 @@ suite("test runner", (test) => {
   test("a file that passes is reported with its counts", async () => {
     const { report, problem } = await run("passes");
     assert.is(problem, undefined);
-    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1, failures: [] });
+    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1, passedTitles: ["one", "two"], failures: [] });
   });
 
   test("a shared resource is created once and disposed after the last test", async () => {
