@@ -1,0 +1,91 @@
+// The kinds that the scenarios of JOSDK are about.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { defineController } from "#runtime/codegen/define-controller.js";
+import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { Reconciler } from "#runtime/reconcile/reconciler.js";
+import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+
+/** The primary of most scenarios. */
+export interface Sample extends KubernetesObject {
+  spec: { value?: string; other?: string; number?: number; references?: string[] };
+  status?: SampleStatus;
+}
+
+/** What reconcilers write about a Sample. */
+export interface SampleStatus {
+  value?: string;
+  message?: string;
+  count?: number;
+  observedGeneration?: number;
+}
+
+/** A ConfigMap or a Secret. */
+export interface DataObject extends KubernetesObject {
+  data?: { [key: string]: string };
+}
+
+const text = { type: "string" };
+const integer = { type: "integer" };
+const schema = {
+  type: "object",
+  properties: {
+    spec: {
+      type: "object",
+      properties: { value: text, other: text, number: integer, references: { type: "array", items: text } },
+    },
+    status: {
+      type: "object",
+      properties: { value: text, message: text, count: integer, observedGeneration: integer },
+    },
+  },
+};
+
+function crdOf(kind: string, scope: "Namespaced" | "Cluster") {
+  const plural = `${kind.toLowerCase()}s`;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.josdk.example.com` },
+    spec: {
+      group: "josdk.example.com",
+      scope,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          selectableFields: [{ jsonPath: ".spec.value" }],
+          schema: { openAPIV3Schema: schema },
+        },
+      ],
+    },
+  } as const satisfies CrdObject & { readonly [member: string]: unknown };
+}
+
+export const sampleCrd = crdOf("Sample", "Namespaced");
+export const clusterSampleCrd = crdOf("ClusterSample", "Cluster");
+
+export const Sample = classOf<Sample>(customDefinition(sampleCrd));
+export const ClusterSample = classOf<Sample>(customDefinition(clusterSampleCrd));
+export const ConfigMap = classOf<DataObject>(builtinDefinition("v1", "ConfigMap"));
+export const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
+
+/** A reconciler of Samples. */
+export type SampleReconciler<Secondary = object> = Reconciler<Sample, Secondary, SampleStatus>;
+
+/** A controller for Samples without dependents, unless `rest` brings a workflow. */
+export function sampleController<Secondary>(
+  reconciler: SampleReconciler<Secondary>,
+  rest: Partial<ControllerDefinition> = {},
+): ControllerDefinition {
+  return defineController({
+    name: "sample",
+    workflow: defineWorkflow(Sample),
+    retry: { initialIntervalMs: 20, maxIntervalMs: 100, maxAttempts: 10 },
+    ...rest,
+    reconciler,
+  });
+}

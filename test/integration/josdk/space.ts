@@ -1,0 +1,146 @@
+// A namespace of a test's own on an API server that the tests of one file share, embedded or real, and operators that run there.
+import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { ResourceClass } from "#runtime/base/resource-definition.js";
+import { waitFor } from "#runtime/base/wait-for.js";
+import { ApiClient } from "#runtime/cluster/api-client.js";
+import { createConnection } from "#runtime/cluster/connection.js";
+import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { shared } from "../../support/suite.js";
+import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
+
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+
+/** What the requests for an object have to say; the namespace is that of the test. */
+export type Draft<Resource extends KubernetesObject> = Omit<Resource, "apiVersion" | "kind" | "metadata"> & {
+  metadata: ObjectMeta;
+};
+
+/** A namespace and what a test does in it, as a person with kubectl. */
+export interface Space extends AsyncDisposable {
+  readonly namespace: string;
+  readonly client: ApiClient;
+  readonly server: TestApiServer;
+  create<R extends KubernetesObject>(kind: ResourceClass<R>, draft: Draft<R>): Promise<R>;
+  get<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<R | undefined>;
+  patch<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, patch: object): Promise<R>;
+  delete<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
+  list<R extends KubernetesObject>(kind: ResourceClass<R>): Promise<R[]>;
+  /** Waits until an object satisfies a condition, and returns it. */
+  until<R extends KubernetesObject>(
+    kind: ResourceClass<R>,
+    name: string,
+    holds: (object: R) => unknown,
+  ): Promise<R>;
+  untilGone<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
+  /** Creates an operator whose controllers watch this namespace unless they say otherwise; it is not started. */
+  operator(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): TestOperator;
+  /** Creates an operator and starts it. */
+  start(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): Promise<TestOperator>;
+}
+
+/** An operator and what it did. */
+export interface TestOperator extends AsyncDisposable {
+  readonly operator: Operator;
+  /** Every reconcile that ended. */
+  readonly events: ReconcileEvent[];
+  /** Every request but watches: method, path without query, status. */
+  readonly requests: string[];
+  /** Every line of the log: level and message. */
+  readonly logs: string[];
+  /** Waits until nothing has happened for a while. */
+  quiet(quietMs?: number): Promise<void>;
+}
+
+let spaces = 0;
+
+/** Returns a function that opens a space on the server of this test file. */
+export function spacesOf(options: { simulate?: boolean } = {}): () => Promise<Space> {
+  const server = shared(() => startTestApiServer({ crds: [sampleCrd, clusterSampleCrd], ...options }));
+  return async () => openSpace(await server());
+}
+
+async function openSpace(server: TestApiServer): Promise<Space> {
+  const { url, token, ca } = server;
+  const connection = { url, token, ...(ca === undefined ? {} : { ca }) };
+  const client = new ApiClient(createConnection(connection));
+  const namespace = `space-${++spaces}`;
+  await client.create(Namespace, { metadata: { name: namespace } });
+  const refOf = (kind: ResourceClass<KubernetesObject>, name: string) =>
+    kind.definition.scope === "Cluster" ? { name } : { name, namespace };
+  const operators: TestOperator[] = [];
+  const get: Space["get"] = (kind, name) => client.get(kind, refOf(kind, name));
+  const operator: Space["operator"] = (controllers, options) => {
+    const scoped = controllers.map((controller) =>
+      controller.workflow.primary.scope === "Cluster" ? controller : { namespaces: [namespace], ...controller },
+    );
+    const created = createTestOperator(scoped, { connection, ...options });
+    operators.push(created);
+    return created;
+  };
+  return {
+    namespace,
+    client,
+    server,
+    get,
+    operator,
+    create: (kind, draft) =>
+      client.create(kind, { ...draft, metadata: { ...draft.metadata, ...refOf(kind, draft.metadata.name) } } as never),
+    patch: (kind, name, patch) => client.mergePatch(kind, refOf(kind, name), patch),
+    delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),
+    list: (kind) => client.list(kind, { namespace }),
+    until: (kind, name, holds) =>
+      waitFor(`${kind.definition.kind} ${name} is as wanted`, async () => {
+        const object = await get(kind, name);
+        return object !== undefined && holds(object) ? object : undefined;
+      }),
+    untilGone: async (kind, name) =>
+      void (await waitFor(`${kind.definition.kind} ${name} is gone`, async () => (await get(kind, name)) === undefined)),
+    async start(controllers, options) {
+      const created = operator(controllers, options);
+      await created.operator.start();
+      return created;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(operators.map((each) => each[Symbol.asyncDispose]()));
+      await client.close();
+    },
+  };
+}
+
+function createTestOperator(
+  controllers: readonly ControllerDefinition[],
+  options: Partial<OperatorOptions>,
+): TestOperator {
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const logs: string[] = [];
+  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
+  const operator = createOperator({
+    controllers,
+    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path, status }) => void requests.push(`${method} ${path.replace(/\?.*/, "")} ${status}`),
+    stopTimeoutMs: 2_000,
+    ...options,
+  });
+  return {
+    operator,
+    events,
+    requests,
+    logs,
+    async quiet(quietMs = 150) {
+      let before = "";
+      let since = Date.now();
+      await waitFor("nothing happens any more", () => {
+        const now = `${events.length} ${requests.length}`;
+        if (now !== before) [before, since] = [now, Date.now()];
+        return Date.now() - since > quietMs;
+      });
+    },
+    [Symbol.asyncDispose]: async () => void (await operator.stop()),
+  };
+}
