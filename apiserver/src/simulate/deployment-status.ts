@@ -29,9 +29,16 @@ export function deploymentUpdate(deployment: Workload, context: StatusContext): 
       observedGeneration: metadata.generation,
       ...nonZero({ ...counts, unavailableReplicas: replicas - ready }),
       terminatingReplicas: 0,
-      conditions: keepTimes(conditions, status?.["conditions"]),
+      conditions: withConditions(status?.["conditions"], keepTimes(conditions, status?.["conditions"])),
     },
   };
+}
+
+/** Sets conditions among those that others have written. */
+function withConditions(before: unknown, ours: readonly StatusCondition[]): StatusCondition[] {
+  const existing = (before ?? []) as StatusCondition[];
+  const replaced = existing.map((condition) => ours.find(({ type }) => type === condition.type) ?? condition);
+  return [...replaced, ...ours.filter(({ type }) => !existing.some((condition) => condition.type === type))];
 }
 
 function availableCondition(isAvailable: boolean, { now }: StatusContext): StatusCondition {
