@@ -30,11 +30,7 @@ export interface Space extends AsyncDisposable {
   delete<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
   list<R extends KubernetesObject>(kind: ResourceClass<R>): Promise<R[]>;
   /** Waits until an object satisfies a condition, and returns it. */
-  until<R extends KubernetesObject>(
-    kind: ResourceClass<R>,
-    name: string,
-    holds: (object: R) => unknown,
-  ): Promise<R>;
+  until<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, holds: (object: R) => unknown): Promise<R>;
   untilGone<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
   /** Creates an operator whose controllers watch this namespace unless they say otherwise; it is not started. */
   operator(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): TestOperator;
@@ -98,7 +94,10 @@ async function openSpace(server: TestApiServer): Promise<Space> {
         return object !== undefined && holds(object) ? object : undefined;
       }),
     untilGone: async (kind, name) =>
-      void (await waitFor(`${kind.definition.kind} ${name} is gone`, async () => (await get(kind, name)) === undefined)),
+      void (await waitFor(
+        `${kind.definition.kind} ${name} is gone`,
+        async () => (await get(kind, name)) === undefined,
+      )),
     async start(controllers, options) {
       const created = operator(controllers, options);
       await created.operator.start();
