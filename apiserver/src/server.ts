@@ -8,7 +8,7 @@ import { answerRequest, verbOf } from "./http/endpoint.js";
 import { answerWithFaults } from "./http/fault-endpoint.js";
 import { kubeconfigOf } from "./http/kubeconfig.js";
 import { Listener } from "./http/listener.js";
-import type { ApiRequest } from "./http/message.js";
+import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
 import { renderFailure } from "./http/render.js";
 import { createFirstObjects } from "./registry/bootstrap.js";
 import { followDefinitions } from "./registry/custom-resource-definitions.js";
@@ -44,6 +44,8 @@ export interface RequestRecord {
   query: string;
   userAgent: string;
   status: number;
+  /** True for an update or a patch that succeeded and changed nothing. */
+  changedNothing: boolean;
 }
 
 /** A running server. */
@@ -83,8 +85,9 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     answerTooLarge: (limit) => renderFailure(tooLarge(limit), { isPretty: false }),
     async answer(request) {
       const trusted = rules.token ?? token;
+      const { revision } = registry.store;
       const answer = await answerWithFaults(rules, request, () => answerRequest({ registry, token: trusted }, request));
-      record(requests, request, answer.kind === "answer" ? answer.status : 200);
+      record(requests, request, { answer, revision });
       return answer;
     },
   });
@@ -108,11 +111,29 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   };
 }
 
-function record(requests: RequestRecord[], request: ApiRequest, status: number): void {
+function record(
+  requests: RequestRecord[],
+  request: ApiRequest,
+  { answer, revision }: { answer: Answer | StreamAnswer; revision: number },
+): void {
   if (requests.length >= MAX_RECORDS) requests.splice(0, MAX_RECORDS / 2);
   const { method, path, query, headers } = request;
-  const userAgent = headers["user-agent"] ?? "";
-  requests.push({ verb: verbOf(request), method, path, query: query.toString(), userAgent, status });
+  const status = answer.kind === "answer" ? answer.status : 200;
+  requests.push({
+    verb: verbOf(request),
+    method,
+    path,
+    query: query.toString(),
+    userAgent: headers["user-agent"] ?? "",
+    status,
+    changedNothing: status < 300 && (method === "PATCH" || method === "PUT") && isOlder(answer, revision),
+  });
+}
+
+// What was written while the request was answered has a version of its own.
+function isOlder(answer: Answer | StreamAnswer, revision: number): boolean {
+  const version = answer.kind === "answer" ? /"resourceVersion":\s*"(\d+)"/.exec(answer.body)?.[1] : undefined;
+  return version !== undefined && Number(version) <= revision;
 }
 
 // The controllers are a client like any other, and most tests do without them.

@@ -134,8 +134,8 @@ export function createPageOperator(server: ApiServer, options: PageOperatorOptio
 }
 
 /** Starts a server that serves Pages. */
-export function startPageServer(options: { withoutCrd?: boolean } = {}): Promise<ApiServer> {
-  return startApiServer({ tls: false, crds: options.withoutCrd === true ? [] : [pageCrd] });
+export function startPageServer({ withoutCrd = false, simulate = false } = {}): Promise<ApiServer> {
+  return startApiServer({ tls: false, simulate, crds: withoutCrd ? [] : [pageCrd] });
 }
 
 /** Creates a page. */

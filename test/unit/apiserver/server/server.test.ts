@@ -84,6 +84,20 @@ suite("server", (test) => {
     ]);
   });
 
+  test("a write that changed nothing is recorded as such", async () => {
+    await using server = await startApiServer({ tls: false });
+    const merge = "application/merge-patch+json";
+    await apiRequest(server, `POST ${CONFIG_MAPS}`, { body: configMap("a", { k: "v" }) });
+    for (const value of ["v", "w", "w"])
+      await apiRequest(server, `PATCH ${CONFIG_MAPS}/a`, { body: { data: { k: value } }, contentType: merge });
+    const { body } = await apiRequest(server, `GET ${CONFIG_MAPS}/a`);
+    await apiRequest(server, `PUT ${CONFIG_MAPS}/a`, { body });
+    assert.equal(
+      server.requests.map(({ verb, changedNothing }) => `${verb} ${changedNothing}`),
+      ["create false", "patch true", "patch false", "patch true", "get false", "update true"],
+    );
+  });
+
   test("reviews are answered: everything is allowed", async () => {
     await using server = await startApiServer({ tls: false });
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";

@@ -1,0 +1,268 @@
+// An operator that is left alone ends where it should, whatever happened to it before.
+//
+// Random interleavings of what people, other controllers, the network and the operator itself do. MODEL_SEED and MODEL_RUNS repeat or
+// extend a run; the time between the commands is real, so a failure may need more than one attempt to come back.
+import fc from "fast-check";
+import type { ApiServer } from "#apiserver/index.js";
+import { isApiError } from "#runtime/base/errors.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { sleep } from "#runtime/base/clock.js";
+import { ApiClient } from "#runtime/cluster/api-client.js";
+import { createConnection } from "#runtime/cluster/connection.js";
+import { waitFor } from "#runtime/base/wait-for.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { suite } from "../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPageOperator,
+  Page,
+  startPageServer,
+  type PageOperator,
+} from "./page-operator.js";
+
+const LANES = 4;
+const RUNS_OF_A_LANE = Number(process.env["MODEL_RUNS"] ?? 2);
+const SEED = Number(process.env["MODEL_SEED"] ?? Date.now() % 1_000_000_000);
+const NAMES = ["a", "b", "c"];
+/** Each of them makes the operator wait longer until it watches again. */
+const MAX_LOST_WATCHES = 2;
+const QUIET_MS = 150;
+
+const refOf = (name: string) => ({ name, namespace: "default" });
+
+/** What a command may still do. */
+interface Model {
+  lostWatches: number;
+}
+
+/** The system, and what was seen of it. */
+interface Real {
+  readonly server: ApiServer;
+  readonly client: ApiClient;
+  readonly faults: { failures: number; lostAnswers: number };
+  readonly seen: Map<string, string>;
+  readonly problems: string[];
+  operator: PageOperator;
+  startOperator(): Promise<PageOperator>;
+}
+
+class Command implements fc.AsyncCommand<Model, Real> {
+  readonly #name: string;
+  readonly #run: (real: Real) => unknown;
+  readonly #losesWatch: boolean;
+
+  constructor(name: string, run: (real: Real) => unknown, { losesWatch = false } = {}) {
+    this.#name = name;
+    this.#run = run;
+    this.#losesWatch = losesWatch;
+  }
+
+  check({ lostWatches }: Readonly<Model>): boolean {
+    return !this.#losesWatch || lostWatches < MAX_LOST_WATCHES;
+  }
+
+  async run(model: Model, real: Real): Promise<void> {
+    if (this.#losesWatch) model.lostWatches++;
+    await this.#run(real);
+  }
+
+  toString(): string {
+    return this.#name;
+  }
+}
+
+// What somebody does may come too early or too late: the object is there already, or not any more, or is going.
+async function attempt(write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (!isApiError(error, 404) && !isApiError(error, 409) && !isApiError(error, 403)) throw error;
+  }
+}
+
+const create = ({ client }: Real, name: string, text: string) =>
+  attempt(() => client.create(Page, { metadata: refOf(name), spec: { text } }));
+const edit = ({ client }: Real, name: string, text: string) =>
+  attempt(() => client.mergePatch(Page, refOf(name), { spec: { text } }));
+const remove = ({ client }: Real, name: string) => attempt(() => client.delete(Page, refOf(name)));
+
+let texts = 0;
+const freshText = () => `text ${++texts}`;
+const named = (what: string, run: (real: Real, name: string) => unknown) =>
+  fc.constantFrom(...NAMES).map((name) => new Command(`${what} ${name}`, (real) => run(real, name)));
+const plain = (what: string, run: (real: Real) => unknown, options?: { losesWatch?: boolean }) =>
+  fc.constant(new Command(what, run, options));
+
+const commands = [
+  named("create", (real, name) => create(real, name, freshText())),
+  named("edit", (real, name) => edit(real, name, freshText())),
+  named("edit three times", async (real, name) => {
+    for (let time = 0; time < 3; time++) await edit(real, name, freshText());
+  }),
+  named("delete", remove),
+  named("make anew", async (real, name) => {
+    await remove(real, name);
+    await create(real, name, freshText());
+  }),
+  named("label", ({ client }, name) =>
+    attempt(() =>
+      client.mergePatch(Page, refOf(name), { metadata: { labels: { on: freshText().replace(" ", "-") } } }),
+    ),
+  ),
+  named("foreign edit of the dependent", ({ client }, name) =>
+    attempt(() => client.mergePatch(ConfigMap, refOf(`${name}-text`), { data: { text: freshText(), more: "x" } })),
+  ),
+  named("foreign deletion of the dependent", ({ client }, name) =>
+    attempt(() => client.delete(ConfigMap, refOf(`${name}-text`))),
+  ),
+  named("status of somebody else", ({ client }, name) =>
+    attempt(() => client.apply(Page, statusOf(name), { fieldManager: "other", subresource: "status" })),
+  ),
+  plain("fail twice", ({ faults }) => void (faults.failures += 2)),
+  plain("drop the watches", ({ server }) => server.faults.cutWatches({ at: "next-event" }), { losesWatch: true }),
+  plain("end the watches", ({ server }) => server.faults.endWatches()),
+  plain("expire the watches", ({ server }) => server.faults.expireWatches(), { losesWatch: true }),
+  plain(
+    "forget the history",
+    ({ server }) => {
+      server.faults.compact();
+      server.faults.cutWatches();
+    },
+    { losesWatch: true },
+  ),
+  plain("silence for a while", ({ server }) => {
+    const held = server.faults.holdWatches();
+    setTimeout(() => held.release(), 60);
+  }),
+  plain("slow lists", ({ server }) => void server.faults.add({ verb: ["list", "watch"], delayMs: 80, times: 2 })),
+  plain("lose an answer", ({ server, faults }) => {
+    faults.lostAnswers++;
+    server.faults.add({ verb: "patch", path: "default", times: 1, loseAnswer: true });
+  }),
+  plain("restart the operator", async (real) => {
+    await real.operator.operator.stop();
+    real.operator = await real.startOperator();
+  }),
+  plain("pause", () => sleep(15)),
+];
+
+const statusOf = (name: string): object & { metadata: { name: string; namespace: string } } => {
+  const object = { metadata: refOf(name), status: { observedGeneration: 1 } };
+  return object;
+};
+
+async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> {
+  const server = await startPageServer({ simulate: true });
+  const client = new ApiClient(createConnection({ url: server.url, token: server.token }));
+  const running = new Set<string>();
+  const real: Real & AsyncDisposable = {
+    server,
+    client,
+    faults: { failures: 0, lostAnswers: 0 },
+    seen: new Map(),
+    problems: [],
+    operator: undefined as never,
+    startOperator: async () => {
+      const operator = createPageOperator(server, {
+        dependents: [configMapOf("text", { isGarbageCollected: !hasFinalizer })],
+        retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxAttempts: -1 },
+        reconciler: { reconcile: ({ primary }: { primary: Page }) => reconcile(primary) },
+      });
+      await operator.operator.start();
+      return operator;
+    },
+    async [Symbol.asyncDispose]() {
+      await real.operator.operator.stop();
+      await client.close();
+      await server.close();
+    },
+  };
+  const reconcile = async ({ metadata, spec }: Page) => {
+    const { name } = metadata;
+    if (running.has(name)) real.problems.push(`${name} is reconciled twice at once`);
+    running.add(name);
+    real.seen.set(name, stateOf({ metadata, spec }));
+    await sleep(Math.random() * 4);
+    running.delete(name);
+    if (real.faults.failures > 0) {
+      real.faults.failures--;
+      throw new Error("a failure on request");
+    }
+    return updateStatus({ text: spec.text });
+  };
+  real.operator = await real.startOperator();
+  return real;
+}
+
+const stateOf = ({ metadata, spec }: Pick<Page, "metadata" | "spec">) =>
+  `${metadata.uid} generation ${metadata.generation} ${spec.text}`;
+
+/** What is not yet, or never will be, as it should be. */
+async function differencesOf({ client, seen }: Real): Promise<string[]> {
+  const pages = await client.list(Page);
+  const configs = await client.list<KubernetesObject & { data?: { text?: string } }>(ConfigMap, {
+    namespace: "default",
+  });
+  const wanted = new Map(pages.map(({ metadata, spec }) => [`${metadata.name}-text`, spec.text]));
+  const ours = configs.filter(({ metadata }) => metadata.name.endsWith("-text"));
+  return [
+    ...pages
+      .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+      .map(({ metadata }) => `${metadata.name} is not gone`),
+    ...pages
+      .filter((page) => seen.get(page.metadata.name) !== stateOf(page))
+      .map((page) => `${page.metadata.name}: ${seen.get(page.metadata.name)} was seen instead of ${stateOf(page)}`),
+    ...pages
+      .filter(({ spec, status }) => status?.text !== spec.text)
+      .map(({ metadata, spec, status }) => `${metadata.name}: status ${status?.text} instead of ${spec.text}`),
+    ...[...wanted]
+      .filter(([name, text]) => ours.find(({ metadata }) => metadata.name === name)?.data?.text !== text)
+      .map(([name, text]) => `${name} does not say ${text}`),
+    ...ours.filter(({ metadata }) => !wanted.has(metadata.name)).map(({ metadata }) => `${metadata.name} is left over`),
+  ];
+}
+
+async function checkEnd(real: Real): Promise<void> {
+  const { server, faults, problems } = real;
+  faults.failures = 0;
+  server.faults.clear();
+  let differences: string[] = [];
+  await waitFor("all is as it should be", async () => (differences = await differencesOf(real)).length === 0, {
+    timeoutMs: 8_000,
+    intervalMs: 25,
+  }).catch(() => problems.push(...differences));
+  const requests = () => real.operator.requests.length;
+  for (let before = -1; before !== requests(); await sleep(QUIET_MS)) before = requests();
+  problems.push(...(await differencesOf(real)).map((difference) => `after it was quiet: ${difference}`));
+  // A write of which the answer was lost is made again.
+  const inVain = server.requests.filter(
+    ({ changedNothing, query }) => changedNothing && query.includes("fieldManager=page"),
+  );
+  if (inVain.length > faults.lostAnswers)
+    problems.push(...inVain.map(({ method, path }) => `${method} ${path} changed nothing`));
+  if (problems.length > 0) throw new Error(problems.join("\n"));
+}
+
+suite("an operator, left alone,", (test) => {
+  for (const hasFinalizer of [false, true])
+    test(
+      hasFinalizer ? "has tidied up what it had to" : "has made and seen the last state of everything",
+      async () => {
+        const lanes = Array.from({ length: LANES }, (_, lane) =>
+          fc.assert(
+            fc.asyncProperty(fc.commands(commands, { maxCommands: 25, size: "+2" }), async (sequence) => {
+              await using real = await openReal(hasFinalizer);
+              await fc.asyncModelRun(() => ({ model: { lostWatches: 0 }, real }), sequence);
+              await checkEnd(real);
+            }),
+            // Smaller counterexamples take as long as the first one, and the timing is another one.
+            { seed: SEED + lane, numRuns: RUNS_OF_A_LANE, endOnFailure: true },
+          ),
+        );
+        const outcomes = await Promise.allSettled(lanes);
+        for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+      },
+      { timeoutMs: 120_000 + RUNS_OF_A_LANE * 5_000 },
+    );
+});
