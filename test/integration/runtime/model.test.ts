@@ -183,7 +183,7 @@ async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> 
     if (running.has(name)) real.problems.push(`${name} is reconciled twice at once`);
     running.add(name);
     real.seen.set(name, stateOf({ metadata, spec }));
-    await sleep(Math.random() * 4);
+    await sleep(Math.random() * 20);
     running.delete(name);
     if (real.faults.failures > 0) {
       real.faults.failures--;
@@ -257,7 +257,7 @@ suite("an operator, left alone,", (test) => {
               await checkEnd(real);
             }),
             // Smaller counterexamples take as long as the first one, and the timing is another one.
-            { seed: SEED + lane, numRuns: RUNS_OF_A_LANE, endOnFailure: true },
+            { seed: SEED + lane, numRuns: RUNS_OF_A_LANE, endOnFailure: true, includeErrorInReport: true },
           ),
         );
         const outcomes = await Promise.allSettled(lanes);
