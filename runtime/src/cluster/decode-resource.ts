@@ -46,6 +46,11 @@ export function peekResourceVersion(bytes: Buffer, start = 0): string | undefine
   return version && asciiString(bytes, version.value);
 }
 
+/** Returns the uid of an object, if there is one. */
+export function uidOf(entry: DecodedResource | undefined): string | undefined {
+  return entry?.object.metadata.uid;
+}
+
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 
@@ -57,11 +62,7 @@ const OPEN_BRACKET = 0x5b;
  */
 export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
-  {
-    start = 0,
-    end = bytes.length,
-    fieldManagers,
-  }: { start?: number; end?: number; fieldManagers: Iterable<string> },
+  { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: Iterable<string> },
 ): DecodedResource<Resource> {
   const metadata = findMember(bytes, start, '"metadata"');
   const managed = metadata && findMember(bytes, metadata.value, '"managedFields"');
@@ -118,7 +119,6 @@ const quotedNames = new Map<string, string>();
 // The bytes of a name in JSON, as characters; an operator has few field managers, and each is looked for in every object.
 function quotedBytesOf(name: string): string {
   let quoted = quotedNames.get(name);
-  if (quoted === undefined)
-    quotedNames.set(name, (quoted = Buffer.from(JSON.stringify(name)).toString("latin1")));
+  if (quoted === undefined) quotedNames.set(name, (quoted = Buffer.from(JSON.stringify(name)).toString("latin1")));
   return quoted;
 }

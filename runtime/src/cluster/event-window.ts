@@ -88,7 +88,10 @@ export class EventWindow {
   /** Forgets what is held and awaited up to `version`, but not the writes that are under way. */
   forgetUpTo(version: string): void {
     this.forgetOwnUpTo(version);
-    this.#held.splice(0, countUpTo(this.#held, version, (held) => held.version));
+    this.#held.splice(
+      0,
+      countUpTo(this.#held, version, (held) => held.version),
+    );
   }
 
   #settle(changes: number, versions: number): ResourceChange | undefined {

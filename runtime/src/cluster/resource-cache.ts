@@ -5,20 +5,13 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { isNewerVersion } from "../base/resource-version.js";
 import { AnswerOverlay } from "./answer-overlay.js";
-import { versionOf, type DecodedResource } from "./decode-resource.js";
+import { uidOf, versionOf, type DecodedResource } from "./decode-resource.js";
 import { deepFreeze } from "./deep-freeze.js";
 import { SharedIndexes, type IndexFunction } from "./object-index.js";
+import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 export type { ResourceChange } from "./resource-change.js";
-
-interface OwnDeletion {
-  readonly key: ObjectKey;
-  /** The last state that was known. */
-  readonly entry: DecodedResource;
-  /** Who deleted it. */
-  readonly by: object | undefined;
-}
 
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
 export class ResourceCache {
@@ -27,8 +20,7 @@ export class ResourceCache {
   /** What the watch brought. */
   readonly #observed = new Map<ObjectKey, DecodedResource>();
   readonly #answers = new AnswerOverlay();
-  /** Objects that we deleted and whose deletion the watch has not brought, by uid: nobody reads them any more. */
-  readonly #ownDeletions = new Map<string, OwnDeletion>();
+  readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
   readonly #listeners = new Set<CacheListener>();
   #observedVersion = "0";
@@ -136,9 +128,8 @@ export class ResourceCache {
   observeVersion(version: string): void {
     this.#advance(version);
     // A watch that is past an object without having brought it does not bring its deletion either.
-    for (const [uid, { key, entry }] of this.#ownDeletions)
-      if (this.#observed.get(key)?.object.metadata.uid !== uid && !isNewerVersion(versionOf(entry), version))
-        this.#ownDeletions.delete(uid);
+    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
+      this.#ownDeletions.delete(key, object.metadata.uid);
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
@@ -151,12 +142,19 @@ export class ResourceCache {
   /** Takes the whole state as of `version`; what is missing in it was deleted while nobody watched. */
   replace(entries: readonly DecodedResource[], version: string): void {
     // Nothing is missing in the first list.
-    const listed = this.#observed.size > 0 || this.#ownDeletions.size > 0 ? new Map<ObjectKey, string>() : undefined;
+    const listed = this.#observed.size > 0 ? new Set<ObjectKey>() : undefined;
     for (const entry of entries) {
-      listed?.set(keyOf(entry.object.metadata), entry.object.metadata.uid ?? "");
+      listed?.add(keyOf(entry.object.metadata));
       this.#observe(entry, true);
     }
-    if (listed !== undefined) this.#deleteMissing(listed, version);
+    if (listed !== undefined)
+      for (const [key, { object }] of this.#observed)
+        if (!listed.has(key)) this.#delete(object, { version, isInitial: true, isFinalStateUnknown: true });
+    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
+      // The watch never brought it, so nobody was told that it is not there.
+      if (!this.#observed.has(key)) this.#tellGhost(key, object, version);
+      this.#ownDeletions.delete(key, object.metadata.uid);
+    }
     for (const key of this.#answers.allPassedBy(version)) {
       const { object } = this.#answers.get(key)!;
       this.#dropAnswer(key);
@@ -169,10 +167,10 @@ export class ResourceCache {
 
   /** Takes the answer to an own write, unless the watch is past it: then it has brought it, and what became of it since. */
   put(entry: DecodedResource): void {
-    const { resourceVersion: version, uid = "" } = entry.object.metadata;
-    if (!this.comparesVersions || version === undefined || this.#ownDeletions.has(uid)) return;
-    if (!isNewerVersion(version, this.#observedVersion)) return;
     const key = keyOf(entry.object.metadata);
+    const version = versionOf(entry);
+    if (!this.comparesVersions || !isNewerVersion(version, this.#observedVersion)) return;
+    if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#answers.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
     const before = this.#find(key);
@@ -182,16 +180,20 @@ export class ResourceCache {
 
   /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
   removeOwn(key: ObjectKey, uid: string, by?: object): void {
-    const known = this.#find(key);
-    if (!this.comparesVersions || known === undefined || known.object.metadata.uid !== uid) return;
-    this.#ownDeletions.set(uid, { key, entry: known, by });
-    this.#answers.delete(key);
-    this.#reindex(key, known);
+    if (!this.comparesVersions) return;
+    const answer = this.#answers.get(key);
+    const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
+    // It may have been made anew, and even deleted again.
+    if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
+    const before = this.#find(key);
+    this.#ownDeletions.set(key, known, by);
+    if (known === answer) this.#answers.delete(key);
+    this.#reindex(key, before);
   }
 
   /** Tells whether `by` deleted this object and the watch has not told so yet. */
-  isDeletedBy(uid: string | undefined, by: object): boolean {
-    return this.#ownDeletions.size > 0 && this.#ownDeletions.get(uid ?? "")?.by === by;
+  isDeletedBy(object: KubernetesObject, by: object): boolean {
+    return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
   }
 
   /** Forgets everything, without telling anybody. */
@@ -207,8 +209,7 @@ export class ResourceCache {
     const answer = this.#answers.get(key);
     if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
-    if (entry === undefined || this.#ownDeletions.size === 0) return entry;
-    return this.#ownDeletions.has(entry.object.metadata.uid ?? "") ? undefined : entry;
+    return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
   #observe(entry: DecodedResource, isInitial: boolean): void {
@@ -240,9 +241,11 @@ export class ResourceCache {
     const before = this.#find(key);
     this.#observed.delete(key);
     const answer = this.#answers.get(key);
-    // Of a deletion that went unseen the version says nothing, but that of the list in which the object is missing does.
+    // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
+    // made anew and is missing, too, is another object, and is told for itself.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
-    if (isPassed || (isFinalStateUnknown && !isInitial)) this.#answers.delete(key);
+    const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
+    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#answers.delete(key);
     this.#reindex(key, before);
     const change: ResourceChange = {
       kind: "deleted",
@@ -253,17 +256,7 @@ export class ResourceCache {
       ...(isFinalStateUnknown ? { isFinalStateUnknown } : {}),
     };
     for (const listener of this.#listeners) listener.onChange(change, version);
-    this.#ownDeletions.delete((known?.object ?? object).metadata.uid ?? "");
-  }
-
-  #deleteMissing(listed: ReadonlyMap<ObjectKey, string>, version: string): void {
-    for (const [key, { object }] of this.#observed)
-      if (!listed.has(key)) this.#delete(object, { version, isInitial: true, isFinalStateUnknown: true });
-    for (const [uid, { key, entry }] of this.#ownDeletions) {
-      if (listed.get(key) === uid || isNewerVersion(versionOf(entry), version)) continue;
-      this.#tellGhost(key, entry.object, version);
-      this.#ownDeletions.delete(uid);
-    }
+    this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
   #tellGhost(key: ObjectKey, object: KubernetesObject, version: string): void {
@@ -275,7 +268,7 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes an answer without bringing it if the object is none of those that it follows.
-    for (let key; (key = this.#answers.passedBy(version)) !== undefined; ) this.#dropAnswer(key);
+    for (let key; (key = this.#answers.passedBy(version)) !== undefined;) this.#dropAnswer(key);
   }
 
   #dropAnswer(key: ObjectKey): void {

@@ -44,7 +44,8 @@ export class ResourceView {
    * listeners as added.
    */
   attach(cache: ResourceCache, namespace: string = ALL): void {
-    if (this.#attachments.has(namespace)) throw new Error(`the cache of ${this.#describe(namespace)} is attached already`);
+    if (this.#attachments.has(namespace))
+      throw new Error(`the cache of ${this.#describe(namespace)} is attached already`);
     const ownEvents = new OwnEvents();
     ownEvents.setListing(cache.isListing);
     const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
@@ -181,7 +182,7 @@ export class ResourceView {
 
   #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
     // Whatever happened to an object that we deleted concerns us no more.
-    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object.metadata.uid, this);
+    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this);
     return {
       onChange: (change, version) => {
         if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);

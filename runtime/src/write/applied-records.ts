@@ -31,11 +31,7 @@ export class AppliedRecords {
   }
 
   /** Tells whether the same was applied before, and what we own is still as the server stored it then. */
-  isUnchanged(
-    key: string,
-    desired: string,
-    { entry, schema }: { entry: AppliedObject; schema: SchemaNode },
-  ): boolean {
+  isUnchanged(key: string, desired: string, { entry, schema }: { entry: AppliedObject; schema: SchemaNode }): boolean {
     const record = this.#records.get(key);
     if (record === undefined || entry.owned === undefined) return false;
     if (record.desired !== desired || record.fieldsV1 !== entry.owned.fieldsV1) return false;

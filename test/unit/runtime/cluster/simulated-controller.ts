@@ -26,6 +26,8 @@ export class SimulatedController {
   theirs: Theirs[] = [];
   /** Versions that a list brought or made unseen. */
   readonly listed = new Set<string>();
+  /** Up to which version the cache was, when we were told. */
+  readonly #toldUpTo = new Map<ObjectKey, string>();
   readonly #told = new Set<string>();
   /** Versions that we made, and know that we did. */
   readonly #own = new Map<string, ObjectKey>();
@@ -80,7 +82,9 @@ export class SimulatedController {
 
   /** What we wrote without knowing is told like the change of somebody else. */
   endLostWrite(key: ObjectKey, object: Simulated | undefined): void {
-    if (object !== undefined && this.isWatching(key))
+    // Without a window it may have been told already, and with the deletion it was.
+    const isTold = compareResourceVersions(this.#toldUpTo.get(key) ?? "0", object ? versionOf(object) : "0") >= 0;
+    if (object !== undefined && this.#writing.has(key) && !isTold)
       this.theirs.push({ key, version: versionOf(object), uid: object.metadata.uid! });
     this.#writing.delete(key);
     this.view.endWrite(key);
@@ -157,7 +161,9 @@ export class SimulatedController {
     const read = this.read(key);
     const version = read === undefined ? this.#goneSince.get(key) : versionOf(read);
     // Whoever reads the cache now sees every change up to this version.
-    if (version !== undefined) this.#forgetUpTo(key, version);
+    if (version === undefined) return;
+    this.#toldUpTo.set(key, version);
+    this.#forgetUpTo(key, version);
   }
 
   // Whether the watch brought it, and there is nothing in it but what we know that we wrote.

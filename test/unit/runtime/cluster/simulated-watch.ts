@@ -176,7 +176,9 @@ export class SimulatedWatch {
     scope.position = snapshot.position;
     // Of what came and went unseen between two lists nobody can know.
     const known = new Set([...this.#seen, ...snapshot.entries.map(({ metadata }) => metadata.uid)]);
-    const unseen = new Set(passed.flatMap(({ object: { metadata } }) => (known.has(metadata.uid) ? [] : metadata.uid!)));
+    const unseen = new Set(
+      passed.flatMap(({ object: { metadata } }) => (known.has(metadata.uid) ? [] : metadata.uid!)),
+    );
     for (const controller of this.controllers) {
       controller.forgetUnseen(unseen, snapshot.version);
       for (const { object } of passed) controller.listed.add(versionOf(object));
