@@ -9,6 +9,7 @@ import { ControllerSources } from "./events/controller-sources.js";
 import { describeFailure } from "./events/informer.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
+import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { Writer } from "./write/apply.js";
 
@@ -168,16 +169,12 @@ function createController(
     client,
     logger,
     onPrimaryChange: (change) => controller.onPrimaryChange(change),
-    onSecondaryChange: (primaries) => controller.onSecondaryChange(primaries),
+    onSecondaryChange: (primaries) => controller.onSecondaryChange(primaries, { source: "dependents" }),
   });
-  const controller: Controller = new Controller(definition, {
-    client,
-    logger,
-    observer,
-    primaries: sources.primaries.cache,
-    sources: sources.dependents,
-    writer: new Writer(client, fieldManager),
-  });
+  const primaries = sources.primaries.cache;
+  const writer = new Writer(client, fieldManager);
+  const runner = new PrimaryReconciler(definition, { client, primaries, sources: sources.dependents, writer });
+  const controller: Controller = new Controller(definition, { primaries, runner, logger, observer });
   return { controller, sources };
 }
 
