@@ -9,8 +9,9 @@ import { TimerQueue } from "../queue/timer-queue.js";
 import { WorkQueue } from "../queue/work-queue.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { createPrimaryFilter, type PrimaryFilter, type Seen } from "./primary-filter.js";
-import { scopeOf, transitionOf } from "./processor.js";
+import { transitionOf } from "./processor.js";
 import {
+  isDeletionNext,
   isImminent,
   type PrimaryState,
   type ProcessorEffect,
@@ -107,6 +108,7 @@ export class Controller {
       logger,
       clock,
       signal: this.#abort.signal,
+      settings: this.#settings,
       isImminent: (key) => this.isImminent(key),
     };
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
@@ -177,7 +179,7 @@ export class Controller {
     const common = { kind: "secondary" as const, source, isInitial };
     const reason: ReconcileReason = object === undefined ? common : { ...common, object };
     for (const key of keys) {
-      const isKnown = this.#primaries.has(key) || this.#dependencies.primaries.has(key);
+      const isKnown = this.#primaries.has(key) || this.#isKnown(key);
       this.#tell(key, { kind: "secondary", reason, isKnown });
     }
   }
@@ -196,11 +198,19 @@ export class Controller {
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
     const { key, object, isFinalStateUnknown = false } = change;
-    const isKnown = this.#dependencies.primaries.has(key);
+    const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
     // What a filter rejects is not reconciled, and goes all the same.
     const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
     this.#tell(key, { ...facts, isStarted });
+  }
+
+  // Whether there is an object of this name now that the user's filters let through.
+  #isKnown(key: ObjectKey): boolean {
+    const { primaries } = this.#dependencies;
+    const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
+    if (entry === undefined) return primaries.has(key);
+    return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
   #tell(
@@ -257,14 +267,14 @@ export class Controller {
     // What is queued is known.
     if (primary === undefined) return this.#queue.done(key);
     const { primaries } = this.#dependencies;
-    const facts = scopeOf(primary.state, this.#settings);
-    const entry = facts.isPrimaryDeleted ? primary.state.lastKnown : primaries.get(key);
+    const { state } = primary;
+    const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : primaries.get(key);
     if (entry === undefined && !primaries.has(key)) return this.#skip(key, { kind: "missed" });
     primary.limiter ??= this.#createLimiter?.();
     const delayMs = primary.limiter?.take(this.#clock.now()) ?? 0;
     if (delayMs > 0) return this.#skip(key, { kind: "limited", delayMs });
     this.#tell(key, { kind: "started" });
-    const run = (primary.run = new ReconcileRun(key, facts, this.#surroundings));
+    const run = (primary.run = new ReconcileRun(key, state, this.#surroundings));
     const outcome = entry === undefined ? this.#loadAndRun(primary, run) : this.#run(primary, run, entry);
     outcome.then(
       (ended) => this.#finish(run, ended),
@@ -301,12 +311,13 @@ export class Controller {
     run.close();
     this.#queue.done(key);
     const known = primaries.get(key);
-    const isKnown = known !== undefined || primaries.has(key);
     const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
-    const event = { kind: "finished", outcome, now: this.#clock.now(), uid, knownUid, isKnown } as const;
+    const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
+    const now = this.#clock.now();
+    const event = { kind: "finished", outcome, now, uid, knownUid, isKnown } as const;
     // Nothing is left to decide after the end, and what fails then fails because of it.
     const effects = this.#abort.signal.aborted ? [] : this.#tell(key, event, run);
-    observer?.(run.eventOf(outcome, effects));
+    observer?.(run.eventOf(outcome, effects, now));
     if (this.#queue.runningCount === 0) this.#onIdle();
     this.#fill();
   }

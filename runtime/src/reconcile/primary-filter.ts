@@ -23,8 +23,10 @@ export interface PrimaryFilterOptions {
   readonly logger: Logger;
 }
 
+type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
+
 /** Tells whether a change of a primary causes a reconcile; `seen` is what the last one saw. */
-export type PrimaryFilter = (change: ResourceChange, seen: Seen | undefined) => boolean;
+export type PrimaryFilter = (change: Change, seen: Seen | undefined) => boolean;
 
 /**
  * Creates the filter of a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
@@ -43,7 +45,7 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
   // A primary that is going gets no finalizer any more.
   const lacksFinalizer = (primary: KubernetesObject) =>
     primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
-  const passes = ({ kind, object, old }: ResourceChange): boolean => {
+  const passes = ({ kind, object, old }: Change): boolean => {
     if (filters.generic !== undefined && !filters.generic(object)) return false;
     if (kind === "added") return filters.onAdd?.(object) ?? true;
     return kind === "deleted" || old === undefined || (filters.onUpdate?.(object, old) ?? true);

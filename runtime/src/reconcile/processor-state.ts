@@ -1,7 +1,7 @@
 import type { LogLevel } from "../base/logger.js";
 import { priorityOf, type ReconcilePriority, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { PrimaryOutcome } from "./reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
 import type { Retry, RetryState } from "./retry.js";
 
 /** What is known to have happened to a primary and was not reconciled yet (JOSDK ResourceState.EventingState). */
@@ -148,6 +148,16 @@ export function markState(state: PrimaryState, eventing: Eventing, reason: Recon
 /** Tells whether a primary is gone as far as the processor was told. */
 export function isDeleted({ eventing }: PrimaryState): boolean {
   return eventing === "deleted" || eventing === "additionalAfterDelete";
+}
+
+/** Tells whether the next reconcile of a primary is the one of its deletion. */
+export function isDeletionNext(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
+  return reconcilesOnAllEvents && isDeleted(state);
+}
+
+/** Returns which attempt the next reconcile of a primary is. */
+export function retryInfoOf({ retry }: PrimaryState, settings: ProcessorSettings): ReconcileScope["retry"] {
+  return { attempt: retry?.attempt ?? 0, isLastAttempt: settings.retry.isLastAttempt(retry) };
 }
 
 /** Tells whether a primary is reconciled again as soon as the reconcile under way ends. */

@@ -7,6 +7,7 @@ import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import {
   CANCEL_TIMER,
   isDeleted,
+  isDeletionNext,
   markState,
   NEW_STATE,
   resync,
@@ -19,7 +20,6 @@ import {
   type Transition,
 } from "./processor-state.js";
 import { afterFailure } from "./processor-failure.js";
-import type { ReconcileScope } from "./reconcile-scope.js";
 
 const NO_EFFECTS: readonly ProcessorEffect[] = [];
 const RELEASE: readonly ProcessorEffect[] = [{ kind: "release" }];
@@ -59,25 +59,11 @@ export function transitionOf(
     case "started":
       return state === undefined ? stay(state) : afterStart(state, settings);
     case "missed":
-      if (state === undefined || state.running !== "nothing" || deletionWaits(state, settings)) return stay(state);
+      if (state === undefined || state.running !== "nothing" || isDeletionNext(state, settings)) return stay(state);
       return { state: undefined, effects: RELEASE };
     case "finished":
       return state === undefined ? stay(state) : afterFinish(state, event, settings);
   }
-}
-
-/** Returns what the next reconcile of a primary is told. */
-export function scopeOf(
-  state: PrimaryState,
-  settings: ProcessorSettings,
-): Pick<ReconcileScope, "retry" | "isPrimaryDeleted" | "isFinalStateUnknown" | "reasons"> {
-  const isPrimaryDeleted = deletionWaits(state, settings);
-  return {
-    retry: { attempt: state.retry?.attempt ?? 0, isLastAttempt: settings.retry.isLastAttempt(state.retry) },
-    isPrimaryDeleted,
-    isFinalStateUnknown: isPrimaryDeleted && state.isFinalStateUnknown,
-    reasons: state.reasons,
-  };
 }
 
 function stay(state: PrimaryState | undefined): Transition {
@@ -94,15 +80,11 @@ function submitAnew(state: PrimaryState): Transition {
   return { state, effects: CANCEL_AND_SUBMIT[state.priority] };
 }
 
-function deletionWaits(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
-  return reconcilesOnAllEvents && isDeleted(state);
-}
-
 function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
   const { uid, isMarkedForDeletion, reason } = event;
   // The deletion may have been missed: an object that was made anew counts, be it on its way out as well.
   if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
-  return submit(markState(state, deletionWaits(state, settings) ? "additionalAfterDelete" : "event", reason));
+  return submit(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", reason));
 }
 
 function afterSecondary(
@@ -145,7 +127,7 @@ function afterLimit(state: PrimaryState, delayMs: number): Transition {
 
 function afterStart(state: PrimaryState, settings: ProcessorSettings): Transition {
   const { retry, lastKnown, isFinalStateUnknown } = state;
-  if (deletionWaits(state, settings))
+  if (isDeletionNext(state, settings))
     return stay({ ...NEW_STATE, eventing: "deleted", running: "deletion", retry, lastKnown, isFinalStateUnknown });
   return stay(retry === undefined ? RUNNING_STATE : { ...RUNNING_STATE, retry });
 }
@@ -155,7 +137,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
   const { outcome, uid, knownUid, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
   // The object that was reconciled is gone: how that ended matters to nobody.
-  if ((isGone || uid !== knownUid) && !deletionWaits(running, settings)) {
+  if ((isGone || uid !== knownUid) && !isDeletionNext(running, settings)) {
     const logs: ProcessorEffect[] = [];
     if (outcome.failure !== undefined)
       logs.push({ kind: "log", level: "debug", message: wentMeanwhile(outcome.failure.error), fields: {} });
@@ -168,7 +150,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
 
 function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
   const { outcome, uid } = event;
-  if (deletionWaits(state, settings)) return submitAnew(state);
+  if (isDeletionNext(state, settings)) return submitAnew(state);
   if (outcome.isFinalizerRemoved) {
     const nothing = { eventing: "finalizerRemoved", reasons: NEW_STATE.reasons, priority: "background" } as const;
     return { state: { ...state, ...nothing, releasedUid: uid }, effects: CANCEL_TIMER };

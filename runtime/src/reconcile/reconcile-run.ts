@@ -2,14 +2,17 @@ import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ProcessorEffect } from "./processor-state.js";
+import {
+  isDeletionNext,
+  retryInfoOf,
+  type PrimaryState,
+  type ProcessorEffect,
+  type ProcessorSettings,
+} from "./processor-state.js";
 import type { ReconcileEvent } from "./reconcile-event.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
 import { RunningTasks } from "./running-tasks.js";
 import { createScopeLogger } from "./scope-logger.js";
-
-/** What the state of a primary tells its reconcile. */
-export type ScopeFacts = Pick<ReconcileScope, "retry" | "isPrimaryDeleted" | "isFinalStateUnknown" | "reasons">;
 
 /** Where the reconciles of a controller run. */
 export interface RunSurroundings {
@@ -19,6 +22,7 @@ export interface RunSurroundings {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  readonly settings: ProcessorSettings;
   isImminent(key: ObjectKey): boolean;
 }
 
@@ -29,18 +33,19 @@ export interface RunSurroundings {
  */
 export class ReconcileRun implements ReconcileScope {
   readonly key: ObjectKey;
-  readonly startedAt: number;
-  readonly #facts: ScopeFacts;
+  readonly #startedAt: number;
+  /** As it was before the reconcile started. */
+  readonly #state: PrimaryState;
   readonly #around: RunSurroundings;
   #entry: DecodedResource | undefined;
   #logger: Logger | undefined;
   #tasks: RunningTasks | undefined;
 
-  constructor(key: ObjectKey, facts: ScopeFacts, around: RunSurroundings) {
+  constructor(key: ObjectKey, state: PrimaryState, around: RunSurroundings) {
     this.key = key;
-    this.#facts = facts;
+    this.#state = state;
     this.#around = around;
-    this.startedAt = around.clock.now();
+    this.#startedAt = around.clock.now();
   }
 
   get entry(): DecodedResource {
@@ -58,19 +63,19 @@ export class ReconcileRun implements ReconcileScope {
   }
 
   get retry(): ReconcileScope["retry"] {
-    return this.#facts.retry;
+    return retryInfoOf(this.#state, this.#around.settings);
   }
 
   get isPrimaryDeleted(): boolean {
-    return this.#facts.isPrimaryDeleted;
+    return isDeletionNext(this.#state, this.#around.settings);
   }
 
   get isFinalStateUnknown(): boolean {
-    return this.#facts.isFinalStateUnknown;
+    return this.isPrimaryDeleted && this.#state.isFinalStateUnknown;
   }
 
   get reasons(): ReconcileScope["reasons"] {
-    return this.#facts.reasons;
+    return this.#state.reasons;
   }
 
   get signal(): AbortSignal {
@@ -86,7 +91,7 @@ export class ReconcileRun implements ReconcileScope {
       controller: this.#around.controller,
       kind: this.#around.kind,
       primary: this.#entry?.object.metadata,
-      reasons: this.#facts.reasons,
+      reasons: this.#state.reasons,
     }));
   }
 
@@ -100,9 +105,9 @@ export class ReconcileRun implements ReconcileScope {
   }
 
   /** Returns what an observer is told when the reconcile ended with these effects. */
-  eventOf(outcome: PrimaryOutcome, effects: readonly ProcessorEffect[]): ReconcileEvent {
+  eventOf(outcome: PrimaryOutcome, effects: readonly ProcessorEffect[], now: number): ReconcileEvent {
     const { kind, wroteStatus, workflow, failure } = outcome;
-    const { controller, clock } = this.#around;
+    const { controller } = this.#around;
     const { key: primary, reasons } = this;
     const event: { -readonly [Field in keyof ReconcileEvent]: ReconcileEvent[Field] } = {
       controller,
@@ -110,7 +115,7 @@ export class ReconcileRun implements ReconcileScope {
       kind,
       reasons,
       wroteStatus,
-      durationMs: clock.now() - this.startedAt,
+      durationMs: now - this.#startedAt,
     };
     if (workflow !== undefined) event.workflow = workflow;
     if (failure === undefined) return event;
