@@ -42,8 +42,9 @@ export type {
 } from "./base/kubernetes-object.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
 export type { ControllerDefinition } from "./reconcile/controller-definition.js";
-export type { RetryOptions } from "./reconcile/retry.js";
-export type { RateLimitOptions } from "./reconcile/rate-limiter.js";
+export type { Retry, RetryOptions, RetryState } from "./reconcile/retry.js";
+export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./reconcile/rate-limiter.js";
+export type { ReconcilePriority, ReconcileReason } from "./base/reconcile-reason.js";
 export type {
   Condition,
   ConditionArguments,

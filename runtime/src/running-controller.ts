@@ -3,6 +3,7 @@ import type { ApiClient } from "./cluster/api-client.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
+import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { Writer } from "./write/apply.js";
 
@@ -41,16 +42,12 @@ export class RunningController {
       client,
       logger,
       onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
-      onSecondaryChange: (primaries) => this.#controller.onSecondaryChange(primaries),
+      onSecondaryChange: (primaries) => this.#controller.onSecondaryChange(primaries, { source: "dependents" }),
     });
-    this.#controller = new Controller(definition, {
-      client,
-      logger,
-      observer,
-      primaries: this.sources.primaries.cache,
-      sources: this.sources.dependents,
-      writer: new Writer(client, fieldManagerOf(definition), fieldManagers),
-    });
+    const primaries = this.sources.primaries.cache;
+    const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
+    const runner = new PrimaryReconciler(definition, { client, primaries, sources: this.sources.dependents, writer });
+    this.#controller = new Controller(definition, { primaries, runner, logger, observer });
   }
 
   /** Starts all that it watches; resolves when the state is known. */

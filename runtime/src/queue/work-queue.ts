@@ -1,113 +1,119 @@
-import { systemClock, type Clock } from "../base/clock.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { ReconcilePriority } from "../base/reconcile-reason.js";
+import { FairQueue, type Queued } from "./fair-queue.js";
 
-interface Waiting {
-  dueAt: number;
-  /** Absent once the key is ready. */
-  cancel?: () => void;
+// One in this many goes to the background while both wait: a flood of edits slows a start down, and does not stop it.
+const BACKGROUND_SHARE = 5;
+
+interface Entry extends Queued<Entry> {
+  readonly key: ObjectKey;
+  priority: ReconcilePriority;
+  isRunning: boolean;
+  /** How urgently the key was added while it runs. */
+  again: ReconcilePriority | undefined;
 }
 
 /**
- * A queue of keys in which a key is never handed out twice at once.
+ * The keys that are ready, in which no key is handed out twice at once.
  *
- * Every key that was added is handed out at least once afterwards; however often it was added, it waits only once.
+ * Every key that was added is handed out at least once afterwards; however often it was added, it waits only once. Edits come before the
+ * background, which still gets one turn in five. Among equals the namespaces take turns. Every operation takes constant time.
  */
-export class WorkQueue<Key> {
-  readonly #clock: Clock;
-  readonly #onReady: () => void;
-  readonly #waiting = new Map<Key, Waiting>();
-  readonly #running = new Set<Key>();
-  /** Keys added while they run, with the earliest time asked for. */
-  readonly #again = new Map<Key, number>();
-  /** Ready keys in the order in which they became due; a Set keeps that order. */
-  readonly #ready = new Set<Key>();
+export class WorkQueue {
+  readonly #entries = new Map<ObjectKey, Entry>();
+  readonly #edits = new FairQueue<Entry>();
+  readonly #background = new FairQueue<Entry>();
+  #runningCount = 0;
+  /** How many edits were handed out while the background waited. */
+  #editsInARow = 0;
   #isClosed = false;
 
-  /** `onReady` is called, synchronously, whenever a key can be taken. */
-  constructor({ onReady, clock = systemClock }: { onReady: () => void; clock?: Clock }) {
-    this.#clock = clock;
-    this.#onReady = onReady;
-  }
-
   /**
-   * Schedules `key` to be handed out after `delayMs`.
+   * Adds a key.
    *
-   * Adding a waiting key keeps the earlier due time. Adding a running key makes it run once more afterwards, so a change seen during a
-   * reconcile is never lost.
+   * One that waits already keeps its place, unless it becomes more urgent. One that runs is handed out once more afterwards, so a change
+   * seen during a reconcile is never lost.
    */
-  add(key: Key, delayMs = 0): void {
+  add(key: ObjectKey, priority: ReconcilePriority = "edit"): void {
     if (this.#isClosed) return;
-    const dueAt = this.#clock.now() + Math.max(0, delayMs);
-    if (this.#running.has(key)) {
-      const before = this.#again.get(key);
-      if (before === undefined || dueAt < before) this.#again.set(key, dueAt);
-      return;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) this.#add(key, priority);
+    else if (entry.isRunning) entry.again = higher(entry.again, priority);
+    else if (entry.priority === "background" && priority === "edit") {
+      this.#background.remove(entry);
+      entry.priority = "edit";
+      this.#edits.add(entry);
     }
-    this.#schedule(key, dueAt);
   }
 
-  /** Hands out the key that has been due for longest; it must be given back with `done`. */
-  take(): Key | undefined {
-    if (this.#isClosed) return undefined;
-    for (const key of this.#ready) {
-      this.#ready.delete(key);
-      this.#waiting.delete(key);
-      this.#running.add(key);
-      return key;
-    }
-    return undefined;
+  /** Hands out the key whose turn it is; it must be given back with `done`. */
+  take(): ObjectKey | undefined {
+    const entry = this.#next();
+    if (entry === undefined) return undefined;
+    entry.isRunning = true;
+    this.#runningCount++;
+    return entry.key;
   }
 
-  /** Gives back a key that was handed out; it waits again if it was added meanwhile. */
-  done(key: Key): void {
-    if (!this.#running.delete(key)) return;
-    const dueAt = this.#again.get(key);
-    this.#again.delete(key);
-    if (dueAt !== undefined && !this.#isClosed) this.#schedule(key, dueAt);
+  /** Gives back a key that was handed out; it is ready again if it was added meanwhile. */
+  done(key: ObjectKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || !entry.isRunning) return;
+    this.#entries.delete(key);
+    this.#runningCount--;
+    if (entry.again !== undefined && !this.#isClosed) this.#add(key, entry.again);
   }
 
-  /** Tells whether `key` will be handed out without delay: it is ready, or it was added while it runs. */
-  isImminent(key: Key): boolean {
-    const again = this.#again.get(key);
-    return this.#ready.has(key) || (again !== undefined && again <= this.#clock.now());
+  /** Forgets a key that waits; one that runs is not disturbed, and does not run again. */
+  remove(key: ObjectKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.again = undefined;
+    if (entry.isRunning) return;
+    this.#entries.delete(key);
+    this.#queueOf(entry.priority).remove(entry);
   }
 
-  /** Forgets a key that waits; one that runs is not disturbed. */
-  remove(key: Key): void {
-    this.#waiting.get(key)?.cancel?.();
-    this.#waiting.delete(key);
-    this.#ready.delete(key);
-    this.#again.delete(key);
+  /** How many keys wait to be handed out. */
+  get readyCount(): number {
+    return this.#edits.size + this.#background.size;
   }
 
-  /** How many keys are ready or running. */
-  get depth(): number {
-    return this.#ready.size + this.#running.size;
+  /** How many keys are handed out. */
+  get runningCount(): number {
+    return this.#runningCount;
   }
 
   /** Hands out nothing more and forgets what waits. */
   close(): void {
     this.#isClosed = true;
-    for (const { cancel } of this.#waiting.values()) cancel?.();
-    this.#waiting.clear();
-    this.#ready.clear();
-    this.#again.clear();
+    for (const { key } of this.#entries.values()) this.remove(key);
   }
 
-  #schedule(key: Key, dueAt: number): void {
-    const before = this.#waiting.get(key);
-    if (before !== undefined && before.dueAt <= dueAt) return;
-    before?.cancel?.();
-    const delayMs = dueAt - this.#clock.now();
-    if (delayMs > 0) {
-      this.#waiting.set(key, { dueAt, cancel: this.#clock.schedule(delayMs, () => this.#makeReady(key, dueAt)) });
-      return;
+  #add(key: ObjectKey, priority: ReconcilePriority): void {
+    // The namespace; one for all that have none.
+    const group = key.slice(0, Math.max(0, key.indexOf("/")));
+    const unlinked = { line: undefined, previous: undefined, next: undefined };
+    const entry: Entry = { key, group, priority, isRunning: false, again: undefined, ...unlinked };
+    this.#entries.set(key, entry);
+    this.#queueOf(priority).add(entry);
+  }
+
+  #next(): Entry | undefined {
+    const isBackgroundsTurn = this.#edits.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
+    if (this.#background.size > 0 && isBackgroundsTurn) {
+      this.#editsInARow = 0;
+      return this.#background.take();
     }
-    this.#makeReady(key, dueAt);
+    this.#editsInARow = this.#background.size > 0 ? this.#editsInARow + 1 : 0;
+    return this.#edits.take();
   }
 
-  #makeReady(key: Key, dueAt: number): void {
-    this.#waiting.set(key, { dueAt });
-    this.#ready.add(key);
-    this.#onReady();
+  #queueOf(priority: ReconcilePriority): FairQueue<Entry> {
+    return priority === "edit" ? this.#edits : this.#background;
   }
+}
+
+function higher(one: ReconcilePriority | undefined, other: ReconcilePriority): ReconcilePriority {
+  return one === "edit" ? one : other;
 }

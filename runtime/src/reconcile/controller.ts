@@ -1,73 +1,139 @@
 import { systemClock, type Clock } from "../base/clock.js";
-import { findError, type RetryAfterError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
+import type { Logger } from "../base/logger.js";
+import type { ReconcileReason } from "../base/reconcile-reason.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { SecondaryCause } from "../cluster/event-source.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
+import { TimerQueue } from "../queue/timer-queue.js";
 import { WorkQueue } from "../queue/work-queue.js";
-import type { Context } from "../workflow/workflow-definition.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import { PrimaryReconciler, type PrimaryDependencies, type PrimaryOutcome } from "./primary-reconciler.js";
-import { RateLimiter } from "./rate-limiter.js";
+import { createPrimaryFilter, type PrimaryFilter, type Seen } from "./primary-filter.js";
+import { transitionOf } from "./processor.js";
+import {
+  isDeletionNext,
+  isImminent,
+  type PrimaryState,
+  type ProcessorEffect,
+  type ProcessorEvent,
+  type ProcessorSettings,
+} from "./processor-state.js";
+import { rateLimiterFactoryOf, type RateLimiter, type RateLimiterFactory } from "./rate-limiter.js";
 import type { ReconcileObserver } from "./reconcile-event.js";
-import { isLastAttempt, nextRetry, retryOptionsOf, type RetryState } from "./retry.js";
-import { RunningTasks } from "./running-tasks.js";
+import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
+import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import { retryOf } from "./retry.js";
+import { Turns } from "./turns.js";
+
+/** Does the work of a reconcile; knows nothing of when. */
+export interface PrimaryRunner {
+  /** Reconciles one primary; a failure is part of the outcome. */
+  run(scope: ReconcileScope): Promise<PrimaryOutcome>;
+  /** Tells whether a primary should have the finalizer of the controller and does not. */
+  lacksFinalizer(primary: KubernetesObject): boolean;
+  /** Told that a primary is gone, so that what is kept for it can be forgotten. */
+  release?(key: ObjectKey): void;
+}
+
+/** The primaries as they are known now. */
+export interface PrimaryLookup {
+  get(key: ObjectKey): DecodedResource | undefined;
+  has(key: ObjectKey): boolean;
+  /** Fetches what `has` tells of and `get` does not return, because the cache keeps only a part. */
+  load?(keys: readonly ObjectKey[]): Promise<void>;
+}
 
 /** What a controller works with; the caches are filled by somebody else. */
-export interface ControllerDependencies extends PrimaryDependencies {
+export interface ControllerDependencies {
+  readonly primaries: PrimaryLookup;
+  readonly runner: PrimaryRunner;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly clock?: Clock | undefined;
 }
 
+/** A change of a primary; what brought it is an edit that somebody saw unless it says otherwise. */
+export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; readonly isFinalStateUnknown?: boolean };
+
 // JOSDK's defaults.
 const MAX_CONCURRENT_RECONCILES = 50;
-// How long reconciles may keep the event loop to themselves.
-const LONGEST_TURN_MS = 20;
-const SHORT_WAIT_MS = 5_000;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 
-/** What the last reconcile of a primary saw of it: a change that brings nothing beyond that is passed over. */
-interface Seen {
-  readonly uid: string | undefined;
-  readonly generation: number | undefined;
-  readonly isDeleting: boolean;
+/** A primary of which something is known. */
+interface Primary {
+  state: PrimaryState;
+  seen: Seen | undefined;
+  limiter: RateLimiter | undefined;
+  run: ReconcileRun | undefined;
 }
 
-interface ScheduledRetry extends RetryState {
-  readonly dueAt: number;
-}
-
-/** Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired. */
+/**
+ * Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired.
+ *
+ * The decisions are those of `processor.ts`; this has the time, the queues and the reconciles under way. Every public function is one
+ * turn of the event loop, so nothing happens in between.
+ */
 export class Controller {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: ControllerDependencies;
   readonly #clock: Clock;
-  readonly #primary: PrimaryReconciler;
-  readonly #queue: WorkQueue<ObjectKey>;
-  readonly #rateLimiter: RateLimiter | undefined;
-  readonly #retries = new Map<ObjectKey, ScheduledRetry>();
-  readonly #seen = new Map<ObjectKey, Seen>();
-  readonly #running = new Set<Promise<void>>();
+  readonly #settings: ProcessorSettings;
+  readonly #surroundings: RunSurroundings;
+  readonly #isRelevant: PrimaryFilter;
+  readonly #createLimiter: RateLimiterFactory | undefined;
+  readonly #queue = new WorkQueue();
+  readonly #timers: TimerQueue<ObjectKey>;
+  readonly #turns = new Turns(() => this.#fill());
+  readonly #primaries = new Map<ObjectKey, Primary>();
   readonly #abort = new AbortController();
   #isStarted = false;
-  /** When the current turn of the event loop began to reconcile. */
-  #turnStartedAt: number | undefined;
-  #isYielding = false;
+  #isPaused = false;
+  #isStopped = false;
+  #onIdle = () => {};
 
   constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
-    const { rateLimit } = definition;
+    const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
+    const { clock = systemClock, runner, logger } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    this.#clock = dependencies.clock ?? systemClock;
-    this.#primary = new PrimaryReconciler(definition, dependencies);
-    this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
-    this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
+    this.#clock = clock;
+    this.#settings = {
+      retry: retryOf(definition.retry),
+      resyncAfterMs: longest > 0 ? longest : undefined,
+      reconcilesOnAllEvents: definition.reconcilesOnAllEvents ?? false,
+    };
+    this.#surroundings = {
+      controller: definition.name,
+      kind: definition.workflow.primary.kind,
+      logger,
+      clock,
+      signal: this.#abort.signal,
+      settings: this.#settings,
+      isImminent: (key) => this.isImminent(key),
+    };
+    const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
+    this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
+    this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit);
+    this.#timers = new TimerQueue({ clock, onDue: (key) => void this.#tell(key, { kind: "timer" }) });
   }
 
   /** Starts reconciling; what was asked for before is done now. */
   start(): void {
     this.#isStarted = true;
-    this.#fill();
+    this.#turns.wake();
+  }
+
+  /** Starts no further reconcile until `resume`; events are kept, and those under way go on. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** Goes on after `pause`. Primaries that the cache does not know any more, because of their namespace, are forgotten. */
+  resume(): void {
+    this.#isPaused = false;
+    for (const key of this.#primaries.keys())
+      if (!this.#dependencies.primaries.has(key)) this.#tell(key, { kind: "missed" });
+    this.#turns.wake();
   }
 
   /**
@@ -75,188 +141,184 @@ export class Controller {
    * left alone. Tells whether all of them finished.
    */
   async stop(deadlineMs: number): Promise<boolean> {
+    this.#isStopped = true;
     this.#queue.close();
-    const finished = Promise.all(this.#running).then(() => true);
+    this.#timers.close();
+    const finished = new Promise<true>((resolve) => (this.#onIdle = () => resolve(true)));
+    if (this.#queue.runningCount === 0) this.#onIdle();
     let cancel = () => {};
     const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
     const isFinished = await Promise.race([finished, late]);
     cancel();
     this.#abort.abort(new Error("the operator stops"));
+    for (const { run } of this.#primaries.values()) run?.close();
     return isFinished;
   }
 
-  /** Asks for a reconcile. */
-  enqueue(key: ObjectKey): void {
-    this.#queue.add(key);
-  }
-
   /** Takes a change of a primary. */
-  onPrimaryChange({ kind, key, object }: ResourceChange): void {
-    if (kind !== "deleted") {
-      if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
-      return;
+  onPrimaryChange(change: PrimaryChange): void {
+    if (this.#isStopped) return;
+    const { kind, key, object, old, isInitial = false } = change;
+    const { uid, deletionTimestamp } = object.metadata;
+    const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
+    if (kind === "deleted") return this.#onDeletion(change, reason);
+    // The deletion of the object before was missed.
+    if (kind === "updated" && old !== undefined && old.metadata.uid !== uid) {
+      const missed = { ...change, kind: "deleted" as const, object: old, isFinalStateUnknown: true };
+      this.#onDeletion(missed, { kind: "primary", change: "deleted", isInitial });
+      return this.onPrimaryChange({ ...change, kind: "added" });
     }
-    this.#forget(key);
-    // The name may have been given to another object before this was told.
-    if (this.#dependencies.primaries.has(key)) this.#queue.add(key);
+    if (!this.#isRelevant(change, this.#primaries.get(key)?.seen)) return;
+    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion: deletionTimestamp !== undefined });
   }
 
   /** Takes a change of something that belongs to these primaries. */
-  onSecondaryChange(keys: Iterable<ObjectKey>): void {
-    // Of a primary that is not known yet there will be an event of its own.
-    for (const key of keys) if (this.#dependencies.primaries.has(key)) this.#queue.add(key);
+  onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
+    if (this.#isStopped) return;
+    const { source, object, isInitial = false } = cause;
+    const common = { kind: "secondary" as const, source, isInitial };
+    const reason: ReconcileReason = object === undefined ? common : { ...common, object };
+    for (const key of keys) {
+      const isKnown = this.#primaries.has(key) || this.#isKnown(key);
+      this.#tell(key, { kind: "secondary", reason, isKnown });
+    }
   }
 
-  // JOSDK's internal filters, compared with what the last reconcile saw instead of with the state before: an own write may have
-  // brought a foreign change into the cache ahead of its event.
-  #isRelevant(key: ObjectKey, object: KubernetesObject): boolean {
-    const { uid, generation, deletionTimestamp } = object.metadata;
-    const seen = this.#seen.get(key);
-    const isGenerationAware = this.#definition.isGenerationAware ?? true;
-    if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
-    if (generation > (seen.generation ?? 0)) return true;
-    if (deletionTimestamp !== undefined) return !seen.isDeleting;
-    return this.#primary.lacksFinalizer(object);
+  /** Tells whether something came of a primary that no reconcile has seen yet. */
+  isImminent(key: ObjectKey): boolean {
+    const primary = this.#primaries.get(key);
+    return primary !== undefined && isImminent(primary.state, this.#settings);
   }
 
-  #forget(key: ObjectKey): void {
+  /** Counts what is kept, for whoever wants to see that it goes. */
+  counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
+    const { readyCount: queued, runningCount: running } = this.#queue;
+    return { states: this.#primaries.size, timers: this.#timers.size, queued, running };
+  }
+
+  #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
+    const { key, object, isFinalStateUnknown = false } = change;
+    const isKnown = this.#isKnown(key);
+    const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
+    // What a filter rejects is not reconciled, and goes all the same.
+    const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
+    this.#tell(key, { ...facts, isStarted });
+  }
+
+  // Whether there is an object of this name now that the user's filters let through.
+  #isKnown(key: ObjectKey): boolean {
+    const { primaries } = this.#dependencies;
+    const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
+    if (entry === undefined) return primaries.has(key);
+    return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
+  }
+
+  #tell(
+    key: ObjectKey,
+    event: ProcessorEvent,
+    at: { readonly logger: Logger } = this.#dependencies,
+  ): readonly ProcessorEffect[] {
+    const primary = this.#primaries.get(key);
+    const { state, effects } = transitionOf(primary?.state, event, this.#settings);
+    if (state === undefined) this.#primaries.delete(key);
+    else if (primary !== undefined) primary.state = state;
+    else this.#primaries.set(key, { state, seen: undefined, limiter: undefined, run: undefined });
+    for (const effect of effects) this.#carryOut(key, effect, at);
+    return effects;
+  }
+
+  #carryOut(key: ObjectKey, effect: ProcessorEffect, at: { readonly logger: Logger }): void {
+    switch (effect.kind) {
+      case "submit":
+        this.#queue.add(key, effect.priority);
+        if (this.#isStarted && !this.#isPaused) this.#turns.wake();
+        return;
+      case "schedule":
+        return this.#timers.schedule(key, effect.delayMs);
+      case "cancelTimer":
+        return this.#timers.cancel(key);
+      case "release":
+        return this.#release(key);
+      case "log":
+        return at.logger[effect.level](effect.fields, effect.message);
+    }
+  }
+
+  #release(key: ObjectKey): void {
+    const successor = this.#primaries.get(key);
+    if (successor !== undefined) successor.seen = successor.limiter = undefined;
     this.#queue.remove(key);
-    this.#retries.delete(key);
-    this.#seen.delete(key);
-    this.#rateLimiter?.delete(key);
-    const { workflow } = this.#definition;
-    this.#dependencies.sources.forEach((source, index) => {
-      if (workflow.dependents[index]!.activationCondition !== undefined) void source.deactivate(key);
-    });
+    this.#timers.cancel(key);
+    this.#dependencies.runner.release?.(key);
   }
 
   #fill(): void {
     const limit = this.#definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
-    while (this.#isStarted && this.#running.size < limit) {
-      if (!this.#mayGoOn()) return;
+    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < limit) {
+      if (!this.#turns.mayGoOn()) return;
       const key = this.#queue.take();
       if (key === undefined) return;
-      const run = this.#reconcile(key).finally(() => {
-        this.#running.delete(run);
-        this.#queue.done(key);
-        this.#fill();
-      });
-      this.#running.add(run);
+      this.#begin(key);
     }
   }
 
-  // Reconciles that find nothing to write wait for nothing, and thousands of them would stop everything else: watches, the lease, probes.
-  #mayGoOn(): boolean {
-    if (this.#isYielding) return false;
-    const now = performance.now();
-    if (this.#turnStartedAt === undefined) {
-      this.#turnStartedAt = now;
-      setImmediate(() => (this.#turnStartedAt = undefined));
-    }
-    if (now - this.#turnStartedAt < LONGEST_TURN_MS) return true;
-    this.#isYielding = true;
-    setImmediate(() => {
-      this.#isYielding = false;
-      this.#turnStartedAt = undefined;
-      this.#fill();
-    });
-    return false;
+  #begin(key: ObjectKey): void {
+    const primary = this.#primaries.get(key);
+    // What is queued is known.
+    if (primary === undefined) return this.#queue.done(key);
+    const { primaries } = this.#dependencies;
+    const { state } = primary;
+    const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : primaries.get(key);
+    if (entry === undefined && !primaries.has(key)) return this.#skip(key, { kind: "missed" });
+    primary.limiter ??= this.#createLimiter?.();
+    const delayMs = primary.limiter?.take(this.#clock.now()) ?? 0;
+    if (delayMs > 0) return this.#skip(key, { kind: "limited", delayMs });
+    this.#tell(key, { kind: "started" });
+    const run = (primary.run = new ReconcileRun(key, state, this.#surroundings));
+    const outcome = entry === undefined ? this.#loadAndRun(primary, run) : this.#run(primary, run, entry);
+    outcome.then(
+      (ended) => this.#finish(run, ended),
+      (error: unknown) => this.#finish(run, failedOutcome(error)),
+    );
   }
 
-  /** One reconcile; never rejects. */
-  async #reconcile(key: ObjectKey): Promise<void> {
-    const waitMs = this.#rateLimiter?.take(key) ?? 0;
-    if (waitMs > 0) return this.#queue.add(key, waitMs);
-    const entry = this.#dependencies.primaries.get(key);
-    if (entry === undefined) return this.#forget(key);
+  #skip(key: ObjectKey, event: ProcessorEvent): void {
+    this.#queue.done(key);
+    this.#tell(key, event);
+  }
+
+  // A cache that keeps only a part of the primaries has to fetch this one.
+  async #loadAndRun(primary: Primary, run: ReconcileRun): Promise<PrimaryOutcome> {
+    const { primaries } = this.#dependencies;
+    await primaries.load?.([run.key]);
+    const entry = primaries.get(run.key);
+    if (entry === undefined) throw new Error(`${this.#surroundings.kind} "${run.key}" could not be read`);
+    return this.#run(primary, run, entry);
+  }
+
+  #run(primary: Primary, run: ReconcileRun, entry: DecodedResource): Promise<PrimaryOutcome> {
     const { uid, generation, deletionTimestamp } = entry.object.metadata;
-    this.#seen.set(key, { uid, generation, isDeleting: deletionTimestamp !== undefined });
-    const startedAt = this.#clock.now();
-    const outcome: PrimaryOutcome = {
-      kind: deletionTimestamp === undefined ? "reconcile" : "cleanup",
-      wroteStatus: false,
-    };
-    const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
-    const tasks = new RunningTasks(logger, this.#clock);
-    const onAbort = () => tasks.close();
-    this.#abort.signal.addEventListener("abort", onAbort, { once: true });
-    let failure: { error: unknown; retryAfterMs: number | undefined } | undefined;
-    try {
-      const context = this.#contextOf(key, logger);
-      if (outcome.kind === "reconcile") await this.#primary.reconcile(entry, { context, outcome, tasks });
-      else await this.#primary.cleanup(entry, { context, outcome, tasks });
-      this.#retries.delete(key);
-      this.#reschedule(key, outcome.rescheduleAfterMs);
-    } catch (error) {
-      failure = { error, retryAfterMs: this.#scheduleRetry(key, error, logger) };
-    } finally {
-      tasks.close();
-      this.#abort.signal.removeEventListener("abort", onAbort);
-    }
-    const { kind, wroteStatus, workflow } = outcome;
-    this.#dependencies.observer?.({
-      controller: this.#definition.name,
-      primary: key,
-      kind,
-      wroteStatus,
-      durationMs: this.#clock.now() - startedAt,
-      ...(workflow === undefined ? {} : { workflow }),
-      ...(failure === undefined ? {} : { error: failure.error }),
-      ...(failure?.retryAfterMs === undefined ? {} : { retryAfterMs: failure.retryAfterMs }),
-    });
+    run.entry = entry;
+    if (!run.isPrimaryDeleted) primary.seen = { uid, generation, isDeleting: deletionTimestamp !== undefined };
+    return this.#dependencies.runner.run(run);
   }
 
-  #contextOf(key: ObjectKey, logger: Logger): Context {
-    const state = this.#retries.get(key);
-    const options = retryOptionsOf(this.#definition.retry);
-    const retry = { attempt: state?.attempt ?? 0, isLastAttempt: isLastAttempt(options, state) };
-    return { signal: this.#abort.signal, client: this.#dependencies.client, logger, retry };
-  }
-
-  #reschedule(key: ObjectKey, rescheduleAfterMs: number | undefined): void {
-    const { maxReconciliationIntervalMs = MAX_RECONCILIATION_INTERVAL_MS } = this.#definition;
-    const delayMs = rescheduleAfterMs ?? (maxReconciliationIntervalMs > 0 ? maxReconciliationIntervalMs : undefined);
-    if (delayMs !== undefined) this.#queue.add(key, delayMs);
-  }
-
-  // Changes that come during a long wait are reconciled at once; if that fails, it uses up no attempt and the wait goes on (JOSDK 5.4).
-  #nextRetryIn(key: ObjectKey): number | undefined {
+  #finish(run: ReconcileRun, outcome: PrimaryOutcome): void {
+    const { key, uid } = run;
+    const { primaries, observer } = this.#dependencies;
+    const primary = this.#primaries.get(key);
+    if (primary !== undefined) primary.run = undefined;
+    run.close();
+    this.#queue.done(key);
+    const known = primaries.get(key);
+    const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
+    const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
     const now = this.#clock.now();
-    const state = this.#retries.get(key);
-    if (state !== undefined && state.dueAt - now > SHORT_WAIT_MS) return state.dueAt - now;
-    const next = nextRetry(retryOptionsOf(this.#definition.retry), state);
-    if (next !== undefined) this.#retries.set(key, { ...next, dueAt: now + next.intervalMs });
-    return next?.intervalMs;
+    const event = { kind: "finished", outcome, now, uid, knownUid, isKnown } as const;
+    // Nothing is left to decide after the end, and what fails then fails because of it.
+    const effects = this.#abort.signal.aborted ? [] : this.#tell(key, event, run);
+    observer?.(run.eventOf(outcome, effects, now));
+    if (this.#queue.runningCount === 0) this.#onIdle();
+    this.#fill();
   }
-
-  #scheduleRetry(key: ObjectKey, error: unknown, logger: Logger): number | undefined {
-    const message = messageOf(error);
-    if (this.#abort.signal.aborted) return undefined;
-    if (!this.#dependencies.primaries.has(key)) {
-      logger.debug({}, `the primary went while it was reconciled: ${message}`);
-      return undefined;
-    }
-    // A change came meanwhile: it is reconciled at once, and that is no retry.
-    if (this.#queue.isImminent(key)) {
-      logger.warn({}, `reconcile failed, and runs again for a new change: ${message}`);
-      return 0;
-    }
-    const retryAfterMs = isTerminal(error)
-      ? undefined
-      : (findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs ?? this.#nextRetryIn(key));
-    if (retryAfterMs === undefined) {
-      logger.error({}, `reconcile failed, and is not tried again before something changes: ${message}`);
-      this.#reschedule(key, undefined);
-      return undefined;
-    }
-    logger.warn({ retryAfterMs, attempt: this.#retries.get(key)?.attempt ?? 0 }, `reconcile failed: ${message}`);
-    this.#queue.add(key, retryAfterMs);
-    return retryAfterMs;
-  }
-}
-
-// Trying again helps if any of several failures may go away.
-function isTerminal(error: unknown): boolean {
-  const parts: unknown[] = error instanceof AggregateError ? error.errors : [error];
-  return parts.every((part) => findError(part, "TerminalError") !== undefined);
 }

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
@@ -16,7 +16,7 @@ import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
 import { addFinalizer, applyPrimaryStatus, type PrimaryWrite } from "./primary-write.js";
-import type { ReconcileEvent } from "./reconcile-event.js";
+import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
 import type { DeleteControl, ReconcileArguments, UpdateControl } from "./reconciler.js";
 import type { RunningTasks } from "./running-tasks.js";
 
@@ -30,18 +30,13 @@ export interface PrimaryDependencies {
   readonly writer: RunOptions["writer"];
 }
 
-/** What became of a primary, filled in as far as it came. */
-export interface PrimaryOutcome {
-  readonly kind: ReconcileEvent["kind"];
-  workflow?: WorkflowResult;
-  wroteStatus: boolean;
-  rescheduleAfterMs?: number | undefined;
-}
+/** What is found out while a primary is reconciled. */
+type Findings = { -readonly [Field in keyof PrimaryOutcome]: PrimaryOutcome[Field] };
 
 /** One reconcile of one primary. */
-export interface PrimaryRun {
+interface PrimaryRun {
   readonly context: Context;
-  readonly outcome: PrimaryOutcome;
+  readonly outcome: Findings;
   readonly tasks: RunningTasks;
 }
 
@@ -68,6 +63,26 @@ export class PrimaryReconciler {
     return this.#needsFinalizer && !hasFinalizer(primary, this.#finalizer);
   }
 
+  /** Reconciles a primary, or cleans up after one that is being deleted. */
+  async run({ entry, retry, signal, logger, tasks }: ReconcileScope): Promise<PrimaryOutcome> {
+    const kind = entry.object.metadata.deletionTimestamp === undefined ? "reconcile" : "cleanup";
+    const outcome: Findings = { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
+    const context = { signal, client: this.#dependencies.client, logger, retry };
+    try {
+      await this[kind](entry, { context, outcome, tasks });
+    } catch (error) {
+      outcome.failure = { error, isHandled: false };
+    }
+    return outcome;
+  }
+
+  /** Forgets what is kept for a primary that is gone. */
+  release(key: ObjectKey): void {
+    this.#dependencies.sources.forEach((source, index) => {
+      if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void source.deactivate(key);
+    });
+  }
+
   /** Makes everything about a primary as desired; throws if anything failed. */
   async reconcile(found: DecodedResource, { context, outcome, tasks }: PrimaryRun): Promise<void> {
     const entry = await this.#withFinalizer(found);
@@ -84,7 +99,7 @@ export class PrimaryReconciler {
     const { status, rescheduleAfterMs } = (control ?? {}) as UpdateControl<object>;
     if (status !== undefined)
       outcome.wroteStatus = await applyPrimaryStatus(this.#primaryWrite(), { primary: entry.object, status });
-    outcome.rescheduleAfterMs = rescheduleAfterMs;
+    if (rescheduleAfterMs !== undefined) outcome.rescheduleAfterMs = rescheduleAfterMs;
   }
 
   /** Lets a primary that is being deleted go, in the order of the graph. */
@@ -98,11 +113,12 @@ export class PrimaryReconciler {
     const args = argumentsOf(run, result);
     const control = (await tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.(args as never))) as
       DeleteControl | undefined;
-    outcome.rescheduleAfterMs = control?.rescheduleAfterMs;
+    if (control?.rescheduleAfterMs !== undefined) outcome.rescheduleAfterMs = control.rescheduleAfterMs;
     // What is not gone yet brings an event when it goes.
     if (control?.removeFinalizer === false || !result.isReady) return;
     const { client, primaries: cache } = this.#dependencies;
     await removeFinalizer(object, { finalizer: this.#finalizer, definition: workflow.primary, client, cache });
+    outcome.isFinalizerRemoved = true;
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {

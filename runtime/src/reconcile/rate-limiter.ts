@@ -1,36 +1,40 @@
 /** How often one primary is reconciled at most, as JOSDK's LinearRateLimiter defines it. */
 export interface RateLimitOptions {
+  /** 0 or less for no limit. */
   readonly maxReconciliations: number;
   readonly withinMs: number;
 }
 
-/** Counts the reconciles of each key in windows of fixed length. */
-export class RateLimiter {
-  readonly #windows = new Map<string, { startedAt: number; count: number }>();
+/** Limits the reconciles of one primary. */
+export interface RateLimiter {
+  /** Takes one reconcile at the time `nowMs`; returns 0, or the milliseconds to wait if there is none to take. */
+  take(nowMs: number): number;
+}
 
-  readonly #options: RateLimitOptions;
-  readonly #now: () => number;
+/** Creates the limiter of one primary, which is forgotten with it; for anything that fixed windows do not cover, write your own. */
+export type RateLimiterFactory = () => RateLimiter;
 
-  constructor(options: RateLimitOptions, now: () => number) {
-    this.#options = options;
-    this.#now = now;
-  }
-
-  /** Takes one reconcile of `key` from the window; returns 0, or the milliseconds to wait if the window is used up. */
-  take(key: string): number {
-    const now = this.#now();
-    const window = this.#windows.get(key);
-    if (window === undefined || window.startedAt + this.#options.withinMs <= now) {
-      this.#windows.set(key, { startedAt: now, count: 1 });
+/** Creates a limiter that counts in windows of fixed length. */
+export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLimitOptions): RateLimiter {
+  let startedAt = -Infinity;
+  let count = 0;
+  return {
+    take(nowMs) {
+      if (startedAt + withinMs <= nowMs) {
+        startedAt = nowMs;
+        count = 0;
+      }
+      if (count >= maxReconciliations) return startedAt + withinMs - nowMs;
+      count++;
       return 0;
-    }
-    if (window.count >= this.#options.maxReconciliations) return window.startedAt + this.#options.withinMs - now;
-    window.count++;
-    return 0;
-  }
+    },
+  };
+}
 
-  /** Forgets `key`. */
-  delete(key: string): void {
-    this.#windows.delete(key);
-  }
+/** Returns how limiters are made for a definition, which has options or a factory of its own; undefined if there is no limit. */
+export function rateLimiterFactoryOf(
+  rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
+): RateLimiterFactory | undefined {
+  if (rateLimit === undefined || typeof rateLimit === "function") return rateLimit;
+  return rateLimit.maxReconciliations > 0 ? () => createLinearRateLimiter(rateLimit) : undefined;
 }

@@ -1,4 +1,5 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** What an observer is told at the end of every reconcile. */
@@ -7,6 +8,8 @@ export interface ReconcileEvent {
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
   readonly kind: "reconcile" | "cleanup";
+  /** Why it ran, as far as it is remembered. */
+  readonly reasons: readonly ReconcileReason[];
   readonly durationMs: number;
   /** What the workflow did; absent if it was not reached. */
   readonly workflow?: WorkflowResult;

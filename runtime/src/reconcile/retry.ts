@@ -1,6 +1,6 @@
 /** How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. */
 export interface RetryOptions {
-  /** Retries after the first failure; -1 for no end. Default 5. */
+  /** Retries after the first failure; -1 for no end, 0 for none. Default 5. */
   readonly maxAttempts?: number;
   /** Default 2000. */
   readonly initialIntervalMs?: number;
@@ -14,31 +14,40 @@ export interface RetryOptions {
 export interface RetryState {
   /** Retries that were granted so far. */
   readonly attempt: number;
+  /** How long the last one that was granted waits. */
   readonly intervalMs: number;
+}
+
+/** Decides whether and when a failed reconcile is tried again; for anything that growing intervals do not cover, write your own. */
+export interface Retry {
+  /**
+   * Returns the state after one more failure, whose `intervalMs` is the time to wait; undefined when no retry is left. `state` is what it
+   * returned for this primary before; undefined for the first failure since a success.
+   */
+  next(state: RetryState | undefined, error: unknown): RetryState | undefined;
+  /** Tells whether no retry is left after the attempt that `state` stands for. */
+  isLastAttempt(state: RetryState | undefined): boolean;
 }
 
 const DEFAULTS = { maxAttempts: 5, initialIntervalMs: 2000, multiplier: 1.5, maxIntervalMs: 2000 * 1.5 ** 5 };
 
-/** Returns the options with every default filled in. */
-export function retryOptionsOf(options: RetryOptions = {}): Required<RetryOptions> {
-  return { ...DEFAULTS, ...options };
+/** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
+export function createRetry(options: RetryOptions = {}): Retry {
+  const { maxAttempts, initialIntervalMs, multiplier, maxIntervalMs } = { ...DEFAULTS, ...options };
+  const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
+  return {
+    isLastAttempt,
+    next(state) {
+      if (isLastAttempt(state)) return undefined;
+      const attempt = (state?.attempt ?? 0) + 1;
+      if (state === undefined || attempt <= 2) return { attempt, intervalMs: initialIntervalMs };
+      const grown = state.intervalMs * multiplier;
+      return { attempt, intervalMs: maxIntervalMs >= 0 ? Math.min(grown, maxIntervalMs) : grown };
+    },
+  };
 }
 
-/**
- * Returns the state after one more failure, whose `intervalMs` is the time to wait; undefined when the attempts are used up.
- *
- * The first two retries wait the initial interval, later ones grow (JOSDK GenericRetryExecution).
- */
-export function nextRetry(options: Required<RetryOptions>, state: RetryState | undefined): RetryState | undefined {
-  const attempt = state?.attempt ?? 0;
-  if (options.maxAttempts >= 0 && attempt >= options.maxAttempts) return undefined;
-  if (state === undefined || attempt < 2) return { attempt: attempt + 1, intervalMs: options.initialIntervalMs };
-  const grown = state.intervalMs * options.multiplier;
-  const intervalMs = options.maxIntervalMs >= 0 ? Math.min(grown, options.maxIntervalMs) : grown;
-  return { attempt: attempt + 1, intervalMs };
-}
-
-/** Tells whether no retry is left after the attempt that `state` stands for. */
-export function isLastAttempt(options: Required<RetryOptions>, state: RetryState | undefined): boolean {
-  return options.maxAttempts >= 0 && (state?.attempt ?? 0) >= options.maxAttempts;
+/** Returns the retry of a definition, which has options or a retry of its own. */
+export function retryOf(retry: RetryOptions | Retry = {}): Retry {
+  return "next" in retry ? retry : createRetry(retry);
 }

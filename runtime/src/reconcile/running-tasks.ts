@@ -8,16 +8,18 @@ export class RunningTasks {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #running = new Map<symbol, { readonly what: string; readonly startedAt: number }>();
-  #cancel: () => void;
+  /** Absent until there is something to watch. */
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
     this.#clock = clock;
-    this.#cancel = this.#watch();
   }
 
   /** Calls `task` and waits for it, under the name `what`. */
   readonly track = async <Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> => {
+    if (!this.#isClosed) this.#cancel ??= this.#watch();
     const id = Symbol(what);
     this.#running.set(id, { what, startedAt: this.#clock.now() });
     try {
@@ -29,7 +31,8 @@ export class RunningTasks {
 
   /** Ends the watch. */
   close(): void {
-    this.#cancel();
+    this.#isClosed = true;
+    this.#cancel?.();
   }
 
   #watch(): () => void {

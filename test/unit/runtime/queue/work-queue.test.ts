@@ -1,31 +1,23 @@
 import fc from "fast-check";
+import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
 import { WorkQueue } from "#runtime/queue/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
 
-function createQueue() {
-  const clock = new VirtualClock();
-  let readyCalls = 0;
-  const queue = new WorkQueue<string>({ clock, onReady: () => readyCalls++ });
-  const takeAll = () => {
-    const taken: string[] = [];
-    for (let key = queue.take(); key !== undefined; key = queue.take()) taken.push(key);
-    return taken;
-  };
-  return { clock, queue, takeAll, readyCalls: () => readyCalls };
+function takeAll(queue: WorkQueue): string[] {
+  const taken: string[] = [];
+  for (let key = queue.take(); key !== undefined; key = queue.take()) taken.push(key);
+  return taken;
 }
 
 suite("work queue", (test) => {
   test("an added key is handed out once, however often it was added", () => {
-    const { queue, takeAll } = createQueue();
-    queue.add("a");
-    queue.add("a");
-    queue.add("a", 50);
-    assert.equal(takeAll(), ["a"]);
+    const queue = new WorkQueue();
+    for (const priority of ["edit", "edit", "background"] as const) queue.add("a", priority);
+    assert.equal(takeAll(queue), ["a"]);
   });
 
   test("a key is not handed out before it is given back", () => {
-    const { queue } = createQueue();
+    const queue = new WorkQueue();
     queue.add("a");
     assert.is(queue.take(), "a");
     queue.add("a");
@@ -34,304 +26,184 @@ suite("work queue", (test) => {
     assert.is(queue.take(), "a");
   });
 
-  test("a key added many times while it runs runs exactly once more", () => {
-    const { queue } = createQueue();
+  test("a key added many times while it runs runs exactly once more, as urgently as the most urgent time", () => {
+    const queue = new WorkQueue();
     queue.add("a");
     queue.take();
-    for (let index = 0; index < 5; index++) queue.add("a");
+    for (const priority of ["background", "edit", "background"] as const) queue.add("a", priority);
+    queue.add("b", "background");
     queue.done("a");
-    assert.is(queue.take(), "a");
+    assert.equal(takeAll(queue), ["a", "b"]);
     queue.done("a");
     assert.is(queue.take(), undefined);
   });
 
-  test("the earlier of two due times holds, also while the key runs", () => {
-    const { queue, clock, takeAll } = createQueue();
-    queue.add("a", 100);
-    queue.add("a", 30);
-    queue.add("a", 70);
-    clock.advance(29);
-    assert.equal(takeAll(), []);
-    clock.advance(1);
-    assert.equal(takeAll(), ["a"]);
-    queue.add("a", 100);
-    queue.add("a", 20);
-    queue.done("a");
-    clock.advance(20);
-    assert.equal(takeAll(), ["a"]);
+  test("edits come before the background, and each in the order in which they came", () => {
+    const queue = new WorkQueue();
+    queue.add("c", "background");
+    queue.add("d", "background");
+    queue.add("a");
+    queue.add("b");
+    assert.equal(takeAll(queue), ["a", "b", "c", "d"]);
   });
 
-  test("keys come out in the order in which they became due", () => {
-    const { queue, clock, takeAll } = createQueue();
-    queue.add("late", 30);
-    queue.add("early", 10);
-    queue.add("middle", 20);
-    queue.add("now");
-    clock.advance(40);
-    assert.equal(takeAll(), ["now", "early", "middle", "late"]);
+  test("a waiting key that becomes more urgent goes before the background, and never becomes less urgent", () => {
+    const queue = new WorkQueue();
+    for (const key of ["a", "b", "c"]) queue.add(key, "background");
+    queue.add("c", "edit");
+    queue.add("c", "background");
+    assert.equal(takeAll(queue), ["c", "a", "b"]);
   });
 
   test("a ready key that is added again keeps its place", () => {
-    const { queue, takeAll } = createQueue();
-    queue.add("a");
-    queue.add("b");
-    queue.add("a");
-    assert.equal(takeAll(), ["a", "b"]);
+    const queue = new WorkQueue();
+    for (const key of ["a", "b", "a"]) queue.add(key);
+    assert.equal(takeAll(queue), ["a", "b"]);
+  });
+
+  test("the background gets one turn in five while edits wait", () => {
+    const queue = new WorkQueue();
+    for (let index = 0; index < 12; index++) queue.add(`edit${index}`);
+    for (let index = 0; index < 3; index++) queue.add(`back${index}`, "background");
+    const kinds = takeAll(queue).map((key) => key.slice(0, 1));
+    assert.is(kinds.join(""), "eeeebeeeebeeeeb");
+  });
+
+  test("10,000 ready keys of one namespace delay a key of another by one turn", () => {
+    const queue = new WorkQueue();
+    for (let index = 0; index < 10_000; index++) queue.add(`crowd/${index}`);
+    queue.take();
+    queue.add("lone/one");
+    assert.equal([queue.take(), queue.take()], ["crowd/1", "lone/one"]);
   });
 
   test("a removed key is forgotten, and a running one does not run again", () => {
-    const { queue, clock, takeAll } = createQueue();
+    const queue = new WorkQueue();
     queue.add("ready");
-    queue.add("waiting", 10);
     queue.add("running");
     queue.remove("ready");
-    queue.remove("waiting");
     assert.is(queue.take(), "running");
     queue.add("running");
     queue.remove("running");
     queue.done("running");
-    clock.advance(20);
-    assert.equal(takeAll(), []);
+    assert.equal(takeAll(queue), []);
+    assert.is(queue.readyCount + queue.runningCount, 0);
   });
 
   test("a closed queue hands out nothing and takes nothing", () => {
-    const { queue, clock, takeAll } = createQueue();
+    const queue = new WorkQueue();
     queue.add("running");
     queue.take();
     queue.add("ready");
-    queue.add("waiting", 10);
     queue.add("running");
     queue.close();
-    queue.done("running");
     queue.add("new");
-    clock.advance(20);
-    assert.equal(takeAll(), []);
-    assert.is(clock.nextDueAt, undefined);
-  });
-
-  test("a key is imminent when it is ready or was added without delay while it runs", () => {
-    const { queue, clock } = createQueue();
-    queue.add("a", 10);
-    assert.not(queue.isImminent("a"));
-    clock.advance(10);
-    assert.ok(queue.isImminent("a"));
-    queue.take();
-    assert.not(queue.isImminent("a"));
-    queue.add("a", 10);
-    assert.not(queue.isImminent("a"));
-    queue.add("a");
-    assert.ok(queue.isImminent("a"));
+    assert.is(queue.runningCount, 1);
+    queue.done("running");
+    assert.equal(takeAll(queue), []);
+    assert.is(queue.readyCount + queue.runningCount, 0);
   });
 
   test("giving back a key twice, or one never taken, changes nothing", () => {
-    const { queue, takeAll } = createQueue();
+    const queue = new WorkQueue();
     queue.done("a");
     queue.add("a");
-    assert.equal(takeAll(), ["a"]);
+    queue.done("a");
+    assert.equal(takeAll(queue), ["a"]);
     queue.done("a");
     queue.done("a");
-    assert.is(queue.depth, 0);
-    assert.equal(takeAll(), []);
+    assert.is(queue.runningCount, 0);
   });
 
-  test("whoever is told of a ready key can take it at once", () => {
-    const clock = new VirtualClock();
-    const taken: (string | undefined)[] = [];
-    const queue: WorkQueue<string> = new WorkQueue<string>({ clock, onReady: () => taken.push(queue.take()) });
-    queue.add("a");
-    queue.add("b", 5);
-    clock.advance(5);
-    assert.equal(taken, ["a", "b"]);
-  });
-
-  test("any sequence of operations agrees with the model", () => {
-    const key = fc.constantFrom("a", "b", "c", "d");
-    const delay = fc.constantFrom(0, 0, 1, 5, 5, 20);
-    const commands = [
-      fc.tuple(key, delay).map(([name, delayMs]) => new Add(name, delayMs)),
-      fc.constant(new Take()),
-      key.map((name) => new Done(name)),
-      key.map((name) => new Remove(name)),
-      fc.constantFrom(0, 1, 5, 21).map((ms) => new Advance(ms)),
-    ];
+  test("in any sequence of operations no key runs twice at once, none is lost, and turns are kept", () => {
     fc.assert(
-      fc.property(fc.commands(commands, { maxCommands: 60, size: "+1" }), (sequence) => {
-        fc.modelRun(() => {
-          const { queue, clock } = createQueue();
-          return { model: new Model(), real: { queue, clock } };
-        }, sequence);
+      fc.property(fc.array(operation, { maxLength: 120, size: "+1" }), (operations) => {
+        const queue = new WorkQueue();
+        const model = new Model();
+        for (const apply of operations) {
+          apply(queue, model);
+          assert.is(queue.readyCount, model.ready.length, "ready");
+          assert.is(queue.runningCount, model.running.size, "running");
+        }
       }),
-      { numRuns: 400 },
+      { numRuns: 500 },
+    );
+  });
+
+  test("whatever waits in a namespace, a key is handed out after at most one turn of each other namespace per place", () => {
+    const added = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 20 })), { minLength: 1 });
+    fc.assert(
+      fc.property(added, (pairs) => {
+        const queue = new WorkQueue();
+        const keys = [...new Set(pairs.map(([namespace, name]) => `n${namespace}/${name}`))];
+        for (const key of keys) queue.add(key);
+        const placeOf = (key: string) => keys.filter((other) => other.split("/")[0] === key.split("/")[0]).indexOf(key);
+        const namespaces = new Set(keys.map((key) => key.split("/")[0])).size;
+        for (const [turn, key] of takeAll(queue).entries())
+          assert.ok(turn < (placeOf(key) + 1) * namespaces, `${key} in turn ${turn}`);
+      }),
     );
   });
 });
 
-/** The queue as its promises describe it: what waits with its due time, what became due in which order, what runs. */
+/** The queue as its promises describe it. */
 class Model {
-  now = 0;
-  readonly waiting = new Map<string, number>();
-  readonly ready: string[] = [];
-  readonly running = new Map<string, number | undefined>();
-
-  add(key: string, delayMs: number): void {
-    const dueAt = this.now + delayMs;
-    if (this.running.has(key)) this.running.set(key, Math.min(this.running.get(key) ?? Infinity, dueAt));
-    else if (!this.ready.includes(key)) {
-      // A later addition for an earlier time also changes the order among those due at once.
-      const before = this.waiting.get(key);
-      if (before === undefined || dueAt < before) {
-        this.waiting.delete(key);
-        this.waiting.set(key, dueAt);
-      }
-      this.advance(0);
-    }
-  }
-
-  advance(ms: number): void {
-    this.now += ms;
-    const due = [...this.waiting].filter(([, dueAt]) => dueAt <= this.now).sort(([, a], [, b]) => a - b);
-    for (const [key] of due) {
-      this.waiting.delete(key);
-      this.ready.push(key);
-    }
-  }
-
-  take(): string | undefined {
-    const key = this.ready.shift();
-    if (key !== undefined) this.running.set(key, undefined);
-    return key;
-  }
-
-  done(key: string): void {
-    const again = this.running.get(key);
-    if (this.running.delete(key) && again !== undefined) this.add(key, Math.max(0, again - this.now));
-  }
-
-  remove(key: string): void {
-    this.waiting.delete(key);
-    if (this.ready.includes(key)) this.ready.splice(this.ready.indexOf(key), 1);
-    if (this.running.has(key)) this.running.set(key, undefined);
-  }
+  readonly ready: { key: string; priority: ReconcilePriority }[] = [];
+  readonly running = new Map<string, ReconcilePriority | undefined>();
+  editsInARow = 0;
 }
 
-interface Real {
-  readonly queue: WorkQueue<string>;
-  readonly clock: VirtualClock;
+type Operation = (queue: WorkQueue, model: Model) => void;
+
+const key = fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c");
+const priority = fc.constantFrom<ReconcilePriority>("edit", "background");
+
+function add({ ready, running }: Model, name: string, urgency: ReconcilePriority): void {
+  const waiting = ready.find((each) => each.key === name);
+  if (running.has(name)) running.set(name, running.get(name) === "edit" ? "edit" : urgency);
+  else if (waiting === undefined) ready.push({ key: name, priority: urgency });
+  else if (urgency === "edit") waiting.priority = "edit";
 }
 
-function checkAgreement(model: Model, { queue }: Real): void {
-  assert.is(queue.depth, model.ready.length + model.running.size);
-  for (const key of ["a", "b", "c", "d"]) {
-    const again = model.running.get(key);
-    const isImminent = model.ready.includes(key) || (again !== undefined && again <= model.now);
-    assert.is(queue.isImminent(key), isImminent, `${key} is imminent`);
+function take(queue: WorkQueue, model: Model): void {
+  const { ready, running } = model;
+  const taken = queue.take();
+  const index = ready.findIndex((each) => each.key === taken);
+  if (ready.length === 0) return void assert.is(taken, undefined);
+  assert.ok(index >= 0, `${taken} was added`);
+  assert.not(running.has(taken!), `${taken} is handed out twice at once`);
+  const [entry] = ready.splice(index, 1);
+  const others = new Set(ready.map((each) => each.priority));
+  if (entry!.priority === "edit") model.editsInARow = others.has("background") ? model.editsInARow + 1 : 0;
+  else {
+    assert.ok(!others.has("edit") || model.editsInARow >= 4, "the background waits for edits");
+    model.editsInARow = 0;
   }
+  assert.ok(model.editsInARow <= 4, "the background gets its turn");
+  running.set(taken!, undefined);
 }
 
-class Add implements fc.Command<Model, Real> {
-  readonly #key: string;
-  readonly #delayMs: number;
-
-  constructor(key: string, delayMs: number) {
-    this.#key = key;
-    this.#delayMs = delayMs;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  run(model: Model, real: Real): void {
-    model.add(this.#key, this.#delayMs);
-    real.queue.add(this.#key, this.#delayMs);
-    checkAgreement(model, real);
-  }
-
-  toString(): string {
-    return `add(${this.#key}, ${this.#delayMs})`;
-  }
-}
-
-class Take implements fc.Command<Model, Real> {
-  check(): boolean {
-    return true;
-  }
-
-  run(model: Model, real: Real): void {
-    const running = [...model.running.keys()];
-    const key = real.queue.take();
-    assert.not(key !== undefined && running.includes(key), `${key} is handed out twice at once`);
-    assert.is(key, model.take());
-    checkAgreement(model, real);
-  }
-
-  toString(): string {
-    return "take()";
-  }
-}
-
-class Done implements fc.Command<Model, Real> {
-  readonly #key: string;
-
-  constructor(key: string) {
-    this.#key = key;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  run(model: Model, real: Real): void {
-    model.done(this.#key);
-    real.queue.done(this.#key);
-    checkAgreement(model, real);
-  }
-
-  toString(): string {
-    return `done(${this.#key})`;
-  }
-}
-
-class Remove implements fc.Command<Model, Real> {
-  readonly #key: string;
-
-  constructor(key: string) {
-    this.#key = key;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  run(model: Model, real: Real): void {
-    model.remove(this.#key);
-    real.queue.remove(this.#key);
-    checkAgreement(model, real);
-  }
-
-  toString(): string {
-    return `remove(${this.#key})`;
-  }
-}
-
-class Advance implements fc.Command<Model, Real> {
-  readonly #ms: number;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  run(model: Model, real: Real): void {
-    model.advance(this.#ms);
-    real.clock.advance(this.#ms);
-    checkAgreement(model, real);
-  }
-
-  toString(): string {
-    return `advance(${this.#ms})`;
-  }
-}
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  fc.tuple(key, priority).map(([name, urgency]): Operation => {
+    return (queue, model) => {
+      queue.add(name, urgency);
+      add(model, name, urgency);
+    };
+  }),
+  fc.constant<Operation>(take),
+  key.map((name): Operation => {
+    return (queue, model) => {
+      queue.done(name);
+      const again = model.running.get(name);
+      if (model.running.delete(name) && again !== undefined) add(model, name, again);
+    };
+  }),
+  key.map((name): Operation => {
+    return (queue, model) => {
+      queue.remove(name);
+      const index = model.ready.findIndex((each) => each.key === name);
+      if (index >= 0) model.ready.splice(index, 1);
+      if (model.running.has(name)) model.running.set(name, undefined);
+    };
+  }),
+);

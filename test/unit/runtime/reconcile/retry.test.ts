@@ -1,17 +1,12 @@
-import {
-  isLastAttempt,
-  nextRetry,
-  retryOptionsOf,
-  type RetryOptions,
-  type RetryState,
-} from "#runtime/reconcile/retry.js";
+// JOSDK's GenericRetryExecutionTest.
+import { createRetry, retryOf, type Retry, type RetryOptions, type RetryState } from "#runtime/reconcile/retry.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function intervalsOf(options: RetryOptions, failures: number): (number | undefined)[] {
-  const complete = retryOptionsOf(options);
+  const retry = createRetry(options);
   let state: RetryState | undefined;
   return Array.from({ length: failures }, () => {
-    const next = nextRetry(complete, state);
+    const next = retry.next(state, new Error("no"));
     if (next !== undefined) state = next;
     return next?.intervalMs;
   });
@@ -22,9 +17,15 @@ suite("retry", (test) => {
     assert.equal(intervalsOf({}, 7), [2000, 2000, 3000, 4500, 6750, undefined, undefined]);
   });
 
+  test("three attempts are three retries, and the fourth failure has none", () => {
+    assert.equal(intervalsOf({ maxAttempts: 3 }, 4), [2000, 2000, 3000, undefined]);
+  });
+
   test("the interval is capped from the third retry on", () => {
     assert.equal(intervalsOf({ initialIntervalMs: 500, multiplier: 10, maxIntervalMs: 700 }, 4), [500, 500, 700, 700]);
     assert.equal(intervalsOf({ initialIntervalMs: 20_000 }, 3), [20_000, 20_000, 2000 * 1.5 ** 5]);
+    const capped = intervalsOf({ initialIntervalMs: 2000, multiplier: 2, maxIntervalMs: 4500 }, 5);
+    assert.equal(capped, [2000, 2000, 4000, 4500, 4500]);
   });
 
   test("-1 means no end and no cap", () => {
@@ -36,14 +37,26 @@ suite("retry", (test) => {
     assert.equal(intervalsOf({ maxAttempts: 0 }, 2), [undefined, undefined]);
   });
 
+  test("the attempts are counted from the first retry", () => {
+    const retry = createRetry();
+    const first = retry.next(undefined, new Error("no"));
+    assert.is(first?.attempt, 1);
+    assert.is(retry.next(first, new Error("no"))?.attempt, 2);
+  });
+
   test("the last attempt is the one after which no retry is left", () => {
-    const options = retryOptionsOf({ maxAttempts: 2 });
-    let state = nextRetry(options, undefined);
-    assert.not(isLastAttempt(options, undefined));
-    assert.not(isLastAttempt(options, state));
-    state = nextRetry(options, state);
-    assert.ok(isLastAttempt(options, state));
-    assert.ok(isLastAttempt(retryOptionsOf({ maxAttempts: 0 }), undefined));
-    assert.not(isLastAttempt(retryOptionsOf({ maxAttempts: -1 }), state));
+    const retry = createRetry({ maxAttempts: 2 });
+    const first = retry.next(undefined, new Error("no"));
+    assert.not(retry.isLastAttempt(undefined));
+    assert.not(retry.isLastAttempt(first));
+    assert.ok(retry.isLastAttempt(retry.next(first, new Error("no"))));
+    assert.ok(createRetry({ maxAttempts: 0 }).isLastAttempt(undefined));
+    assert.not(createRetry({ maxAttempts: -1 }).isLastAttempt(first));
+  });
+
+  test("a retry of the user is taken as it is", () => {
+    const own: Retry = { next: () => undefined, isLastAttempt: () => true };
+    assert.is(retryOf(own), own);
+    assert.is(retryOf({ initialIntervalMs: 7 }).next(undefined, new Error("no"))?.intervalMs, 7);
   });
 });

@@ -1,0 +1,208 @@
+// When a primary is reconciled: the state machine of JOSDK's EventProcessor and ResourceStateManager, without time and without queues.
+//
+// Promises: never two reconciles of one primary at once; after the last event of a primary there is a reconcile that sees it, unless
+// the primary is gone; of a primary that is gone nothing is kept.
+import { messageOf } from "../base/logger.js";
+import type { ReconcilePriority } from "../base/reconcile-reason.js";
+import {
+  CANCEL_TIMER,
+  isDeleted,
+  isDeletionNext,
+  markState,
+  NEW_STATE,
+  resync,
+  RUNNING_STATE,
+  waitFor,
+  type PrimaryState,
+  type ProcessorEffect,
+  type ProcessorEvent,
+  type ProcessorSettings,
+  type Transition,
+} from "./processor-state.js";
+import { afterFailure } from "./processor-failure.js";
+
+const NO_EFFECTS: readonly ProcessorEffect[] = [];
+const RELEASE: readonly ProcessorEffect[] = [{ kind: "release" }];
+const SUBMIT: { readonly [Priority in ReconcilePriority]: readonly ProcessorEffect[] } = {
+  edit: [{ kind: "submit", priority: "edit" }],
+  background: [{ kind: "submit", priority: "background" }],
+};
+const CANCEL_AND_SUBMIT: typeof SUBMIT = {
+  edit: [...CANCEL_TIMER, ...SUBMIT.edit],
+  background: [...CANCEL_TIMER, ...SUBMIT.background],
+};
+// Soon enough for whoever waits, and seldom enough for whoever limits (JOSDK).
+const SHORTEST_LIMIT_MS = 50;
+/** The reason of a reconcile of an object that took the place of another one unseen. */
+const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
+
+type EventOf<Kind extends ProcessorEvent["kind"]> = ProcessorEvent & { readonly kind: Kind };
+
+/** Returns what an event leads to; `state` is undefined for a primary of which nothing is known. */
+export function transitionOf(
+  state: PrimaryState | undefined,
+  event: ProcessorEvent,
+  settings: ProcessorSettings,
+): Transition {
+  switch (event.kind) {
+    case "changed":
+      return afterChange(state ?? NEW_STATE, event, settings);
+    case "secondary":
+      // Of a primary that is not known yet there will be an event of its own.
+      return state === undefined && !event.isKnown ? stay(state) : afterSecondary(state ?? NEW_STATE, event, settings);
+    case "deleted":
+      return afterDeletion(state, event, settings);
+    case "timer":
+      return state === undefined ? stay(state) : afterTimer(state);
+    case "limited":
+      return state === undefined ? stay(state) : afterLimit(state, event.delayMs);
+    case "started":
+      return state === undefined ? stay(state) : afterStart(state, settings);
+    case "missed":
+      if (state === undefined || state.running !== "nothing" || isDeletionNext(state, settings)) return stay(state);
+      return { state: undefined, effects: RELEASE };
+    case "finished":
+      return state === undefined ? stay(state) : afterFinish(state, event, settings);
+  }
+}
+
+function stay(state: PrimaryState | undefined): Transition {
+  return { state, effects: NO_EFFECTS };
+}
+
+// Whoever finishes the reconcile under way submits what came meanwhile.
+function submit(state: PrimaryState): Transition {
+  return { state, effects: state.running === "nothing" ? SUBMIT[state.priority] : NO_EFFECTS };
+}
+
+// After a success, what was waited for before does not matter any more.
+function submitAnew(state: PrimaryState): Transition {
+  return { state, effects: CANCEL_AND_SUBMIT[state.priority] };
+}
+
+function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
+  const { uid, isMarkedForDeletion, reason } = event;
+  // The deletion may have been missed: an object that was made anew counts, be it on its way out as well.
+  if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
+  return submit(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", reason));
+}
+
+function afterSecondary(
+  state: PrimaryState,
+  { reason }: EventOf<"secondary">,
+  settings: ProcessorSettings,
+): Transition {
+  if (state.eventing === "finalizerRemoved") return stay(state);
+  if (!isDeleted(state)) return submit(markState(state, "event", reason));
+  return settings.reconcilesOnAllEvents ? submit(markState(state, "additionalAfterDelete", reason)) : stay(state);
+}
+
+function afterDeletion(
+  state: PrimaryState | undefined,
+  event: EventOf<"deleted">,
+  settings: ProcessorSettings,
+): Transition {
+  const { reason, entry, isFinalStateUnknown, isKnown, isStarted } = event;
+  if (settings.reconcilesOnAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
+    return submit({ ...markState(state ?? NEW_STATE, "deleted", reason), lastKnown: entry, isFinalStateUnknown });
+  if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
+  // The reconcile under way finds out when it ends.
+  if (state.running !== "nothing") return stay({ ...state, eventing: "deleted", reasons: [], priority: "background" });
+  return gone(isKnown);
+}
+
+function afterTimer(state: PrimaryState): Transition {
+  const { eventing, timer } = state;
+  // When the reconcile under way ends, there is a new time.
+  if (state.running !== "nothing" || eventing === "finalizerRemoved" || timer === undefined) return stay(state);
+  const idle = { ...state, timer: undefined };
+  if (timer === "limit") return submit(idle);
+  const reason = timer === "retry" ? { kind: timer, attempt: state.retry?.attempt ?? 1 } : { kind: timer };
+  return submit(markState(idle, eventing === "none" ? "event" : eventing, reason));
+}
+
+function afterLimit(state: PrimaryState, delayMs: number): Transition {
+  return waitFor(state, "limit", Math.max(SHORTEST_LIMIT_MS, delayMs));
+}
+
+function afterStart(state: PrimaryState, settings: ProcessorSettings): Transition {
+  const { retry, lastKnown, isFinalStateUnknown } = state;
+  if (isDeletionNext(state, settings))
+    return stay({ ...NEW_STATE, eventing: "deleted", running: "deletion", retry, lastKnown, isFinalStateUnknown });
+  return stay(retry === undefined ? RUNNING_STATE : { ...RUNNING_STATE, retry });
+}
+
+function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
+  if (running.running === "deletion") return afterDeletionFinish(running, event, settings);
+  const { outcome, uid, knownUid, isKnown } = event;
+  const isGone = isDeleted(running) || !isKnown;
+  // The object that was reconciled is gone: how that ended matters to nobody.
+  if ((isGone || uid !== knownUid) && !isDeletionNext(running, settings)) {
+    const logs: ProcessorEffect[] = [];
+    if (outcome.failure !== undefined)
+      logs.push({ kind: "log", level: "debug", message: wentMeanwhile(outcome.failure.error), fields: {} });
+    if (!isKnown) return { state: undefined, effects: [...logs, ...RELEASE] };
+    return recreated(isGone ? NEW_STATE : running, [...logs, ...RELEASE]);
+  }
+  if (outcome.failure !== undefined) return afterFailure(running, event, settings);
+  return afterSuccess({ ...running, running: "nothing", retry: undefined, timer: undefined }, event, settings);
+}
+
+function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
+  const { outcome, uid } = event;
+  if (isDeletionNext(state, settings)) return submitAnew(state);
+  if (outcome.isFinalizerRemoved) {
+    const nothing = { eventing: "finalizerRemoved", reasons: NEW_STATE.reasons, priority: "background" } as const;
+    return { state: { ...state, ...nothing, releasedUid: uid }, effects: CANCEL_TIMER };
+  }
+  if (state.eventing === "event") return submitAnew(state);
+  const { rescheduleAfterMs } = outcome;
+  if (rescheduleAfterMs === undefined) return resync(NEW_STATE, settings);
+  if (rescheduleAfterMs >= 0) return waitFor(state, "reschedule", rescheduleAfterMs);
+  const next = resync(state, settings);
+  return {
+    state: next.state,
+    effects: [warning(`a reschedule after ${rescheduleAfterMs} ms is ignored`), ...next.effects],
+  };
+}
+
+function afterDeletionFinish(
+  running: PrimaryState,
+  event: EventOf<"finished">,
+  settings: ProcessorSettings,
+): Transition {
+  const { outcome, uid, isKnown } = event;
+  if (outcome.failure !== undefined) {
+    const next = afterFailure(running, event, settings);
+    // What took the place of the deleted object cannot wait for a deletion that is not tried again.
+    const isGivenUp = running.eventing === "deleted" && next.state?.timer !== "retry";
+    return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
+  }
+  const warnings =
+    outcome.rescheduleAfterMs === undefined ? NO_EFFECTS : [warning("a reschedule of a deleted primary is ignored")];
+  const wasReplaced = running.lastKnown?.object.metadata.uid !== uid;
+  const next = wasReplaced
+    ? submitAnew({ ...running, running: "nothing", retry: undefined, timer: undefined })
+    : gone(isKnown);
+  return warnings.length === 0 ? next : { state: next.state, effects: [...warnings, ...next.effects] };
+}
+
+function warning(message: string): ProcessorEffect {
+  return { kind: "log", level: "warn", message, fields: {} };
+}
+
+function wentMeanwhile(error: unknown): string {
+  return `the primary went while it was reconciled: ${messageOf(error)}`;
+}
+
+// The name may have been given to another object before anybody was told, and that one's own event may have been swallowed.
+function gone(isKnown: boolean): Transition {
+  return isKnown ? recreated(NEW_STATE, RELEASE) : { state: undefined, effects: RELEASE };
+}
+
+function recreated({ reasons, priority }: PrimaryState, effects: readonly ProcessorEffect[]): Transition {
+  const waiting = { ...NEW_STATE, reasons, priority };
+  const state =
+    reasons.length > 0 ? { ...waiting, eventing: "event" as const } : markState(waiting, "event", RECREATED);
+  return { state, effects: [...effects, ...SUBMIT[state.priority]] };
+}
