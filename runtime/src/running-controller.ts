@@ -1,6 +1,7 @@
 import type { Logger } from "./base/logger.js";
 import type { ApiClient } from "./cluster/api-client.js";
 import { ControllerSources } from "./events/controller-sources.js";
+import { namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
@@ -27,7 +28,8 @@ export class RunningController {
   readonly #controller: Controller;
 
   constructor(definition: ControllerDefinition, { client, logger, observer, fieldManagers }: SharedParts) {
-    const { workflow, namespaces, labelSelector } = definition;
+    const { workflow, labelSelector } = definition;
+    const namespaces = namespacesOf(definition, client.connection);
     this.definition = definition;
     this.sources = new ControllerSources({
       primary: workflow.primary,
@@ -50,6 +52,7 @@ export class RunningController {
       primaries: this.sources.primaries.cache,
       sources: this.sources.dependents,
       writer: new Writer(client, fieldManagerOf(definition), fieldManagers),
+      namespaces: () => namespaces,
     });
   }
 

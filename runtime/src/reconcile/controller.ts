@@ -1,14 +1,21 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import { findError, type RetryAfterError } from "../base/errors.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
 import { WorkQueue } from "../queue/work-queue.js";
-import type { Context } from "../workflow/workflow-definition.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import { PrimaryReconciler, type PrimaryDependencies, type PrimaryOutcome } from "./primary-reconciler.js";
+import {
+  passesPrimaryFilters,
+  primaryFiltersOf,
+  seenOf,
+  type PrimaryFilters,
+  type SeenPrimary,
+} from "./primary-filters.js";
+import { PrimaryReconciler, type PrimaryDependencies } from "./primary-reconciler.js";
 import { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileObserver } from "./reconcile-event.js";
+import type { ReconcileScope } from "./reconcile-scope.js";
 import { isLastAttempt, nextRetry, retryOptionsOf, type RetryState } from "./retry.js";
 import { RunningTasks } from "./running-tasks.js";
 
@@ -26,13 +33,6 @@ const LONGEST_TURN_MS = 20;
 const SHORT_WAIT_MS = 5_000;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 
-/** What the last reconcile of a primary saw of it: a change that brings nothing beyond that is passed over. */
-interface Seen {
-  readonly uid: string | undefined;
-  readonly generation: number | undefined;
-  readonly isDeleting: boolean;
-}
-
 interface ScheduledRetry extends RetryState {
   readonly dueAt: number;
 }
@@ -46,7 +46,8 @@ export class Controller {
   readonly #queue: WorkQueue<ObjectKey>;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #retries = new Map<ObjectKey, ScheduledRetry>();
-  readonly #seen = new Map<ObjectKey, Seen>();
+  readonly #seen = new Map<ObjectKey, SeenPrimary>();
+  readonly #filters: PrimaryFilters;
   readonly #running = new Set<Promise<void>>();
   readonly #abort = new AbortController();
   #isStarted = false;
@@ -60,6 +61,7 @@ export class Controller {
     this.#dependencies = dependencies;
     this.#clock = dependencies.clock ?? systemClock;
     this.#primary = new PrimaryReconciler(definition, dependencies);
+    this.#filters = primaryFiltersOf(definition);
     this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
     this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
   }
@@ -91,9 +93,10 @@ export class Controller {
   }
 
   /** Takes a change of a primary. */
-  onPrimaryChange({ kind, key, object }: ResourceChange): void {
+  onPrimaryChange(change: ResourceChange): void {
+    const { kind, key } = change;
     if (kind !== "deleted") {
-      if (kind === "added" || this.#isRelevant(key, object)) this.#queue.add(key);
+      if (passesPrimaryFilters(change, this.#seen.get(key), this.#filters)) this.#queue.add(key);
       return;
     }
     this.#forget(key);
@@ -105,18 +108,6 @@ export class Controller {
   onSecondaryChange(keys: Iterable<ObjectKey>): void {
     // Of a primary that is not known yet there will be an event of its own.
     for (const key of keys) if (this.#dependencies.primaries.has(key)) this.#queue.add(key);
-  }
-
-  // JOSDK's internal filters, compared with what the last reconcile saw instead of with the state before: an own write may have
-  // brought a foreign change into the cache ahead of its event.
-  #isRelevant(key: ObjectKey, object: KubernetesObject): boolean {
-    const { uid, generation, deletionTimestamp } = object.metadata;
-    const seen = this.#seen.get(key);
-    const isGenerationAware = this.#definition.isGenerationAware ?? true;
-    if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
-    if (generation > (seen.generation ?? 0)) return true;
-    if (deletionTimestamp !== undefined) return !seen.isDeleting;
-    return this.#primary.lacksFinalizer(object);
   }
 
   #forget(key: ObjectKey): void {
@@ -169,29 +160,22 @@ export class Controller {
     if (waitMs > 0) return this.#queue.add(key, waitMs);
     const entry = this.#dependencies.primaries.get(key);
     if (entry === undefined) return this.#forget(key);
-    const { uid, generation, deletionTimestamp } = entry.object.metadata;
-    this.#seen.set(key, { uid, generation, isDeleting: deletionTimestamp !== undefined });
+    this.#seen.set(key, seenOf(entry.object));
     const startedAt = this.#clock.now();
-    const outcome: PrimaryOutcome = {
-      kind: deletionTimestamp === undefined ? "reconcile" : "cleanup",
-      wroteStatus: false,
-    };
     const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
     const tasks = new RunningTasks(logger, this.#clock);
     const onAbort = () => tasks.close();
     this.#abort.signal.addEventListener("abort", onAbort, { once: true });
+    const outcome = await this.#primary.run(this.#scopeOf(key, { entry, logger, tasks }));
+    tasks.close();
+    this.#abort.signal.removeEventListener("abort", onAbort);
     let failure: { error: unknown; retryAfterMs: number | undefined } | undefined;
-    try {
-      const context = this.#contextOf(key, logger);
-      if (outcome.kind === "reconcile") await this.#primary.reconcile(entry, { context, outcome, tasks });
-      else await this.#primary.cleanup(entry, { context, outcome, tasks });
+    if (outcome.failure === undefined) {
       this.#retries.delete(key);
       this.#reschedule(key, outcome.rescheduleAfterMs);
-    } catch (error) {
+    } else {
+      const { error } = outcome.failure;
       failure = { error, retryAfterMs: this.#scheduleRetry(key, error, logger) };
-    } finally {
-      tasks.close();
-      this.#abort.signal.removeEventListener("abort", onAbort);
     }
     const { kind, wroteStatus, workflow } = outcome;
     this.#dependencies.observer?.({
@@ -206,11 +190,19 @@ export class Controller {
     });
   }
 
-  #contextOf(key: ObjectKey, logger: Logger): Context {
+  #scopeOf(key: ObjectKey, rest: Pick<ReconcileScope, "entry" | "logger" | "tasks">): ReconcileScope {
     const state = this.#retries.get(key);
     const options = retryOptionsOf(this.#definition.retry);
-    const retry = { attempt: state?.attempt ?? 0, isLastAttempt: isLastAttempt(options, state) };
-    return { signal: this.#abort.signal, client: this.#dependencies.client, logger, retry };
+    return {
+      ...rest,
+      key,
+      retry: { attempt: state?.attempt ?? 0, isLastAttempt: isLastAttempt(options, state) },
+      isPrimaryDeleted: false,
+      isFinalStateUnknown: false,
+      reasons: [],
+      isNextReconcileImminent: () => this.#queue.isImminent(key),
+      signal: this.#abort.signal,
+    };
   }
 
   #reschedule(key: ObjectKey, rescheduleAfterMs: number | undefined): void {
