@@ -1,17 +1,11 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import { findError, type RetryAfterError } from "../base/errors.js";
-import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { createChildLogger, messageOf, type Logger } from "../base/logger.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
 import { WorkQueue } from "../queue/work-queue.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import {
-  passesPrimaryFilters,
-  primaryFiltersOf,
-  seenOf,
-  type PrimaryFilters,
-  type SeenPrimary,
-} from "./primary-filters.js";
+import { createPrimaryFilter, type PrimaryFilter, type Seen } from "./primary-filter.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "./primary-reconciler.js";
 import { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileObserver } from "./reconcile-event.js";
@@ -46,8 +40,8 @@ export class Controller {
   readonly #queue: WorkQueue<ObjectKey>;
   readonly #rateLimiter: RateLimiter | undefined;
   readonly #retries = new Map<ObjectKey, ScheduledRetry>();
-  readonly #seen = new Map<ObjectKey, SeenPrimary>();
-  readonly #filters: PrimaryFilters;
+  readonly #seen = new Map<ObjectKey, Seen>();
+  readonly #isRelevant: PrimaryFilter;
   readonly #running = new Set<Promise<void>>();
   readonly #abort = new AbortController();
   #isStarted = false;
@@ -61,7 +55,8 @@ export class Controller {
     this.#dependencies = dependencies;
     this.#clock = dependencies.clock ?? systemClock;
     this.#primary = new PrimaryReconciler(definition, dependencies);
-    this.#filters = primaryFiltersOf(definition);
+    const lacksFinalizer = (primary: KubernetesObject) => this.#primary.lacksFinalizer(primary);
+    this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger: dependencies.logger });
     this.#queue = new WorkQueue({ clock: this.#clock, onReady: () => this.#fill() });
     this.#rateLimiter = rateLimit && new RateLimiter(rateLimit, () => this.#clock.now());
   }
@@ -96,7 +91,7 @@ export class Controller {
   onPrimaryChange(change: ResourceChange): void {
     const { kind, key } = change;
     if (kind !== "deleted") {
-      if (passesPrimaryFilters(change, this.#seen.get(key), this.#filters)) this.#queue.add(key);
+      if (this.#isRelevant(change, this.#seen.get(key))) this.#queue.add(key);
       return;
     }
     this.#forget(key);
@@ -160,7 +155,8 @@ export class Controller {
     if (waitMs > 0) return this.#queue.add(key, waitMs);
     const entry = this.#dependencies.primaries.get(key);
     if (entry === undefined) return this.#forget(key);
-    this.#seen.set(key, seenOf(entry.object));
+    const { uid, generation, deletionTimestamp } = entry.object.metadata;
+    this.#seen.set(key, { uid, generation, isDeleting: deletionTimestamp !== undefined });
     const startedAt = this.#clock.now();
     const logger = createChildLogger(this.#dependencies.logger, { controller: this.#definition.name, primary: key });
     const tasks = new RunningTasks(logger, this.#clock);

@@ -85,6 +85,12 @@ export class PrimaryReconciler {
     });
   }
 
+  /** Tells whether a primary should have the finalizer of the controller and does not. */
+  lacksFinalizer(primary: KubernetesObject): boolean {
+    const { finalizer } = this.#write;
+    return finalizer !== undefined && !hasFinalizer(primary, finalizer);
+  }
+
   /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
   async run(scope: ReconcileScope): Promise<PrimaryOutcome> {
     const { reconcilesOnAllEvents = false } = this.#definition;
@@ -129,6 +135,7 @@ export class PrimaryReconciler {
     const returned = await tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never));
     const { resource, status, rescheduleAfterMs } =
       checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
+    attempt.scope.signal.throwIfAborted();
     await this.#writePrimary({ primary: args.primary, resource, status }, attempt);
     reschedule(attempt, rescheduleAfterMs);
   }
@@ -163,13 +170,14 @@ export class PrimaryReconciler {
     reschedule(attempt, control?.rescheduleAfterMs);
     // What is not gone yet brings an event when it goes.
     if (control?.removeFinalizer === false || !workflow.isReady) return;
+    scope.signal.throwIfAborted();
     await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
     note(attempt, { isFinalizerRemoved: true });
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
     const { finalizer } = this.#write;
-    if (finalizer === undefined || hasFinalizer(entry.object, finalizer)) return entry;
+    if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
     return addFinalizer(this.#write, { primary: entry, finalizer });
   }
 
