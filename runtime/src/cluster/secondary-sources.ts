@@ -1,3 +1,4 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource } from "./event-source.js";
 
@@ -19,6 +20,8 @@ export interface SecondarySources {
   deregister(name: string): Promise<void>;
   /** Returns the names of all sources, in the order in which they were registered. */
   names(): readonly string[];
+  /** Lets every source fetch what it does not know yet of a primary; awaited before each of its reconciles. */
+  load(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
 }
 
 /** The event sources of a controller that has none. */
@@ -29,6 +32,7 @@ export const noSecondarySources: SecondarySources = Object.freeze({
     Promise.reject(new Error(`event source "${name}" cannot be registered: this controller has no event sources`)),
   deregister: () => Promise.resolve(),
   names: () => [],
+  load: () => Promise.resolve(),
 });
 
 /** Returns the name of a type as messages and comparisons use it. */

@@ -36,8 +36,8 @@ export interface PrimaryDependencies {
   readonly secondaries?: SecondarySources;
   /** Returns the namespaces that the controller watches now, all of them if undefined; those of its definition if absent. */
   namespaces?(): readonly string[] | undefined;
-  /** Creates what a reconcile of a primary writes with besides its dependents. */
-  createResources?(primary: KubernetesObject): ResourceOperations;
+  /** What reconciles write with besides their dependents; there is nothing if absent. */
+  readonly resources?: ResourceOperations;
 }
 
 /** One reconcile, and what has become of it so far. */
@@ -68,7 +68,7 @@ export class PrimaryReconciler {
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     checkController(definition);
     const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
-    const { client, primaries, writer, secondaries = noSecondarySources, createResources } = dependencies;
+    const { client, primaries, writer, secondaries = noSecondarySources, resources } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#plan = buildPlan(workflow);
@@ -81,7 +81,7 @@ export class PrimaryReconciler {
       secondaries,
       workflow,
       indexes: Object.keys(indexes),
-      createResources: createResources ?? noResources,
+      resources,
     });
   }
 
@@ -127,7 +127,7 @@ export class PrimaryReconciler {
   async #reconcileWith({ run, args }: Call, attempt: Attempt): Promise<void> {
     const { reconciler } = this.#definition;
     const { tasks } = attempt.scope;
-    await this.#initContext(args, attempt);
+    await this.#prepare(args, attempt);
     const workflow = await reconcileWorkflow(run);
     note(attempt, { workflow });
     throwErrors(workflow);
@@ -158,7 +158,7 @@ export class PrimaryReconciler {
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
     const { run, args } = this.#callFor(object, scope);
-    await this.#initContext(args, attempt);
+    await this.#prepare(args, attempt);
     const workflow = await cleanupWorkflow(run);
     note(attempt, { workflow });
     throwErrors(workflow);
@@ -181,8 +181,11 @@ export class PrimaryReconciler {
     return addFinalizer(this.#write, { primary: entry, finalizer });
   }
 
-  async #initContext(args: Call["args"], { scope }: Attempt): Promise<void> {
+  async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {
     const { reconciler } = this.#definition;
+    const { secondaries } = this.#dependencies;
+    if (secondaries !== undefined)
+      await scope.tasks.track("an event source", () => secondaries.load(args.primary, scope.signal));
     if (reconciler?.initContext === undefined) return;
     await scope.tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
   }
@@ -231,8 +234,4 @@ function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): vo
 
 function throwErrors({ errors }: WorkflowResult): void {
   if (errors.size > 0) throw new WorkflowError([...errors.values()], "the workflow failed");
-}
-
-function noResources(): never {
-  throw new Error("this controller writes nothing but its dependents and its primary");
 }

@@ -18,8 +18,8 @@ export interface ContextDependencies {
   readonly workflow: WorkflowDefinition;
   /** The names of the indexes of the primaries. */
   readonly indexes: readonly string[];
-  /** Creates what a reconcile of a primary writes with. */
-  createResources(primary: KubernetesObject): ResourceOperations;
+  /** What reconciles write with besides their dependents; absent if there is nothing. */
+  readonly resources: ResourceOperations | undefined;
 }
 
 /** Makes the contexts of one controller. */
@@ -28,9 +28,9 @@ export class ContextFactory {
   readonly primaries: PrimaryView<KubernetesObject>;
   readonly secondaries: SecondaryAccess;
   readonly eventSources: EventSources;
-  readonly createResources: ContextDependencies["createResources"];
+  readonly resources: ResourceOperations | undefined;
 
-  constructor({ client, primaries, secondaries, workflow, indexes, createResources }: ContextDependencies) {
+  constructor({ client, primaries, secondaries, workflow, indexes, resources }: ContextDependencies) {
     this.client = client;
     this.primaries = new CachedPrimaries(primaries, new Set(indexes));
     this.secondaries = new SecondaryAccess(secondaries, workflow);
@@ -39,7 +39,7 @@ export class ContextFactory {
       register: (source) => secondaries.register(source),
       deregister: (name) => secondaries.deregister(name),
     } satisfies EventSources);
-    this.createResources = createResources;
+    this.resources = resources;
   }
 
   /** Creates the context of one reconcile. */
@@ -54,7 +54,6 @@ class ReconcileContext implements Context {
   readonly #scope: ReconcileScope;
   readonly #primary: KubernetesObject;
   #attributes: Map<unknown, unknown> | undefined;
-  #resources: ResourceOperations | undefined;
 
   constructor(factory: ContextFactory, scope: ReconcileScope, primary: KubernetesObject) {
     this.#factory = factory;
@@ -103,7 +102,9 @@ class ReconcileContext implements Context {
   }
 
   get resources(): ResourceOperations {
-    return (this.#resources ??= this.#factory.createResources(this.#primary));
+    const { resources } = this.#factory;
+    if (resources === undefined) throw new Error("this controller writes nothing but its primary and its dependents");
+    return resources;
   }
 
   // Functions are made when they are asked for, so that they can be taken out of the context.
