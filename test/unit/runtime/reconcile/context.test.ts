@@ -1,7 +1,6 @@
 // What the context of a reconcile offers besides its secondary resources, and reconciles on all events.
 import type { EventSource } from "#runtime/cluster/event-source.js";
 import type { SecondarySources } from "#runtime/cluster/secondary-sources.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import { noUpdate, patchResourceAndStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -87,11 +86,9 @@ suite("reconcile context", (test) => {
 
   test("primaries are read by reference, by namespace and by index, as the cache has them", async () => {
     const byText = ({ spec }: Page) => [spec.text];
-    const primaries = new ResourceCache({ byText: byText as never });
     const seen: unknown[] = [];
     const namesOf = (pages: readonly Page[]) => pages.map(({ metadata }) => metadata.name);
     const dispatcher = await createDispatcher({
-      dependencies: { primaries },
       indexes: { byText: byText as never },
       reconciler: {
         reconcile({ primary, context }: PageArguments) {
@@ -104,10 +101,8 @@ suite("reconcile context", (test) => {
       },
     });
     const entry = await dispatcher.create("indexed");
-    primaries.observe(entry);
     await dispatcher.create("indexed-too", { spec: { text: "second" } });
-    primaries.observe(await dispatcher.fetch("indexed-too"));
-    const { failure } = await dispatcher.run(primaries.get("default/indexed")!);
+    const { failure } = await dispatcher.run(entry);
     assert.equal(seen, [true, undefined, ["indexed", "indexed-too"], [], ["indexed-too"]]);
     assert.match((failure?.error as Error).message, 'the controller has no index "bySize" of its primaries');
   });
@@ -146,7 +141,7 @@ suite("reconcile on all events", (test) => {
     });
     const entry = await dispatcher.create("deleted");
     await dispatcher.client.delete(Page, entry.object.metadata);
-    dispatcher.cache.observeDeletion({
+    dispatcher.watched.observeDeletion({
       ...entry.object,
       metadata: { ...entry.object.metadata, resourceVersion: "999999" },
     });
@@ -158,7 +153,7 @@ suite("reconcile on all events", (test) => {
     assert.equal(dispatcher.logs, ["warn a deleted primary is not reconciled again; its reschedule is ignored"]);
   });
 
-  test("a deleted primary is refused by a controller that does not reconcile on all events (deleteFlagsAreIllegal…)", async () => {
+  test("a deleted primary is refused by a controller that does not reconcile on all events", async () => {
     let calls = 0;
     const dispatcher = await createDispatcher({
       reconciler: { initContext: (_: PageInitArguments) => void calls++, reconcile: () => void calls++ },

@@ -1,4 +1,4 @@
-// What becomes of errors, on an embedded API server; in parentheses the names in JOSDK's ReconciliationDispatcherTest.
+// What becomes of errors, on an embedded API server.
 import { ApiError, TerminalError } from "#runtime/base/errors.js";
 import type { ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
 import { noUpdate, patchResource, updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
@@ -30,7 +30,7 @@ async function createFailing(
 }
 
 suite("error status", (test) => {
-  test("the handler is called at the first error already, with the error and the retry (callErrorStatusHandlerEvenOnFirstError, …IfImplemented)", async () => {
+  test("the handler is called at the first error already, with the error and the retry", async () => {
     const { run, create, calls } = await createFailing(() => {});
     const entry = await create("first-error");
     await run(entry);
@@ -46,44 +46,43 @@ suite("error status", (test) => {
     assert.is(calls[0]?.workflow?.isReady, true, "the workflow was reached");
   });
 
-  const answers: [title: string, answer: unknown, outcome: object][] = [
-    [
-      "nothing leaves the error to the retries (errorHandlerDefaultProcessing: handledByReconciler false)",
-      undefined,
-      { isHandled: false },
-    ],
-    ["noUpdate says that it is known, and is retried (handledByReconciler true)", noUpdate(), { isHandled: true }],
-    ["updateStatus says so, too", updateStatus({ text: "bad" }), { isHandled: true }],
-    ["withoutRetry() makes a success of it (errorHandlerCanInstructNoRetryNoUpdate)", withoutRetry(), {}],
-    [
-      "withoutRetry(updateStatus()) as well (errorHandlerCanInstructNoRetryWithUpdate)",
-      withoutRetry(updateStatus({ text: "bad" })),
-      {},
-    ],
-    [
-      "a reschedule implies that there is no retry (canRescheduleFromErrorStatusUpdateControl)",
-      noUpdate({ rescheduleAfterMs: 7 }),
-      { rescheduleAfterMs: 7 },
-    ],
-    ["a reschedule at once, too", updateStatus({ text: "bad" }, { rescheduleAfterMs: 0 }), { rescheduleAfterMs: 0 }],
-    ["withoutRetry() keeps a reschedule", withoutRetry(noUpdate({ rescheduleAfterMs: 9 })), { rescheduleAfterMs: 9 }],
-  ];
-  for (const [index, [title, answer, expected]] of answers.entries())
-    test(`the answer of the handler: ${title}`, async () => {
-      const { run, create, requests, read } = await createFailing(() => answer);
-      const name = `answer-${index}`;
-      const { failure, rescheduleAfterMs, wroteStatus } = await run(await create(name));
-      const actual = {
-        ...(failure === undefined ? {} : { isHandled: failure.isHandled }),
-        ...(rescheduleAfterMs === undefined ? {} : { rescheduleAfterMs }),
-      };
-      assert.equal(actual, expected);
-      if (failure !== undefined) assert.is(failure.error, error);
-      const hasStatus = (answer as { status?: object } | undefined)?.status !== undefined;
-      assert.is(wroteStatus, hasStatus);
-      assert.equal(requests, hasStatus ? [`PATCH ${name}/status 200`] : []);
-      assert.equal((await read(name))?.status, hasStatus ? { text: "bad" } : undefined);
-    });
+  let answered = 0;
+  /** Lets the handler answer, and checks what the reconcile makes of it. */
+  const checkAnswer = async (answer: unknown, expected: object) => {
+    const { run, create, requests, read } = await createFailing(() => answer);
+    const page = `answer-${answered++}`;
+    const { failure, rescheduleAfterMs, wroteStatus } = await run(await create(page));
+    const actual = {
+      ...(failure === undefined ? {} : { isHandled: failure.isHandled }),
+      ...(rescheduleAfterMs === undefined ? {} : { rescheduleAfterMs }),
+    };
+    assert.equal(actual, expected);
+    if (failure !== undefined) assert.is(failure.error, error);
+    const hasStatus = (answer as { status?: object } | undefined)?.status !== undefined;
+    assert.is(wroteStatus, hasStatus);
+    assert.equal(requests, hasStatus ? [`PATCH ${page}/status 200`] : []);
+    assert.equal((await read(page))?.status, hasStatus ? { text: "bad" } : undefined);
+  };
+  const bad = updateStatus({ text: "bad" });
+
+  test("a handler that returns nothing leaves the error to the retries", () =>
+    checkAnswer(undefined, { isHandled: false }));
+
+  test("a handler that returns a control says that it knows the error, which is retried", async () => {
+    await checkAnswer(noUpdate(), { isHandled: true });
+    await checkAnswer(bad, { isHandled: true });
+  });
+
+  test("withoutRetry makes a success of the reconcile", () => checkAnswer(withoutRetry(), {}));
+
+  test("withoutRetry writes the status, and makes a success of the reconcile", () =>
+    checkAnswer(withoutRetry(bad), {}));
+
+  test("a reschedule, also one at once, implies that there is no retry", async () => {
+    await checkAnswer(noUpdate({ rescheduleAfterMs: 7 }), { rescheduleAfterMs: 7 });
+    await checkAnswer(updateStatus({ text: "bad" }, { rescheduleAfterMs: 0 }), { rescheduleAfterMs: 0 });
+    await checkAnswer(withoutRetry(noUpdate({ rescheduleAfterMs: 9 })), { rescheduleAfterMs: 9 });
+  });
 
   const sources: [title: string, options: DispatcherOptions, isWorkflowReached: boolean][] = [
     ["initContext", { reconciler: { initContext: fail, reconcile() {} } }, false],

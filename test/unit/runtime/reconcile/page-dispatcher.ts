@@ -5,7 +5,8 @@ import { ApiClient } from "#runtime/cluster/api-client.js";
 import { createConnection } from "#runtime/cluster/connection.js";
 import { decodeResource, type DecodedResource } from "#runtime/cluster/decode-resource.js";
 import { ResourceCache, type ResourceChange } from "#runtime/cluster/resource-cache.js";
-import { objectPath } from "#runtime/cluster/resource-path.js";
+import { ResourceView } from "#runtime/cluster/resource-view.js";
+import { collectionPath, objectPath } from "#runtime/cluster/resource-path.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/primary-reconciler.js";
 import type { PrimaryOutcome, ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
@@ -16,6 +17,7 @@ import { Writer } from "#runtime/write/apply.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
 import { shared } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
+import { eventsUntil, openWatch } from "../../../support/watch-client.js";
 
 export { Page } from "../../../integration/runtime/page-operator.js";
 
@@ -46,7 +48,9 @@ export interface Dispatcher {
   readonly server: ApiServer;
   readonly client: ApiClient;
   readonly primary: PrimaryReconciler;
-  readonly cache: ResourceCache;
+  readonly cache: ResourceView;
+  /** What the watch brings to the cache. */
+  readonly watched: ResourceCache;
   /** What the cache told its listeners. */
   readonly changes: ResourceChange[];
   /** Every request of the dispatcher: method, what follows the plural in its path, and status. */
@@ -55,9 +59,7 @@ export interface Dispatcher {
   readonly logs: string[];
   /** Creates a page on the server and observes it. */
   create(name: string, more?: { metadata?: object; spec?: object; status?: object }): Promise<DecodedResource<Page>>;
-  /** Reads a page from the server, as a watch would bring it. */
-  fetch(name: string): Promise<DecodedResource<Page>>;
-  /** Brings the state of the server into the cache, as a watch does. */
+  /** Brings every state that the server has had since the last time into the cache, as a watch does. */
   observe(name: string): Promise<DecodedResource<Page>>;
   /** Reads a page from the server; undefined if there is none. */
   read(name: string): Promise<Page | undefined>;
@@ -81,7 +83,9 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   });
   // What the test itself does is not recorded.
   const other = new ApiClient(connection);
-  const cache = new ResourceCache();
+  const watched = new ResourceCache();
+  const cache = new ResourceView(definition, settings.indexes as never);
+  cache.attach(watched);
   const changes: ResourceChange[] = [];
   cache.onChange((change) => void changes.push(change));
   const primary = new PrimaryReconciler(
@@ -91,18 +95,29 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       workflow: { primary: definition, dependents },
       ...(reconciler === undefined ? {} : { reconciler: reconciler as never }),
     },
-    { client, primaries: cache, sources: [], writer: new Writer(client, FIELD_MANAGER), ...dependencies },
+    {
+      client,
+      primaries: cache,
+      sources: [],
+      writer: new Writer(client, FIELD_MANAGER, [FIELD_MANAGER]),
+      ...dependencies,
+    },
   );
   const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
   const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   const refOf = (name: string) => ({ name, namespace: "default" });
   const fetch = async (name: string) => {
     const { body } = await other.requester.send({ method: "GET", path: objectPath(definition, refOf(name)) });
-    return decodeResource<Page>(body, { fieldManager: FIELD_MANAGER });
+    return decodeResource<Page>(body, { fieldManagers: [FIELD_MANAGER] });
   };
+  const versions = new Map<string, string>();
   const observe = async (name: string) => {
     const entry = await fetch(name);
-    cache.observe(entry);
+    const version = entry.object.metadata.resourceVersion!;
+    const since = versions.get(name);
+    versions.set(name, version);
+    if (since === undefined) watched.observe(entry);
+    else await replay(watched, server, { name, since, version });
     return entry;
   };
   return {
@@ -110,10 +125,10 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     client: other,
     primary,
     cache,
+    watched,
     changes,
     requests,
     logs,
-    fetch,
     observe,
     async create(name, { metadata, spec = { text: "first" }, status } = {}) {
       await other.create(Page, { metadata: { ...refOf(name), ...metadata }, spec: spec as Page["spec"] });
@@ -141,6 +156,23 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   };
 }
 
+async function replay(
+  watched: ResourceCache,
+  server: ApiServer,
+  { name, since, version }: { name: string; since: string; version: string },
+): Promise<void> {
+  if (since === version) return;
+  const query = `watch=true&fieldSelector=metadata.name%3D${name}&resourceVersion=${since}`;
+  const path = `${collectionPath(Page.definition, "default")}?${query}`;
+  using watch = await openWatch(server, path);
+  const events = await eventsUntil(watch, ({ object }) => object.metadata.resourceVersion === version);
+  for (const { type, object } of events) {
+    const entry = decodeResource(Buffer.from(JSON.stringify(object)), { fieldManagers: [FIELD_MANAGER] });
+    if (type === "DELETED") watched.observeDeletion(entry.object);
+    else watched.observe(entry);
+  }
+}
+
 function editStatus(client: ApiClient, name: string, status: object): Promise<unknown> {
   return client.jsonPatch(
     Page,
@@ -150,6 +182,26 @@ function editStatus(client: ApiClient, name: string, status: object): Promise<un
       subresource: "status",
     },
   );
+}
+
+/** A way of writing primaries. */
+export interface WritingWay {
+  readonly usesServerSideApply: boolean;
+  /** Returns a name for a page that no other test and no other way uses. */
+  nameOf(name: string): string;
+}
+
+/** Runs a test for server-side apply and for JSON patches. */
+export async function inBothWays(body: (way: WritingWay) => Promise<void>): Promise<void> {
+  for (const usesServerSideApply of [true, false]) {
+    const way = usesServerSideApply ? "apply" : "patch";
+    try {
+      await body({ usesServerSideApply, nameOf: (name) => `${name}-${way}` });
+    } catch (error) {
+      if (error instanceof Error) error.message = `with ${way}: ${error.message}`;
+      throw error;
+    }
+  }
 }
 
 /** Marks a page for deletion, which its finalizers hold. */

@@ -1,9 +1,10 @@
-// JOSDK's ReconciliationDispatcherTest on an embedded API server; in parentheses the names of the originals.
+// What a reconcile of one primary consists of, on an embedded API server.
 import { noUpdate, keepFinalizer, updateStatus, type DeleteControl } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
   createDispatcher,
   FINALIZER,
+  inBothWays,
   managersOf,
   markForDeletion,
   Page,
@@ -35,43 +36,48 @@ async function createDeleting(dispatcher: Dispatcher, name: string, finalizers: 
   return entry;
 }
 
+/** Checks that the finalizer comes first, and that the reconcile goes on with the answer. */
+async function checkAddedFirst(usesServerSideApply: boolean): Promise<void> {
+  let seen: string[] | undefined;
+  const name = `adds-${usesServerSideApply}`;
+  const dispatcher = await createDispatcher({
+    usesServerSideApply,
+    reconciler: {
+      reconcile: ({ primary }: PageArguments) => void (seen = primary.metadata.finalizers),
+      cleanup: () => {},
+    },
+  });
+  const entry = await dispatcher.create(name);
+  const outcome = await dispatcher.run(entry);
+  assert.equal(seen, [FINALIZER]);
+  assert.equal(dispatcher.requests, [`PATCH ${name} 200`]);
+  assert.equal((await dispatcher.read(name))?.metadata.finalizers, [FINALIZER]);
+  assert.is(outcome.failure, undefined);
+  assert.is(outcome.wroteResource, false, "a finalizer is not what the reconciler wrote");
+  assert.is((await managersOf(dispatcher, name)).includes("page Apply"), usesServerSideApply);
+  await dispatcher.observe(name);
+  assert.equal(dispatcher.changes, [], "the own event is not told");
+}
+
 suite("primary reconciler: finalizer", (test) => {
-  for (const usesServerSideApply of [true, false]) {
-    const how = usesServerSideApply ? "by server-side apply" : "by a JSON patch";
+  test("a finalizer is added first, by server-side apply, and the reconcile goes on with the answer", () =>
+    checkAddedFirst(true));
 
-    test(`a finalizer is added first, ${how}, and the reconcile goes on with the answer (addFinalizerOnNewResource${usesServerSideApply ? "" : "WithoutSSA"})`, async () => {
-      let seen: string[] | undefined;
-      const name = `adds-${usesServerSideApply}`;
-      const dispatcher = await createDispatcher({
-        usesServerSideApply,
-        reconciler: {
-          reconcile: ({ primary }: PageArguments) => void (seen = primary.metadata.finalizers),
-          cleanup: () => {},
-        },
-      });
-      const entry = await dispatcher.create(name);
-      const outcome = await dispatcher.run(entry);
-      assert.equal(seen, [FINALIZER]);
-      assert.equal(dispatcher.requests, [`PATCH ${name} 200`]);
-      assert.equal((await dispatcher.read(name))?.metadata.finalizers, [FINALIZER]);
-      assert.is(outcome.failure, undefined);
-      assert.is(outcome.wroteResource, false, "a finalizer is not what the reconciler wrote");
-      assert.is((await managersOf(dispatcher, name)).includes("page Apply"), usesServerSideApply);
-      await dispatcher.observe(name);
-      assert.equal(dispatcher.changes, [], "the own event is not told");
-    });
+  test("a finalizer is added first, by a JSON patch, and the reconcile goes on with the answer", () =>
+    checkAddedFirst(false));
 
-    test(`a finalizer that is there already is not added again, ${how} (callCreateOrUpdateOnNewResourceIfFinalizerSet)`, async () => {
+  test("a primary with the finalizer is reconciled, and nothing is written", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { usesServerSideApply });
-      const name = `has-${usesServerSideApply}`;
-      await dispatcher.run(await dispatcher.create(name, { metadata: { finalizers: [FINALIZER] } }));
+      await dispatcher.run(await dispatcher.create(nameOf("has"), { metadata: { finalizers: [FINALIZER] } }));
       assert.equal(dispatcher.calls, ["reconcile"]);
       assert.equal(dispatcher.requests, []);
-    });
+    }));
 
-    test(`the finalizers of others are kept, ${how}, also those that the cache does not know yet`, async () => {
+  test("the finalizers of others are kept, also those that the cache does not know yet", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { usesServerSideApply });
-      const name = `others-${usesServerSideApply}`;
+      const name = nameOf("others");
       const entry = await dispatcher.create(name);
       await dispatcher.edit(name, { metadata: { finalizers: [FOREIGN] } });
       await dispatcher.run(entry);
@@ -79,11 +85,12 @@ suite("primary reconciler: finalizer", (test) => {
       assert.equal((await dispatcher.read(name))?.metadata.finalizers?.sort(), [FOREIGN, FINALIZER].sort());
       if (!usesServerSideApply)
         assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
-    });
+    }));
 
-    test(`a primary that went, or was made anew, meanwhile gets no finalizer ${how} and is not reconciled`, async () => {
+  test("a primary that went, or was made anew, meanwhile gets no finalizer and is not reconciled", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { usesServerSideApply });
-      const name = `gone-${usesServerSideApply}`;
+      const name = nameOf("gone");
       const entry = await dispatcher.create(name);
       await dispatcher.client.delete(Page, entry.object.metadata);
       assert.is((await dispatcher.run(entry)).failure, undefined);
@@ -91,8 +98,7 @@ suite("primary reconciler: finalizer", (test) => {
       assert.is((await dispatcher.run(entry)).failure, undefined);
       assert.is((await dispatcher.read(name))?.metadata.finalizers, undefined);
       assert.equal(dispatcher.calls, []);
-    });
-  }
+    }));
 
   test("a finalizer that cannot be added fails the reconcile, and the error status handler is not called", async () => {
     const calls: string[] = [];
@@ -110,7 +116,7 @@ suite("primary reconciler: finalizer", (test) => {
 });
 
 suite("primary reconciler: cleanup", (test) => {
-  test("a marked primary with the finalizer is cleaned up, and let go (callsDeleteIfObjectHasFinalizerAndMarkedForDelete, removesDefaultFinalizerOnDeleteIfSet)", async () => {
+  test("a marked primary with the finalizer is cleaned up, and let go", async () => {
     const dispatcher = await createCleaning();
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "marked"));
     assert.equal(dispatcher.calls, ["cleanup"]);
@@ -130,33 +136,25 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal(dispatcher.changes, []);
   });
 
-  const untouched: [title: string, finalizers: string[], hasCleanup: boolean][] = [
-    [
-      "the controller has no cleanup (doesNotCallDeleteOnControllerIfMarkedForDeletionWhenNoFinalizerIsConfigured)",
-      [FOREIGN],
-      false,
-    ],
-    [
-      "the own finalizer is gone (doNotCallDeleteIfMarkedForDeletionWhenFinalizerHasAlreadyBeenRemoved)",
-      [FOREIGN],
-      true,
-    ],
-    [
-      "others of the same domain have theirs (doesNotCallDeleteIfOnlyForeignFinalizer)",
-      ["pages.example.com/other"],
-      true,
-    ],
-  ];
-  for (const [index, [title, finalizers, hasCleanup]] of untouched.entries())
-    test(`nothing is called for a marked primary if ${title}`, async () => {
-      const calls: string[] = [];
-      const reconcile = () => void calls.push("reconcile");
-      const cleanup = { cleanup: () => void calls.push("cleanup") };
-      const dispatcher = await createDispatcher({ reconciler: { reconcile, ...(hasCleanup ? cleanup : {}) } });
-      const outcome = await dispatcher.run(await createDeleting(dispatcher, `untouched-${index}`, finalizers));
-      assert.equal([calls, dispatcher.requests], [[], []]);
-      assert.equal(outcome, { kind: "cleanup", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
-    });
+  const checkUntouched = async (name: string, finalizers: string[], { hasCleanup = true } = {}) => {
+    const calls: string[] = [];
+    const reconcile = () => void calls.push("reconcile");
+    const cleanup = { cleanup: () => void calls.push("cleanup") };
+    const dispatcher = await createDispatcher({ reconciler: { reconcile, ...(hasCleanup ? cleanup : {}) } });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, name, finalizers));
+    assert.equal([calls, dispatcher.requests], [[], []]);
+    assert.equal(outcome, { kind: "cleanup", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
+  };
+
+  test("nothing is called for a marked primary if the controller has no cleanup", () =>
+    checkUntouched("untouched-none", [FOREIGN], { hasCleanup: false }));
+
+  test("nothing is called for a marked primary if the own finalizer is gone", async () => {
+    await checkUntouched("untouched-gone", [FOREIGN]);
+  });
+
+  test("nothing is called for a marked primary with finalizers of others alone, though they are of the same domain", () =>
+    checkUntouched("untouched-foreign", ["pages.example.com/other"]));
 
   test("a finalizer that a controller before left is removed, though this one has no cleanup", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile() {} } });
@@ -165,7 +163,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.is(await dispatcher.read("left"), undefined);
   });
 
-  test("keepFinalizer keeps the primary, and may ask for another cleanup (doesNotRemovesTheSetFinalizerIfTheDeleteNotMethodInstructsIt, setReScheduleToPostExecutionControlFromDeleteControl)", async () => {
+  test("keepFinalizer keeps the primary, and may ask for another cleanup", async () => {
     const dispatcher = await createCleaning(() => keepFinalizer({ rescheduleAfterMs: 1000 }));
     const outcome = await dispatcher.run(await createDeleting(dispatcher, "kept"));
     assert.is(outcome.rescheduleAfterMs, 1000);
@@ -189,7 +187,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal([calls, dispatcher.requests], [[], []]);
   });
 
-  test("the finalizer is removed from a list that others change meanwhile (retriesFinalizerRemovalWithFreshResource)", async () => {
+  test("the finalizer is removed from a list that others change meanwhile", async () => {
     const dispatcher: Dispatcher = await createDispatcher({
       reconciler: {
         reconcile() {},
@@ -202,7 +200,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.equal((await dispatcher.read("moves"))?.metadata.finalizers, [FOREIGN]);
   });
 
-  test("a primary that went meanwhile needs no finalizer removed (nullResourceIsGracefullyHandledOnFinalizerRemovalRetry)", async () => {
+  test("a primary that went meanwhile needs no finalizer removed", async () => {
     const dispatcher: Dispatcher = await createDispatcher({
       reconciler: {
         reconcile() {},
@@ -214,7 +212,7 @@ suite("primary reconciler: cleanup", (test) => {
     assert.ok(outcome.isFinalizerRemoved);
   });
 
-  test("removing gives up after ten conflicts (throwsExceptionIfFinalizerRemovalRetryExceeded), and at once after another error (…ClientExceptionIsNotConflict)", async () => {
+  test("removing gives up after ten conflicts, and at once after another error", async () => {
     const dispatcher = await createCleaning();
     const entry = await createDeleting(dispatcher, "conflicts");
     const path = "/pages/conflicts";
@@ -241,7 +239,7 @@ suite("primary reconciler: cleanup", (test) => {
 });
 
 suite("primary reconciler: calls", (test) => {
-  test("reconcile runs whatever the generation is (runsEvenIfGenerationIsUnchanged)", async () => {
+  test("reconcile runs whatever the generation is", async () => {
     const dispatcher = await createCleaning();
     const entry = await dispatcher.create("generation", { metadata: { finalizers: [FINALIZER] } });
     await dispatcher.run(entry);
@@ -249,7 +247,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(dispatcher.calls, ["reconcile", "reconcile"]);
   });
 
-  test("the retry, the reasons and the imminence of the next reconcile are in the context (propagatesRetryInfoToContextIfFinalizerSet)", async () => {
+  test("the retry, the reasons and the imminence of the next reconcile are in the context", async () => {
     let seen: unknown;
     const dispatcher = await createDispatcher({
       reconciler: {
@@ -265,7 +263,7 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(seen, [retry, reasons, true]);
   });
 
-  test("all functions of a reconcile are given one and the same primary, which is that of the cache (reconcilerIsCalledWithSameInstanceAsContext)", async () => {
+  test("all functions of a reconcile are given one and the same primary, which is that of the cache", async () => {
     const seen = new Set<unknown>();
     const note = ({ primary, context }: PageInitArguments) => {
       seen.add(primary);
@@ -303,17 +301,21 @@ suite("primary reconciler: calls", (test) => {
     assert.equal(seen, [[[0, false]], [[0, true]]]);
   });
 
-  for (const rescheduleAfterMs of [0, 500])
-    test(`noUpdate writes nothing, and may ask for another reconcile in ${rescheduleAfterMs} ms (doesNotUpdateTheResourceIfNoUpdateUpdateControlIfFinalizerSet, setReScheduleToPostExecutionControlFromUpdateControl)`, async () => {
-      const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate({ rescheduleAfterMs }) } });
-      const outcome = await dispatcher.run(await dispatcher.create(`no-update-${rescheduleAfterMs}`));
-      const written = { isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
-      assert.equal(
-        { ...outcome, workflow: undefined },
-        { kind: "reconcile", ...written, rescheduleAfterMs, workflow: undefined },
-      );
-      assert.equal(dispatcher.requests, []);
-    });
+  test("noUpdate writes nothing", async () => {
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate() } });
+    const { workflow: _workflow, ...outcome } = await dispatcher.run(await dispatcher.create("no-update"));
+    assert.equal(outcome, { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
+    assert.equal(dispatcher.requests, []);
+  });
+
+  test("the reconciler may ask for another reconcile, also for one at once", async () => {
+    let rescheduleAfterMs = 0;
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate({ rescheduleAfterMs }) } });
+    const entry = await dispatcher.create("reschedule");
+    assert.is((await dispatcher.run(entry)).rescheduleAfterMs, 0);
+    rescheduleAfterMs = 500;
+    assert.is((await dispatcher.run(entry)).rescheduleAfterMs, 500);
+  });
 
   test("what is no control is refused by its name", async () => {
     const returned: unknown = "done";
@@ -322,7 +324,7 @@ suite("primary reconciler: calls", (test) => {
     assert.is((failure?.error as Error).message, "reconcile() returned a string instead of a control or nothing");
   });
 
-  test("a status gets no observedGeneration that the reconciler did not write (doesNotSetObservedGeneration…)", async () => {
+  test("a status gets no observedGeneration that the reconciler did not write", async () => {
     const dispatcher = await createDispatcher({ reconciler: { reconcile: () => updateStatus({ text: "x" }) } });
     await dispatcher.run(await dispatcher.create("observed"));
     assert.equal((await dispatcher.read("observed"))?.status, { text: "x" });
