@@ -4,10 +4,38 @@ export type { Operator, OperatorOptions } from "./operator.js";
 export { runOperator } from "./run-operator.js";
 
 // What reconcilers return and throw
-export { keepFinalizer, noUpdate, updateStatus } from "./reconcile/reconciler.js";
-export type { DeleteControl, ReconcileArguments, Reconciler, UpdateControl } from "./reconcile/reconciler.js";
+export {
+  keepFinalizer,
+  noUpdate,
+  patchResource,
+  patchResourceAndStatus,
+  updateStatus,
+  withoutRetry,
+} from "./reconcile/reconciler.js";
+export type {
+  DeleteControl,
+  ErrorArguments,
+  ErrorControl,
+  PartOf,
+  PrimaryPatch,
+  ReconcileArguments,
+  Reconciler,
+  RescheduleOptions,
+  UpdateControl,
+} from "./reconcile/reconciler.js";
 export { ApiError, ConnectionError, findError, isApiError, RetryAfterError, TerminalError } from "./base/errors.js";
 export type { ApiStatus, StatusCause } from "./base/errors.js";
+
+// Which events count
+export type {
+  EventFilters,
+  GenericFilter,
+  OnAddFilter,
+  OnDeleteFilter,
+  OnUpdateFilter,
+} from "./cluster/event-filters.js";
+export type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./cluster/event-source.js";
+export type { ReconcileReason } from "./base/reconcile-reason.js";
 
 // Conditions
 export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
@@ -41,10 +69,15 @@ export type {
   StatusCondition,
 } from "./base/kubernetes-object.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
-export type { ControllerDefinition } from "./reconcile/controller-definition.js";
+export type {
+  ControllerDefinition,
+  EventSourceFacts,
+  PrimaryIndexFunction,
+} from "./reconcile/controller-definition.js";
 export type { Retry, RetryOptions, RetryState } from "./reconcile/retry.js";
 export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./reconcile/rate-limiter.js";
-export type { ReconcilePriority, ReconcileReason } from "./base/reconcile-reason.js";
+export type { ReconcilePriority } from "./base/reconcile-reason.js";
+export type { EventSources, PrimaryView, SecondariesOptions, SecondaryOptions } from "./workflow/context.js";
 export type {
   Condition,
   ConditionArguments,

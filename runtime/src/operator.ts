@@ -9,6 +9,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "./clu
 import { loadConnection } from "./cluster/load-connection.js";
 import { describeFailure } from "./events/informer.js";
 import { checkCrds } from "./operate/check-crds.js";
+import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { fieldManagerOf, RunningController } from "./running-controller.js";
@@ -74,6 +75,7 @@ class RunnableOperator implements Operator {
     const names = options.controllers.map(({ name }) => name);
     const duplicate = names.find((name, index) => names.indexOf(name) !== index);
     if (duplicate !== undefined) throw new Error(`two controllers are named "${duplicate}"`);
+    options.controllers.forEach(checkController);
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
 

@@ -1,6 +1,7 @@
 import type { Logger } from "./base/logger.js";
 import type { ApiClient } from "./cluster/api-client.js";
 import { ControllerSources } from "./events/controller-sources.js";
+import { namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
@@ -28,7 +29,8 @@ export class RunningController {
   readonly #controller: Controller;
 
   constructor(definition: ControllerDefinition, { client, logger, observer, fieldManagers }: SharedParts) {
-    const { workflow, namespaces, labelSelector } = definition;
+    const { workflow, labelSelector } = definition;
+    const namespaces = namespacesOf(definition, client.connection);
     this.definition = definition;
     this.sources = new ControllerSources({
       primary: workflow.primary,
@@ -46,7 +48,14 @@ export class RunningController {
     });
     const primaries = this.sources.primaries.cache;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
-    const runner = new PrimaryReconciler(definition, { client, primaries, sources: this.sources.dependents, writer });
+    const { dependents: sources } = this.sources;
+    const runner = new PrimaryReconciler(definition, {
+      client,
+      primaries,
+      sources,
+      writer,
+      namespaces: () => namespaces,
+    });
     this.#controller = new Controller(definition, { primaries, runner, logger, observer });
   }
 

@@ -169,14 +169,16 @@ export class ApiClient {
     options: {
       readonly operations: readonly { op: string; path: string; value?: JsonValue }[];
       readonly fieldManager?: string;
+      readonly subresource?: "status";
     },
   ): Promise<DecodedResource<Resource>> {
-    const { operations, fieldManager = "" } = options;
+    const { operations, fieldManager = "", subresource } = options;
     return this.#patch(defined, {
       ref,
       contentType: JSON_PATCH,
       patch: operations,
       fieldManager,
+      subresource,
     });
   }
 
@@ -226,10 +228,16 @@ export class ApiClient {
 
   async #patch<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
-    options: { ref: ObjectRef; contentType: string; patch: unknown; fieldManager: string },
+    options: {
+      ref: ObjectRef;
+      contentType: string;
+      patch: unknown;
+      fieldManager: string;
+      subresource?: "status" | undefined;
+    },
   ): Promise<DecodedResource<Resource>> {
-    const { ref, contentType, patch, fieldManager } = options;
-    const path = objectPath(definition, ref) + queryOf({ fieldManager: fieldManager || undefined });
+    const { ref, contentType, patch, fieldManager, subresource } = options;
+    const path = objectPath(definition, ref, subresource) + queryOf({ fieldManager: fieldManager || undefined });
     try {
       const { body } = await this.#requester.send({ method: "PATCH", path, contentType, body: JSON.stringify(patch) });
       return decodeResource<Resource>(body, { fieldManagers: fieldManager === "" ? [] : [fieldManager] });

@@ -28,8 +28,16 @@ export type {
 export type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
 
 // Types of what the user writes
-export type { ControllerDefinition } from "../reconcile/controller-definition.js";
-export type { ReconcileArguments, Reconciler } from "../reconcile/reconciler.js";
+export type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
+export type {
+  DeleteControl,
+  ErrorArguments,
+  ErrorControl,
+  PrimaryPatch,
+  ReconcileArguments,
+  Reconciler,
+  UpdateControl,
+} from "../reconcile/reconciler.js";
 export type {
   Condition,
   ConditionArguments,

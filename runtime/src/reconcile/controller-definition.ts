@@ -1,40 +1,67 @@
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
+import type { EventSource } from "../cluster/event-source.js";
+import type { IndexFunction } from "../cluster/object-index.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
 import type { RateLimiterFactory, RateLimitOptions } from "./rate-limiter.js";
 import type { Reconciler } from "./reconciler.js";
 import type { Retry, RetryOptions } from "./retry.js";
+
+/** What is known of a controller when its event sources are made. */
+export interface EventSourceFacts {
+  /** The name of the controller. */
+  readonly controller: string;
+  readonly primary: ResourceDefinition;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces: readonly string[] | undefined;
+  readonly fieldManager: string;
+}
 
 /** Everything about one controller: its workflow, the user's reconciler and the settings; generated from the spec. */
 export interface ControllerDefinition {
   /** Names the controller in logs, and is its field manager unless one is given. */
   readonly name: string;
   readonly workflow: WorkflowDefinition;
-  readonly reconciler?: Reconciler<never, never, object>;
-  /** The namespaces to watch; all of them unless given. */
-  readonly namespaces?: readonly string[];
+  readonly reconciler?: Reconciler<never, never, object, object>;
+  /** Makes what brings events besides the primaries and the dependents; called once for every start. None unless given. */
+  readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
+  /** The namespaces to watch; all of them unless given, and with "current" the one of the connection. */
+  readonly namespaces?: readonly string[] | "current" | undefined;
   /** Limits the controller to primaries with these labels. */
   readonly labelSelector?: string;
+  /** Limits the controller to primaries with these fields, of those that the API server can select by. */
+  readonly fieldSelector?: string;
+  /** Who writes, as the API server records it; the name of the controller unless given. */
   readonly fieldManager?: string;
   /** The finalizer of the primaries; `<plural>.<group>/finalizer` unless given. */
   readonly finalizer?: string;
+  /** When a failed reconcile is tried again: options of the usual retry, or an own one. */
   readonly retry?: RetryOptions | Retry;
+  /** How often one primary is reconciled at most; as often as something happens unless given. */
   readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
   /** Reconciles a primary again when nothing happened for this long; 10 hours unless given, 0 for never. */
   readonly maxReconciliationIntervalMs?: number;
   /** Whether changes that leave the generation of the primary as it is are passed over; true unless given. */
   readonly isGenerationAware?: boolean;
   /**
-   * Whether changes of a primary are passed over that bring nothing a reconcile acts on: neither a new generation nor a deletion nor a
-   * lack of the finalizer; true unless given.
+   * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
+   * `filters` ask for; true unless given. False: `filters` decide alone.
    */
   readonly hasDefaultFilters?: boolean;
-  /** What changes of primaries have to pass as well; `onDelete` is not asked. */
-  readonly filters?: EventFilters<never>;
+  /** Which events of primaries cause a reconcile; all unless given. Deletions are only filtered by `generic`. */
+  readonly filters?: Omit<EventFilters<never>, "onDelete">;
   /**
-   * Whether deletions are reconciled, too: with the last known state of the primary, and until that succeeds. The controller then has
-   * neither finalizer nor cleanup.
+   * Whether `reconcile` is called for every event, the deletion of a primary included; false unless given. Then there are no finalizers,
+   * no cleanup and no dependents.
    */
   readonly reconcilesOnAllEvents?: boolean;
+  /** Whether primaries are written by server-side apply; true unless given. False: by JSON patches of what changed. */
+  readonly usesServerSideApply?: boolean;
+  /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
+  readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
   /** How many primaries are reconciled at once; 50 unless given. */
   readonly maxConcurrentReconciles?: number;
 }
+
+/** Returns the values under which an index finds a primary. */
+export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;

@@ -1,10 +1,22 @@
 import { isApiError } from "../base/errors.js";
+import type { JsonPatchOperation } from "../base/json-diff.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
+import { isAnswerTo, uidTest } from "./json-write.js";
 
 const MAX_ATTEMPTS = 10;
+
+/** With what the finalizer of an object is changed. */
+export interface FinalizerPatch {
+  readonly finalizer: string;
+  readonly definition: ResourceDefinition;
+  readonly client: ApiClient;
+  readonly cache: ResourceView;
+  readonly fieldManager: string;
+}
 
 /** Returns the finalizer that a controller puts on objects of a kind, as JOSDK names it. */
 export function defaultFinalizerOf({ plural, group }: ResourceDefinition): string {
@@ -19,35 +31,84 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
 }
 
 /**
- * Removes a finalizer, which lets an object go that is being deleted.
+ * Puts a finalizer on an object by a JSON patch; returns its new state, or undefined if it is gone or being deleted.
  *
- * Others may change the list at the same time, so the patch tests what it removes, and is made anew on what is there now.
+ * Returns `entry` itself if somebody else put it there meanwhile.
  */
-export async function removeFinalizer(
+export async function patchFinalizerIn(
+  entry: DecodedResource,
+  options: FinalizerPatch,
+): Promise<DecodedResource | undefined> {
+  const { finalizer } = options;
+  const result = await patchFinalizers(entry.object, options, ({ metadata }) => {
+    const { finalizers = [], resourceVersion = "", deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined) return "stop";
+    if (finalizers.includes(finalizer)) return "done";
+    const after = [...finalizers, finalizer];
+    if (finalizers.length > 0)
+      return { after, operations: [{ op: "add", path: "/metadata/finalizers/-", value: finalizer }] };
+    // A list that somebody else begins at the same time must not be replaced.
+    const test = { op: "test", path: "/metadata/resourceVersion", value: resourceVersion } as const;
+    return { after, operations: [test, { op: "add", path: "/metadata/finalizers", value: after }] };
+  });
+  return result === "done" ? entry : result;
+}
+
+/** Removes a finalizer, which lets an object go that is being deleted. */
+export async function removeFinalizer(object: KubernetesObject, options: FinalizerPatch): Promise<void> {
+  const { finalizer } = options;
+  await patchFinalizers(object, options, ({ metadata: { finalizers = [] } }) => {
+    const index = finalizers.indexOf(finalizer);
+    if (index === -1) return "done";
+    const path = `/metadata/finalizers/${index}`;
+    const after = finalizers.filter((_, each) => each !== index);
+    return {
+      after,
+      operations: [
+        { op: "test", path, value: finalizer },
+        { op: "remove", path },
+      ],
+    };
+  });
+}
+
+interface FinalizerChange {
+  readonly operations: readonly JsonPatchOperation[];
+  /** The finalizers afterwards, if nobody else changes them. */
+  readonly after: string[];
+}
+
+/**
+ * Patches an object, and anew what is there then if somebody else changed it at the same time. Returns its new state, "done" if there
+ * was nothing to do, and undefined if the object is gone or `changeOf` says so.
+ */
+async function patchFinalizers(
   object: KubernetesObject,
-  options: { finalizer: string; definition: ResourceDefinition; client: ApiClient; cache: ResourceView },
-): Promise<void> {
-  const { finalizer, definition, client, cache } = options;
+  { definition, client, cache, fieldManager }: FinalizerPatch,
+  changeOf: (current: KubernetesObject) => FinalizerChange | "done" | "stop",
+): Promise<DecodedResource | "done" | undefined> {
+  const { uid } = object.metadata;
   const key = keyOf(object.metadata);
   let current: KubernetesObject | undefined = object;
   for (let attempt = 1; ; attempt++) {
-    const index: number = current?.metadata.finalizers?.indexOf(finalizer) ?? -1;
-    if (current === undefined || index === -1 || current.metadata.uid !== object.metadata.uid) return;
-    const path = `/metadata/finalizers/${index}`;
-    const operations = [
-      { op: "test", path, value: finalizer },
-      { op: "remove", path },
-    ];
+    if (current === undefined || current.metadata.uid !== uid) return undefined;
+    const change = changeOf(current);
+    if (change === "stop") return undefined;
+    if (change === "done") return "done";
     cache.beginWrite(key);
+    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
     try {
-      await client.jsonPatch({ definition }, object.metadata, { operations });
-      return;
+      const operations = [uidTest(uid), ...change.operations];
+      const entry = await client.jsonPatch({ definition }, object.metadata, { operations, fieldManager });
+      const expected = { ...current, metadata: { ...current.metadata, finalizers: change.after } };
+      written = { entry, isOwn: isAnswerTo(expected, entry.object) };
+      return entry;
     } catch (error) {
-      if (isApiError(error, 404)) return;
+      if (isApiError(error, 404)) return undefined;
       const isConflict = isApiError(error, 409) || isApiError(error, 422);
       if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
     } finally {
-      cache.endWrite(key);
+      cache.endWrite(key, written);
     }
     current = await client.get({ definition }, object.metadata);
   }

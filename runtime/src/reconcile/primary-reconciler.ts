@@ -2,7 +2,10 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
+import { noSecondarySources, type SecondarySources } from "../cluster/secondary-sources.js";
+import type { Context } from "../workflow/context.js";
 import { buildPlan, type Plan } from "../workflow/plan.js";
+import type { ResourceOperations } from "../workflow/resource-operations.js";
 import {
   cleanupWorkflow,
   reconcileWorkflow,
@@ -11,14 +14,15 @@ import {
   type DependentSource,
   type RunOptions,
 } from "../workflow/run.js";
-import type { Context } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
+import { checkController, finalizerNameOf, finalizerOf } from "./check-controller.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import { defaultFinalizerOf, hasFinalizer, removeFinalizer } from "./finalizer.js";
-import { addFinalizer, applyPrimaryStatus, type PrimaryWrite } from "./primary-write.js";
+import { reportError } from "./error-status.js";
+import { hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
+import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
-import type { DeleteControl, ReconcileArguments, UpdateControl } from "./reconciler.js";
-import type { RunningTasks } from "./running-tasks.js";
+import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies {
@@ -28,52 +32,82 @@ export interface PrimaryDependencies {
   readonly sources: readonly DependentSource[];
   /** Writes as the field manager of the controller. */
   readonly writer: RunOptions["writer"];
+  /** All event sources of the controller; it has none if absent. */
+  readonly secondaries?: SecondarySources;
+  /** Returns the namespaces that the controller watches now, all of them if undefined; those of its definition if absent. */
+  namespaces?(): readonly string[] | undefined;
+  /** What reconciles write with besides their dependents; there is nothing if absent. */
+  readonly resources?: ResourceOperations;
 }
 
-/** What is found out while a primary is reconciled. */
-type Findings = { -readonly [Field in keyof PrimaryOutcome]: PrimaryOutcome[Field] };
-
-/** One reconcile of one primary. */
-interface PrimaryRun {
-  readonly context: Context;
-  readonly outcome: Findings;
-  readonly tasks: RunningTasks;
+/** One reconcile, and what has become of it so far. */
+interface Attempt {
+  readonly scope: ReconcileScope;
+  outcome: PrimaryOutcome;
 }
 
-/** Does what a reconcile of one primary consists of: finalizer, workflow, the user's reconciler, status. It knows nothing of when. */
+/** What the functions of the user are called with. */
+interface Call {
+  readonly run: RunOptions;
+  readonly args: { readonly primary: KubernetesObject; readonly secondary: object; readonly context: Context };
+}
+
+/**
+ * Does what a reconcile of one primary consists of: finalizer, context, workflow, the user's reconciler, what that wants written, and
+ * the report of an error. It knows nothing of when (JOSDK's ReconciliationDispatcher).
+ */
 export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #plan: Plan;
+  readonly #contexts: ContextFactory;
+  readonly #write: PrimaryWrite;
+  /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
-  readonly #needsFinalizer: boolean;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, reconciler, finalizer } = definition;
+    checkController(definition);
+    const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
+    const { client, primaries, writer, secondaries = noSecondarySources, resources } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#plan = buildPlan(workflow);
-    this.#finalizer = finalizer ?? defaultFinalizerOf(workflow.primary);
-    this.#needsFinalizer =
-      reconciler?.cleanup !== undefined || workflow.dependents.some(({ isGarbageCollected }) => !isGarbageCollected);
+    this.#finalizer = finalizerNameOf(definition);
+    const target = { client, definition: workflow.primary, cache: primaries, fieldManager };
+    this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    this.#contexts = new ContextFactory({
+      client,
+      primaries,
+      secondaries,
+      workflow,
+      indexes: Object.keys(indexes),
+      resources,
+    });
   }
 
   /** Tells whether a primary should have the finalizer of the controller and does not. */
   lacksFinalizer(primary: KubernetesObject): boolean {
-    return this.#needsFinalizer && !hasFinalizer(primary, this.#finalizer);
+    const { finalizer } = this.#write;
+    return finalizer !== undefined && !hasFinalizer(primary, finalizer);
   }
 
-  /** Reconciles a primary, or cleans up after one that is being deleted. */
-  async run({ entry, retry, signal, logger, tasks }: ReconcileScope): Promise<PrimaryOutcome> {
-    const kind = entry.object.metadata.deletionTimestamp === undefined ? "reconcile" : "cleanup";
-    const outcome: Findings = { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
-    const context = { signal, client: this.#dependencies.client, logger, retry };
+  /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
+  async run(scope: ReconcileScope): Promise<PrimaryOutcome> {
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    const isCleanup = !reconcilesOnAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
+    const kind = isCleanup ? "cleanup" : "reconcile";
+    const attempt: Attempt = {
+      scope,
+      outcome: { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
+    };
     try {
-      await this[kind](entry, { context, outcome, tasks });
+      if (scope.isPrimaryDeleted && !reconcilesOnAllEvents)
+        throw new Error(`${scope.key} is gone, and only a controller with reconcilesOnAllEvents is called for that`);
+      await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
-      outcome.failure = { error, isHandled: false };
+      note(attempt, { failure: { error, isHandled: false } });
     }
-    return outcome;
+    return attempt.outcome;
   }
 
   /** Forgets what is kept for a primary that is gone. */
@@ -83,64 +117,126 @@ export class PrimaryReconciler {
     });
   }
 
-  /** Makes everything about a primary as desired; throws if anything failed. */
-  async reconcile(found: DecodedResource, { context, outcome, tasks }: PrimaryRun): Promise<void> {
-    const entry = await this.#withFinalizer(found);
+  async #reconcile(attempt: Attempt): Promise<void> {
+    const entry = await this.#withFinalizer(attempt.scope.entry);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
-    const run = this.#runOptions(entry.object, context, tasks);
-    const result = await reconcileWorkflow(run);
-    outcome.workflow = result;
-    throwErrors(result);
-    const { reconciler } = this.#definition;
-    if (reconciler === undefined) return;
-    const args = argumentsOf(run, result);
-    const control = await tasks.track("the reconciler", () => reconciler.reconcile(args as never));
-    const { status, rescheduleAfterMs } = (control ?? {}) as UpdateControl<object>;
-    if (status !== undefined)
-      outcome.wroteStatus = await applyPrimaryStatus(this.#primaryWrite(), { primary: entry.object, status });
-    if (rescheduleAfterMs !== undefined) outcome.rescheduleAfterMs = rescheduleAfterMs;
+    const call = this.#callFor(entry.object, attempt.scope);
+    try {
+      await this.#reconcileWith(call, attempt);
+    } catch (error) {
+      // What was given up may not write any more: somebody else may be in charge by now.
+      if (attempt.scope.signal.aborted) throw error;
+      await this.#report(error, call, attempt);
+    }
   }
 
-  /** Lets a primary that is being deleted go, in the order of the graph. */
-  async cleanup({ object }: DecodedResource, { context, outcome, tasks }: PrimaryRun): Promise<void> {
+  async #reconcileWith({ run, args }: Call, attempt: Attempt): Promise<void> {
+    const { reconciler } = this.#definition;
+    const { tasks } = attempt.scope;
+    await this.#prepare(args, attempt);
+    const workflow = await reconcileWorkflow(run);
+    note(attempt, { workflow });
+    throwErrors(workflow);
+    if (reconciler === undefined) return;
+    const returned = await tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never));
+    const { resource, status, rescheduleAfterMs } =
+      checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
+    attempt.scope.signal.throwIfAborted();
+    await this.#writePrimary({ primary: args.primary, resource, status }, attempt);
+    reschedule(attempt, rescheduleAfterMs);
+  }
+
+  async #report(error: unknown, { args }: Call, attempt: Attempt): Promise<void> {
+    const { scope, outcome } = attempt;
+    const { workflow } = outcome;
+    const report = await reportError({
+      reconciler: this.#definition.reconciler,
+      args: { ...args, error, ...(workflow === undefined ? {} : { workflow }) },
+      scope,
+      writeStatus: (status) => this.#writePrimary({ primary: args.primary, status }, attempt),
+    });
+    if (report.isRetried) return note(attempt, { failure: { error, isHandled: report.isHandled } });
+    reschedule(attempt, report.rescheduleAfterMs);
+  }
+
+  async #cleanup(attempt: Attempt): Promise<void> {
+    const { scope } = attempt;
+    const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
-    const run = this.#runOptions(object, context, tasks);
-    const result = await cleanupWorkflow(run);
-    outcome.workflow = result;
-    throwErrors(result);
-    const { reconciler, workflow } = this.#definition;
-    const args = argumentsOf(run, result);
-    const control = (await tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.(args as never))) as
-      DeleteControl | undefined;
-    if (control?.rescheduleAfterMs !== undefined) outcome.rescheduleAfterMs = control.rescheduleAfterMs;
+    const { run, args } = this.#callFor(object, scope);
+    await this.#prepare(args, attempt);
+    const workflow = await cleanupWorkflow(run);
+    note(attempt, { workflow });
+    throwErrors(workflow);
+    const { reconciler } = this.#definition;
+    const returned = await scope.tasks.track("the cleanup of the reconciler", () =>
+      reconciler?.cleanup?.({ ...args, workflow } as never),
+    );
+    const control = checkControl<DeleteControl>("cleanup", returned);
+    reschedule(attempt, control?.rescheduleAfterMs);
     // What is not gone yet brings an event when it goes.
-    if (control?.removeFinalizer === false || !result.isReady) return;
-    const { client, primaries: cache } = this.#dependencies;
-    await removeFinalizer(object, { finalizer: this.#finalizer, definition: workflow.primary, client, cache });
-    outcome.isFinalizerRemoved = true;
+    if (control?.removeFinalizer === false || !workflow.isReady) return;
+    scope.signal.throwIfAborted();
+    await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
+    note(attempt, { isFinalizerRemoved: true });
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
-    if (!this.lacksFinalizer(entry.object)) return entry;
-    return addFinalizer(this.#primaryWrite(), { primary: entry, finalizer: this.#finalizer });
+    const { finalizer } = this.#write;
+    if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
+    return addFinalizer(this.#write, { primary: entry, finalizer });
   }
 
-  #primaryWrite(): PrimaryWrite {
-    const { writer, primaries } = this.#dependencies;
-    return { writer, target: { definition: this.#definition.workflow.primary, cache: primaries } };
+  async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {
+    const { reconciler } = this.#definition;
+    const { secondaries } = this.#dependencies;
+    if (secondaries !== undefined)
+      await scope.tasks.track("an event source", () => secondaries.load(args.primary, scope.signal));
+    if (reconciler?.initContext === undefined) return;
+    await scope.tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
   }
 
-  #runOptions(primary: KubernetesObject, context: Context, tasks: RunningTasks): RunOptions {
-    const { workflow, namespaces } = this.#definition;
-    const { sources, writer } = this.#dependencies;
-    const { track } = tasks;
-    return { plan: this.#plan, sources, definition: workflow.primary, namespaces, primary, writer, context, track };
+  #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
+    return writePrimary(this.#write, wanted, (written) => note(attempt, written));
+  }
+
+  #callFor(primary: KubernetesObject, scope: ReconcileScope): Call {
+    const { workflow } = this.#definition;
+    const { sources, writer, secondaries } = this.#dependencies;
+    const context = this.#contexts.create(scope, primary);
+    const run: RunOptions = {
+      plan: this.#plan,
+      sources,
+      definition: workflow.primary,
+      namespaces: this.#namespaces(),
+      primary,
+      writer,
+      context,
+      track: scope.tasks.track,
+      secondaries,
+    };
+    return { run, args: { primary, secondary: secondaryOf(run), context } };
+  }
+
+  #namespaces(): readonly string[] | undefined {
+    const { namespaces } = this.#dependencies;
+    if (namespaces !== undefined) return namespaces();
+    const stated = this.#definition.namespaces;
+    return stated === "current" ? undefined : stated;
   }
 }
 
-function argumentsOf(run: RunOptions, workflow: WorkflowResult): ReconcileArguments<KubernetesObject, object> {
-  return { primary: run.primary, secondary: secondaryOf(run), context: run.context, workflow };
+function note(attempt: Attempt, news: Partial<PrimaryOutcome>): void {
+  attempt.outcome = { ...attempt.outcome, ...news };
+}
+
+function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): void {
+  if (rescheduleAfterMs === undefined) return;
+  const { isPrimaryDeleted, logger } = attempt.scope;
+  if (isPrimaryDeleted)
+    logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
+  else note(attempt, { rescheduleAfterMs });
 }
 
 function throwErrors({ errors }: WorkflowResult): void {

@@ -7,49 +7,171 @@ export interface ReconcileArguments<Primary, Secondary> extends DependentArgumen
   readonly workflow: WorkflowResult<keyof Secondary & string>;
 }
 
-/** What a reconciler wants done after it returns. */
-export interface UpdateControl<Status> {
-  /** The status to apply; absent to leave it as it is. */
-  readonly status?: Status;
-  /** Reconciles again after this time, unless an event comes first. */
+/** What `updateErrorStatus` is called with. */
+export interface ErrorArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
+  /** What was thrown: by `initContext`, `reconcile` or a write; a WorkflowError if dependents failed. */
+  readonly error: unknown;
+  /** What the workflow did in this reconcile; absent if it was not reached. */
+  readonly workflow?: WorkflowResult<keyof Secondary & string>;
+}
+
+/** Any part of a value. */
+export type PartOf<Value> = Value extends readonly (infer Item)[]
+  ? readonly PartOf<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]?: PartOf<Value[Field]> | undefined }
+    : Value;
+
+/** What a reconciler may write of its primary besides the status. */
+export type PrimaryPatch<Primary> = {
+  readonly [Field in Exclude<keyof Primary, "apiVersion" | "kind" | "status">]?: PartOf<Primary[Field]> | undefined;
+};
+
+/** When the next reconcile comes. */
+export interface RescheduleOptions {
+  /** Reconciles again after this time, 0 for at once; an event that comes first takes its place. */
   readonly rescheduleAfterMs?: number;
 }
 
-/** What a cleanup wants done after it returns. */
-export interface DeleteControl {
-  /** Whether the finalizer is removed, which lets the primary go; true unless said otherwise. */
-  readonly removeFinalizer: boolean;
-  /** Calls cleanup again after this time. */
-  readonly rescheduleAfterMs?: number;
+/** What a reconciler wants done after it returns; made by `noUpdate`, `updateStatus`, `patchResource` or `patchResourceAndStatus`. */
+export interface UpdateControl<Status, Input = never> extends RescheduleOptions {
+  /** What to write of the resource; absent to leave it as it is. */
+  readonly resource?: Input;
+  /** The status to write, after the resource; absent to leave it as it is. */
+  readonly status?: Status;
+  readonly withoutRetry?: never;
 }
+
+/** What is done about an error besides retrying; made by `noUpdate`, `updateStatus` or `withoutRetry`. */
+export interface ErrorControl<Status> extends RescheduleOptions {
+  readonly status?: Status;
+  /** Takes the reconcile for a success, as a reschedule does, too. */
+  readonly withoutRetry?: boolean;
+  readonly resource?: never;
+}
+
+/** What a cleanup wants done after it returns: only a primary that stays can be reconciled again. */
+export type DeleteControl =
+  | { readonly removeFinalizer: true; readonly rescheduleAfterMs?: never }
+  | ({ readonly removeFinalizer: false } & RescheduleOptions);
+
+type Eventually<Result> = Result | void | Promise<Result | void>;
 
 /** The part of an operator that the user writes for each primary; called with state, never with an event. */
-export interface Reconciler<Primary, Secondary, Status> {
+export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Primary>> {
   /**
    * Runs after the workflow, for every change. It must be idempotent: it may run at any time and as often as the runtime likes,
    * but never twice at once for one primary. What it throws is retried.
    */
-  reconcile(
-    args: ReconcileArguments<Primary, Secondary>,
-  ): UpdateControl<Status> | void | Promise<UpdateControl<Status> | void>;
-  /** Runs when the primary is being deleted, after the workflow's own cleanup. Its presence gives every primary a finalizer. */
-  cleanup?(args: ReconcileArguments<Primary, Secondary>): DeleteControl | void | Promise<DeleteControl | void>;
-}
-
-/** Asks for the status to be applied; nothing is sent if the primary already has it. */
-export function updateStatus<Status>(
-  status: Status,
-  options: { rescheduleAfterMs?: number } = {},
-): UpdateControl<Status> {
-  return { status, ...options };
+  reconcile(args: ReconcileArguments<Primary, Secondary>): Eventually<UpdateControl<Status, Input>>;
+  /**
+   * Runs when the primary is being deleted, after the workflow's own cleanup. Its presence gives every primary a finalizer, which is
+   * removed when it returns nothing.
+   */
+  cleanup?(args: ReconcileArguments<Primary, Secondary>): Eventually<DeleteControl>;
+  /**
+   * Runs when a reconcile failed, for the first time already and whether or not it is retried; not for a cleanup. The reconcile is retried
+   * unless the control says otherwise; returning a control makes the log quiet about it while retries are left.
+   */
+  updateErrorStatus?(args: ErrorArguments<Primary, Secondary>): Eventually<ErrorControl<Status>>;
+  /** Runs before the workflow of every reconcile and cleanup, to put into `context.attributes` what the others need. */
+  initContext?(args: DependentArguments<Primary, Secondary>): void | Promise<void>;
 }
 
 /** Asks for nothing but, perhaps, another reconcile later. */
-export function noUpdate(options: { rescheduleAfterMs?: number } = {}): UpdateControl<never> {
-  return options;
+export function noUpdate(options: RescheduleOptions = {}): UpdateControl<never> {
+  return controlOf("noUpdate", {}, options);
+}
+
+/** Asks for the status to be written; nothing is sent if the primary already has it. */
+export function updateStatus<Status extends object>(
+  status: Status,
+  options: RescheduleOptions = {},
+): UpdateControl<Status> {
+  return controlOf("updateStatus", { status }, options);
+}
+
+/**
+ * Asks for the resource to be written.
+ *
+ * With server-side apply, which is the default, `resource` has the fields that the controller intends and no others: what it applied
+ * before and is missing now is removed. Without it, `resource` is the whole primary as it should become.
+ */
+export function patchResource<Input extends object>(
+  resource: Input,
+  options: RescheduleOptions = {},
+): UpdateControl<never, Input> {
+  return controlOf("patchResource", { resource }, options);
+}
+
+/** Asks for the resource to be written as by `patchResource`, and then the status. */
+export function patchResourceAndStatus<Input extends object, Status extends object>(
+  resource: Input,
+  status: Status,
+  options: RescheduleOptions = {},
+): UpdateControl<Status, Input> {
+  return controlOf("patchResourceAndStatus", { resource, status }, options);
 }
 
 /** Keeps the finalizer, so that the primary stays and cleanup runs again. */
-export function keepFinalizer(options: { rescheduleAfterMs?: number } = {}): DeleteControl {
-  return { removeFinalizer: false, ...options };
+export function keepFinalizer(options: RescheduleOptions = {}): DeleteControl {
+  return controlOf("keepFinalizer", { removeFinalizer: false as const }, options);
+}
+
+/** Takes a failed reconcile for a success, so that it is not retried: for errors that only a change can mend. */
+export function withoutRetry<Status = never>(control: ErrorControl<Status> = {}): ErrorControl<Status> {
+  return Object.freeze({ ...control, withoutRetry: true });
+}
+
+function controlOf<Control extends object>(
+  name: string,
+  parts: Control,
+  { rescheduleAfterMs }: RescheduleOptions,
+): Readonly<Control & RescheduleOptions> {
+  for (const [part, value] of Object.entries(parts))
+    if (value === null || value === undefined)
+      throw new TypeError(`${name}() needs a ${part}, and got ${String(value)}`);
+  if (rescheduleAfterMs === undefined) return Object.freeze(parts);
+  checkDelay(name, rescheduleAfterMs);
+  return Object.freeze({ ...parts, rescheduleAfterMs });
+}
+
+function checkDelay(name: string, delayMs: number): void {
+  if (typeof delayMs === "number" && delayMs >= 0 && Number.isFinite(delayMs)) return;
+  throw new RangeError(`${name}() needs a rescheduleAfterMs of 0 or more, and got ${String(delayMs)}`);
+}
+
+const PARTS_OF = {
+  reconcile: ["resource", "status", "rescheduleAfterMs"],
+  cleanup: ["removeFinalizer", "rescheduleAfterMs"],
+  updateErrorStatus: ["status", "rescheduleAfterMs", "withoutRetry"],
+} as const;
+
+/**
+ * Checks what a function of a reconciler returned, which may have been written without types, and returns it; undefined if it returned
+ * nothing.
+ */
+export function checkControl<Control extends object>(
+  name: keyof typeof PARTS_OF,
+  returned: unknown,
+): Control | undefined {
+  if (returned === undefined) return undefined;
+  const isControl = typeof returned === "object" && returned !== null && !Array.isArray(returned);
+  if (!isControl) throw new TypeError(`${name}() returned ${describe(returned)} instead of a control or nothing`);
+  const control = returned as { removeFinalizer?: boolean; rescheduleAfterMs?: number };
+  const unknown = Object.keys(control).find((part) => !(PARTS_OF[name] as readonly string[]).includes(part));
+  if (unknown !== undefined)
+    throw new TypeError(`${name}() returned a control with "${unknown}"; it may have ${PARTS_OF[name].join(", ")}`);
+  if (control.rescheduleAfterMs === undefined) return returned as Control;
+  checkDelay(name, control.rescheduleAfterMs);
+  if (name === "cleanup" && control.removeFinalizer !== false)
+    throw new TypeError(
+      "cleanup() asks for another one after its finalizer is removed; return keepFinalizer({ … }) instead",
+    );
+  return returned as Control;
+}
+
+function describe(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
 }

@@ -3,6 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
+import type { SecondarySources } from "../cluster/secondary-sources.js";
 import type { Writer, Written } from "../write/apply.js";
 import { completeDesired, findLive, keyOfDesired } from "./dependent-object.js";
 import {
@@ -43,7 +44,11 @@ export interface RunOptions {
   readonly context: Context;
   /** Calls a function of the user under a name, so that it can be said which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+  /** The event sources of the user, whose resources stand beside the dependents. */
+  readonly secondaries?: SecondarySources | undefined;
 }
+
+type SecondaryFacts = Pick<RunOptions, "plan" | "sources" | "primary" | "secondaries">;
 
 /** Thrown when dependents failed; the errors are its parts, each with the name of the dependent. */
 export class WorkflowError extends AggregateError {
@@ -60,8 +65,8 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   return new WorkflowRun(options, condemnAll(options.plan), { isCleanup: true }).finish();
 }
 
-/** Returns the live dependents by name, read when they are asked for. */
-export function secondaryOf(options: Pick<RunOptions, "plan" | "sources" | "primary">): object {
+/** Returns the live dependents by name, and lists of what each event source of the user has; read when they are asked for. */
+export function secondaryOf(options: SecondaryFacts): object {
   return createSecondary(options, []);
 }
 
@@ -231,7 +236,7 @@ function isSettled(outcome: DependentOutcome): boolean {
 }
 
 function createSecondary(
-  { plan, sources, primary }: Pick<RunOptions, "plan" | "sources" | "primary">,
+  { plan, sources, primary, secondaries }: SecondaryFacts,
   desiredKeys: (ObjectKey | undefined)[],
 ): object {
   const primaryKey = keyOf(primary.metadata);
@@ -240,6 +245,11 @@ function createSecondary(
     const get = () => findLive(sources[index]!.cache, { node, primaryKey, desiredKey: desiredKeys[index] })?.object;
     Object.defineProperty(secondary, node.definition.name, { enumerable: true, get });
   });
+  for (const name of secondaries?.names() ?? []) {
+    if (Object.hasOwn(secondary, name)) continue;
+    const get = () => secondaries?.get(name)?.secondariesOf(primary) ?? [];
+    Object.defineProperty(secondary, name, { enumerable: true, get });
+  }
   return secondary;
 }
 

@@ -1,18 +1,8 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
+import type { Context } from "./context.js";
 
-/** What a function of the user may need besides the objects. */
-export interface Context {
-  /** Aborted when the operator stops or the reconcile is given up. */
-  readonly signal: AbortSignal;
-  /** The client of the operator, for what no dependent covers. */
-  readonly client: ApiClient;
-  readonly logger: Logger;
-  /** Which attempt this is: 0 unless the reconciles before failed. */
-  readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
-}
+export type { Context } from "./context.js";
 
 /**
  * What `desired` and the conditions of a dependent are called with.
@@ -23,7 +13,7 @@ export interface DependentArguments<Primary, Secondary> {
   readonly primary: Primary;
   /** The live dependents by name, as the cache knows them now. */
   readonly secondary: Secondary;
-  readonly context: Context;
+  readonly context: Context<Primary>;
 }
 
 /** What a condition is called with: also the dependent that it belongs to. */

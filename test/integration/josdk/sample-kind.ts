@@ -1,6 +1,6 @@
 // The kinds that the scenarios of JOSDK are about.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { defineController } from "#runtime/codegen/define-controller.js";
+import { defineController, type ControllerOptions } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { Reconciler } from "#runtime/reconcile/reconciler.js";
@@ -79,7 +79,7 @@ export type SampleReconciler<Secondary = object> = Reconciler<Sample, Secondary,
 /** A controller for Samples without dependents, unless `rest` brings a workflow. */
 export function sampleController<Secondary>(
   reconciler: SampleReconciler<Secondary>,
-  rest: Partial<ControllerDefinition> = {},
+  rest: Partial<ControllerOptions<Sample, Secondary, SampleStatus>> = {},
 ): ControllerDefinition {
   return defineController({
     name: "sample",

@@ -68,7 +68,7 @@ function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: 
       client: undefined as never,
       logger,
       retry: { attempt: 0, isLastAttempt: false },
-    },
+    } as Partial<RunOptions["context"]> as RunOptions["context"],
     track: async (_, task) => task(),
   };
   return { options, history, cache: view };

@@ -1,0 +1,166 @@
+import { keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
+import type { ReconcileReason } from "../base/reconcile-reason.js";
+import type { ApiClient, Defined } from "../cluster/api-client.js";
+import type { ResourceView } from "../cluster/resource-view.js";
+import type { SecondarySources, SecondaryType } from "../cluster/secondary-sources.js";
+import type { Context, EventSources, PrimaryView, SecondariesOptions, SecondaryOptions } from "../workflow/context.js";
+import type { ResourceOperations } from "../workflow/resource-operations.js";
+import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { ReconcileScope } from "./reconcile-scope.js";
+import { SecondaryAccess } from "./secondary-access.js";
+
+/** What the contexts of all reconciles of one controller share. */
+export interface ContextDependencies {
+  readonly client: ApiClient;
+  readonly primaries: ResourceView;
+  readonly secondaries: SecondarySources;
+  readonly workflow: WorkflowDefinition;
+  /** The names of the indexes of the primaries. */
+  readonly indexes: readonly string[];
+  /** What reconciles write with besides their dependents; absent if there is nothing. */
+  readonly resources: ResourceOperations | undefined;
+}
+
+/** Makes the contexts of one controller. */
+export class ContextFactory {
+  readonly client: ApiClient;
+  readonly primaries: PrimaryView<KubernetesObject>;
+  readonly secondaries: SecondaryAccess;
+  readonly eventSources: EventSources;
+  readonly resources: ResourceOperations | undefined;
+
+  constructor({ client, primaries, secondaries, workflow, indexes, resources }: ContextDependencies) {
+    this.client = client;
+    this.primaries = new CachedPrimaries(primaries, new Set(indexes));
+    this.secondaries = new SecondaryAccess(secondaries, workflow);
+    this.eventSources = Object.freeze({
+      get: (name) => secondaries.get(name),
+      register: (source) => secondaries.register(source),
+      deregister: (name) => secondaries.deregister(name),
+    } satisfies EventSources);
+    this.resources = resources;
+  }
+
+  /** Creates the context of one reconcile. */
+  create(scope: ReconcileScope, primary: KubernetesObject): Context {
+    return new ReconcileContext(this, scope, primary);
+  }
+}
+
+/** One for each reconcile: everything that not every reconcile needs is made when it is asked for. */
+class ReconcileContext implements Context {
+  readonly #factory: ContextFactory;
+  readonly #scope: ReconcileScope;
+  readonly #primary: KubernetesObject;
+  #attributes: Map<unknown, unknown> | undefined;
+
+  constructor(factory: ContextFactory, scope: ReconcileScope, primary: KubernetesObject) {
+    this.#factory = factory;
+    this.#scope = scope;
+    this.#primary = primary;
+  }
+
+  get signal(): AbortSignal {
+    return this.#scope.signal;
+  }
+
+  get client(): ApiClient {
+    return this.#factory.client;
+  }
+
+  get logger(): Logger {
+    return this.#scope.logger;
+  }
+
+  get retry(): Context["retry"] {
+    return this.#scope.retry;
+  }
+
+  get reasons(): readonly ReconcileReason[] {
+    return this.#scope.reasons;
+  }
+
+  get isPrimaryDeleted(): boolean {
+    return this.#scope.isPrimaryDeleted;
+  }
+
+  get isPrimaryFinalStateUnknown(): boolean {
+    return this.#scope.isFinalStateUnknown;
+  }
+
+  get primaries(): PrimaryView<KubernetesObject> {
+    return this.#factory.primaries;
+  }
+
+  get eventSources(): EventSources {
+    return this.#factory.eventSources;
+  }
+
+  get attributes(): Map<unknown, unknown> {
+    return (this.#attributes ??= new Map());
+  }
+
+  get resources(): ResourceOperations {
+    const { resources } = this.#factory;
+    if (resources === undefined) throw new Error("this controller writes nothing but its primary and its dependents");
+    return resources;
+  }
+
+  // Functions are made when they are asked for, so that they can be taken out of the context.
+  get isNextReconcileImminent(): Context["isNextReconcileImminent"] {
+    return () => this.#scope.isNextReconcileImminent();
+  }
+
+  get secondary(): Context["secondary"] {
+    const find = (type: Defined<KubernetesObject> | string, options?: SecondaryOptions) =>
+      this.#factory.secondaries.find(this.#primary, typeOf(type), options);
+    return find as Context["secondary"];
+  }
+
+  get secondaries(): Context["secondaries"] {
+    const list = (type: Defined<KubernetesObject> | string, options?: SecondariesOptions) =>
+      this.#factory.secondaries.list(this.#primary, typeOf(type), options);
+    return list as Context["secondaries"];
+  }
+}
+
+class CachedPrimaries implements PrimaryView<KubernetesObject> {
+  readonly #cache: ResourceView;
+  readonly #indexes: ReadonlySet<string>;
+
+  constructor(cache: ResourceView, indexes: ReadonlySet<string>) {
+    this.#cache = cache;
+    this.#indexes = indexes;
+  }
+
+  get(ref: ObjectRef): KubernetesObject | undefined {
+    return this.#cache.get(keyOf(ref))?.object;
+  }
+
+  list({ namespace }: { readonly namespace?: string } = {}): readonly KubernetesObject[] {
+    const all = this.#read(this.#cache.keys());
+    return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
+  }
+
+  byIndex(index: string, value: string): readonly KubernetesObject[] {
+    if (!this.#indexes.has(index))
+      throw new Error(
+        `the controller has no index "${index}" of its primaries; state it under indexes in its definition`,
+      );
+    return this.#read(this.#cache.keysByIndex(index, value));
+  }
+
+  #read(keys: Iterable<ObjectKey>): KubernetesObject[] {
+    const found: KubernetesObject[] = [];
+    for (const key of keys) {
+      const entry = this.#cache.get(key);
+      if (entry !== undefined) found.push(entry.object);
+    }
+    return found;
+  }
+}
+
+function typeOf(type: Defined<KubernetesObject> | string): SecondaryType {
+  return typeof type === "string" ? type : type.definition;
+}

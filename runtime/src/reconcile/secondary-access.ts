@@ -1,0 +1,108 @@
+import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { compareResourceVersions } from "../base/resource-version.js";
+import type { EventSource } from "../cluster/event-source.js";
+import { describeObject } from "../cluster/resource-path.js";
+import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
+import type { SecondariesOptions, SecondaryOptions } from "../workflow/context.js";
+import type { DependentDefinition, WorkflowDefinition } from "../workflow/workflow-definition.js";
+
+/** Finds the secondary resources of primaries through the event sources of one controller. */
+export class SecondaryAccess {
+  readonly #sources: SecondarySources;
+  readonly #primary: ResourceDefinition;
+  /** Those whose event source is not there while they are inactive. */
+  readonly #activated: readonly DependentDefinition[];
+
+  constructor(sources: SecondarySources, { primary, dependents }: WorkflowDefinition) {
+    this.#sources = sources;
+    this.#primary = primary;
+    this.#activated = dependents.filter(({ activationCondition }) => activationCondition !== undefined);
+  }
+
+  /** Returns the one of a type; throws if there are several. */
+  find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions = {}): unknown {
+    const { source, name, namespace } = options;
+    const sources = this.#sourcesOf(type, source);
+    if (name !== undefined) return this.#findNamed(primary, type, { sources, name, namespace });
+    if (namespace !== undefined) throw new Error(`the namespace "${namespace}" is given without a name`);
+    const all = sources.flatMap((each) => each.secondariesOf(primary));
+    const found = typeof type === "string" ? all : latestOf(all as KubernetesObject[]);
+    if (found.length <= 1) return found[0];
+    throw new Error(
+      `${found.length} resources of the type ${nameOfType(type)} belong to ${this.#describe(primary)}; ask for one by its name, for those ` +
+        "of one event source, or for all of them by secondaries()",
+    );
+  }
+
+  /** Returns all of a type that belong to a primary. */
+  list(primary: KubernetesObject, type: SecondaryType, options: SecondariesOptions = {}): readonly unknown[] {
+    const { source, isDeduplicated = false } = options;
+    if (isDeduplicated && typeof type === "string")
+      throw new Error(
+        `resources of the type ${type} have no versions to tell which is the latest; isDeduplicated is for Kubernetes' kinds`,
+      );
+    const sources = this.#sourcesOf(type, source);
+    const all =
+      sources.length === 1
+        ? sources[0]!.secondariesOf(primary)
+        : sources.flatMap((each) => each.secondariesOf(primary));
+    return isDeduplicated ? latestOf(all as KubernetesObject[]) : all;
+  }
+
+  #findNamed(
+    primary: KubernetesObject,
+    type: SecondaryType,
+    { sources, name, namespace }: { sources: readonly EventSource[]; name: string; namespace: string | undefined },
+  ): unknown {
+    const isNamespaced = typeof type === "string" || type.scope === "Namespaced";
+    const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
+    const found = sources.flatMap((source) => {
+      if (source.get === undefined)
+        throw new Error(`event source "${source.name}" cannot look up a resource by its name`);
+      return source.get(key) ?? [];
+    });
+    return typeof type === "string" ? found[0] : latestOf(found as KubernetesObject[])[0];
+  }
+
+  #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {
+    const found = this.#sources.find(type, name);
+    if (found.length > 0) return found;
+    // The watch of a dependent that is inactive is stopped.
+    const isInactive = this.#activated.some(({ resource }) => hasType({ type: resource }, type));
+    if (name === undefined && isInactive) return found;
+    const which = name === undefined ? "no event source" : `no event source "${name}"`;
+    throw new Error(
+      `${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${this.#describeSources()}`,
+    );
+  }
+
+  #describeSources(): string {
+    const sources = this.#sources.names().map((name) => {
+      const type = nameOfType(this.#sources.get(name)?.type);
+      return type === undefined ? `"${name}"` : `${type} ("${name}")`;
+    });
+    return sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
+  }
+
+  #describe({ metadata }: KubernetesObject): string {
+    return describeObject(this.#primary, metadata);
+  }
+}
+
+// Several event sources may know one object, and one of them earlier than the other.
+function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  if (objects.length <= 1) return objects;
+  const latest = new Map<string, KubernetesObject>();
+  for (const object of objects) {
+    const key = keyOf(object.metadata);
+    const known = latest.get(key);
+    if (known === undefined || compareResourceVersions(versionOf(known), versionOf(object)) < 0)
+      latest.set(key, object);
+  }
+  return [...latest.values()];
+}
+
+function versionOf({ metadata }: KubernetesObject): string {
+  return metadata.resourceVersion ?? "";
+}

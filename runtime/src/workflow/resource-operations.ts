@@ -1,0 +1,2 @@
+/** Writes what no dependent covers. */
+export type ResourceOperations = object;

@@ -1,0 +1,94 @@
+import { checkController, finalizerOf, namespacesOf } from "#runtime/reconcile/check-controller.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf, page, workflowOf } from "../workflow/graphs.js";
+
+const reconcile = () => {};
+const cleanup = () => {};
+
+function definitionOf(settings: Partial<ControllerDefinition> = {}): ControllerDefinition {
+  return { name: "page", workflow: workflowOf([]), ...settings };
+}
+
+suite("check of a controller", (test) => {
+  const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
+    [{ finalizer: "cleanup" }, 'has the finalizer "cleanup"; it needs a domain, as "pages.example.com/finalizer" has'],
+    [{ finalizer: "example.com/" }, 'has the finalizer "example.com/"'],
+    [{ finalizer: "Example.com/x" }, 'has the finalizer "Example.com/x"'],
+    [{ finalizer: `example.com/${"x".repeat(64)}` }, "it needs a domain"],
+    [
+      { reconcilesOnAllEvents: true, reconciler: { reconcile, cleanup } },
+      "reconciles on all events, and there is no cleanup then",
+    ],
+    [
+      { reconcilesOnAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
+      "reconciles on all events, and has dependents (a, b)",
+    ],
+    [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
+    [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
+    [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
+    [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],
+  ];
+  for (const [settings, message] of refused)
+    test(`says what is wrong: ${message}`, () => {
+      assert.throws(
+        () => checkController(definitionOf(settings)),
+        (error: Error) => error.message.startsWith('controller "page" ') && error.message.includes(message),
+      );
+    });
+
+  test("what can work passes", () => {
+    const accepted: Partial<ControllerDefinition>[] = [
+      {},
+      { finalizer: "example.com/cleanup" },
+      { reconcilesOnAllEvents: true, reconciler: { reconcile } },
+      { reconciler: { reconcile, cleanup }, workflow: workflowOf([dependentOf("a")]) },
+      { maxReconciliationIntervalMs: 0, namespaces: "current" },
+      { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
+    ];
+    assert.equal(
+      accepted.map((settings) => checkController(definitionOf(settings))),
+      accepted.map(() => undefined),
+    );
+  });
+});
+
+suite("finalizer of a controller", (test) => {
+  const withOrdered = workflowOf([dependentOf("a", { isGarbageCollected: false })]);
+
+  test("it is there for a cleanup, and for dependents that are deleted in order (R18)", () => {
+    assert.is(finalizerOf(definitionOf()), undefined);
+    assert.is(finalizerOf(definitionOf({ reconciler: { reconcile } })), undefined);
+    assert.is(finalizerOf(definitionOf({ workflow: workflowOf([dependentOf("a")]) })), undefined);
+    assert.is(finalizerOf(definitionOf({ reconciler: { reconcile, cleanup } })), "pages.example.com/finalizer");
+    assert.is(finalizerOf(definitionOf({ workflow: withOrdered })), "pages.example.com/finalizer");
+  });
+
+  test("it has the name that is stated, else one of the kind with a domain", () => {
+    const settings = { reconciler: { reconcile, cleanup } };
+    assert.is(finalizerOf(definitionOf({ ...settings, finalizer: "x.io/y" })), "x.io/y");
+    const ofCore = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
+    assert.is(finalizerOf(definitionOf({ ...settings, workflow: ofCore })), "configmaps.gen-operator.dev/finalizer");
+    const ofApps = { primary: { ...page, group: "apps", plural: "deployments" }, dependents: [] };
+    assert.is(finalizerOf(definitionOf({ ...settings, workflow: ofApps })), "deployments.apps/finalizer");
+  });
+});
+
+suite("namespaces of a controller", (test) => {
+  const connection = { origin: "context x of ~/.kube/config" };
+
+  test("they are those of the list, or all of them", () => {
+    assert.equal(namespacesOf(definitionOf({ namespaces: ["a", "b"] }), connection), ["a", "b"]);
+    assert.is(namespacesOf(definitionOf(), connection), undefined);
+  });
+
+  test('"current" is the namespace of the connection, which has to have one', () => {
+    const current = definitionOf({ namespaces: "current" });
+    assert.equal(namespacesOf(current, { ...connection, namespace: "home" }), ["home"]);
+    assert.throws(
+      () => namespacesOf(current, connection),
+      /^controller "page" watches the namespace of its connection, and context x of ~\/.kube\/config has none/,
+    );
+  });
+});

@@ -1,0 +1,182 @@
+// What the context of a reconcile offers besides its secondary resources, and reconciles on all events.
+import type { EventSource } from "#runtime/cluster/event-source.js";
+import type { SecondarySources } from "#runtime/cluster/secondary-sources.js";
+import { noUpdate, patchResourceAndStatus } from "#runtime/reconcile/reconciler.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createDispatcher,
+  FINALIZER,
+  markForDeletion,
+  Page,
+  type PageArguments,
+  type PageInitArguments,
+} from "./page-dispatcher.js";
+
+const pods: EventSource = {
+  name: "pods",
+  type: "Pod",
+  health: { status: "healthy" },
+  start: async () => {},
+  stop: async () => {},
+  secondariesOf: ({ metadata }) => [`pod of ${metadata.name}`],
+};
+
+/** A registry whose sources may change. */
+function createRegistry(steps: string[] = []): SecondarySources {
+  const sources = new Map([["pods", pods]]);
+  return {
+    find: (type, name) => [...sources.values()].filter((each) => each.type === type && name !== "other"),
+    get: (name) => sources.get(name),
+    register: async (source) => sources.get(source.name) ?? (sources.set(source.name, source), source),
+    deregister: async (name) => void sources.delete(name),
+    names: () => [...sources.keys()],
+    load: async ({ metadata }) => void steps.push(`load ${metadata.name}`),
+  };
+}
+
+suite("reconcile context", (test) => {
+  test("the resources of the user's event sources stand beside the dependents, as lists", async () => {
+    const seen: unknown[] = [];
+    const dispatcher = await createDispatcher({
+      dependencies: { secondaries: createRegistry() },
+      reconciler: {
+        reconcile({ secondary, context }: PageArguments) {
+          seen.push({ ...secondary }, context.secondary("Pod"), context.secondaries("Pod", { source: "pods" }));
+        },
+      },
+    });
+    await dispatcher.run(await dispatcher.create("lists"));
+    assert.equal(seen, [{ pods: ["pod of lists"] }, "pod of lists", ["pod of lists"]]);
+  });
+
+  test("event sources are loaded before anything is called, and a failure of that is one of the reconcile", async () => {
+    const steps: string[] = [];
+    const secondaries = createRegistry(steps);
+    const reconciler = {
+      initContext: () => void steps.push("initContext"),
+      reconcile: () => void steps.push("reconcile"),
+      updateErrorStatus: ({ error }: { error: unknown }) => void steps.push((error as Error).message),
+    };
+    const dispatcher = await createDispatcher({ reconciler, dependencies: { secondaries } });
+    const entry = await dispatcher.create("loads");
+    await dispatcher.run(entry);
+    const load = () => Promise.reject(new Error("cannot load"));
+    const broken = await createDispatcher({ reconciler, dependencies: { secondaries: { ...secondaries, load } } });
+    assert.is(((await broken.run(entry)).failure?.error as Error).message, "cannot load");
+    assert.equal(steps, ["load loads", "initContext", "reconcile", "cannot load"]);
+  });
+
+  test("event sources are registered once by their name, and removed again", async () => {
+    const seen: unknown[] = [];
+    const dispatcher = await createDispatcher({
+      dependencies: { secondaries: createRegistry() },
+      reconciler: {
+        async reconcile({ context: { eventSources } }: PageArguments) {
+          const source = { ...pods, name: "more" };
+          seen.push((await eventSources.register(source)) === source, eventSources.get("more") === source);
+          seen.push((await eventSources.register({ ...source })) === source);
+          await eventSources.deregister("more");
+          seen.push(eventSources.get("more"));
+        },
+      },
+    });
+    await dispatcher.run(await dispatcher.create("registers"));
+    assert.equal(seen, [true, true, true, undefined]);
+  });
+
+  test("primaries are read by reference, by namespace and by index, as the cache has them", async () => {
+    const byText = ({ spec }: Page) => [spec.text];
+    const seen: unknown[] = [];
+    const namesOf = (pages: readonly Page[]) => pages.map(({ metadata }) => metadata.name);
+    const dispatcher = await createDispatcher({
+      indexes: { byText: byText as never },
+      reconciler: {
+        reconcile({ primary, context }: PageArguments) {
+          const all = context.primaries;
+          seen.push(all.get(primary.metadata) === primary, all.get({ name: "none" }));
+          seen.push(namesOf(all.list()), namesOf(all.list({ namespace: "elsewhere" })));
+          seen.push(namesOf(all.byIndex("byText", "second")));
+          all.byIndex("bySize", "1");
+        },
+      },
+    });
+    const entry = await dispatcher.create("indexed");
+    await dispatcher.create("indexed-too", { spec: { text: "second" } });
+    const { failure } = await dispatcher.run(entry);
+    assert.equal(seen, [true, undefined, ["indexed", "indexed-too"], [], ["indexed-too"]]);
+    assert.match((failure?.error as Error).message, 'the controller has no index "bySize" of its primaries');
+  });
+
+  test("writes of resources need the operations that the controller was given", async () => {
+    const read = ({ context }: PageArguments) => void context.resources;
+    const without = await createDispatcher({ reconciler: { reconcile: read } });
+    const entry = await without.create("resources");
+    assert.ok((await without.run(entry)).failure !== undefined);
+    const resources = {} as never;
+    const given = await createDispatcher({ reconciler: { reconcile: read }, dependencies: { resources } });
+    assert.is((await given.run(entry)).failure, undefined);
+  });
+});
+
+suite("reconcile on all events", (test) => {
+  const onAllEvents = async (reconcile: (args: PageArguments) => unknown) =>
+    createDispatcher({ reconcilesOnAllEvents: true, reconciler: { reconcile } });
+
+  test("a marked primary is reconciled, and finalizers are neither added nor removed", async () => {
+    const seen: boolean[] = [];
+    const dispatcher = await onAllEvents(({ context }) => void seen.push(context.isPrimaryDeleted));
+    await dispatcher.run(await dispatcher.create("all", { metadata: { finalizers: [FINALIZER] } }));
+    const outcome = await dispatcher.run(await markForDeletion(dispatcher, "all"));
+    assert.equal(seen, [false, false]);
+    assert.is(outcome.kind, "reconcile");
+    assert.equal(dispatcher.requests, []);
+    assert.is(dispatcher.primary.lacksFinalizer((await dispatcher.create("all-new")).object), false);
+  });
+
+  test("a deleted primary is reconciled in its last state, nothing is written to it, and no reschedule is taken", async () => {
+    const seen: unknown[] = [];
+    const dispatcher = await onAllEvents(({ primary, context }) => {
+      seen.push(primary.spec.text, context.isPrimaryDeleted, context.isPrimaryFinalStateUnknown);
+      return patchResourceAndStatus({ spec: { text: "x" } }, { text: "x" }, { rescheduleAfterMs: 5 });
+    });
+    const entry = await dispatcher.create("deleted");
+    await dispatcher.client.delete(Page, entry.object.metadata);
+    dispatcher.watched.observeDeletion({
+      ...entry.object,
+      metadata: { ...entry.object.metadata, resourceVersion: "999999" },
+    });
+    const outcome = await dispatcher.run(entry, { isPrimaryDeleted: true, isFinalStateUnknown: true });
+    assert.equal(seen, ["first", true, true]);
+    assert.is(outcome.failure, undefined);
+    assert.is(outcome.rescheduleAfterMs, undefined);
+    assert.equal(dispatcher.requests, []);
+    assert.equal(dispatcher.logs, ["warn a deleted primary is not reconciled again; its reschedule is ignored"]);
+  });
+
+  test("a deleted primary is refused by a controller that does not reconcile on all events", async () => {
+    let calls = 0;
+    const dispatcher = await createDispatcher({
+      reconciler: { initContext: (_: PageInitArguments) => void calls++, reconcile: () => void calls++ },
+    });
+    const { failure } = await dispatcher.run(await dispatcher.create("illegal"), { isPrimaryDeleted: true });
+    assert.match(
+      (failure?.error as Error).message,
+      "default/illegal is gone, and only a controller with reconcilesOnAllEvents",
+    );
+    assert.is(calls, 0);
+  });
+
+  test("an error of a deleted primary is told to the handler, whose reschedule is not taken", async () => {
+    const dispatcher = await createDispatcher({
+      reconcilesOnAllEvents: true,
+      reconciler: {
+        reconcile() {
+          throw new Error("no");
+        },
+        updateErrorStatus: () => noUpdate({ rescheduleAfterMs: 0 }),
+      },
+    });
+    const outcome = await dispatcher.run(await dispatcher.create("deleted-fails"), { isPrimaryDeleted: true });
+    assert.equal([outcome.failure, outcome.rescheduleAfterMs], [undefined, undefined]);
+  });
+});

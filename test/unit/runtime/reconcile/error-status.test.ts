@@ -1,0 +1,182 @@
+// What becomes of errors, on an embedded API server.
+import { ApiError, TerminalError } from "#runtime/base/errors.js";
+import type { ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
+import { noUpdate, patchResource, updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
+import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf } from "../workflow/graphs.js";
+import { createDispatcher, type DispatcherOptions, type PageErrorArguments } from "./page-dispatcher.js";
+
+const error = new Error("broken");
+const fail = () => {
+  throw error;
+};
+
+/** A dispatcher whose reconciler fails, and what its handler was called with. */
+async function createFailing(
+  updateErrorStatus: (args: PageErrorArguments) => unknown,
+  { reconciler, ...options }: DispatcherOptions = {},
+) {
+  const calls: PageErrorArguments[] = [];
+  const all = {
+    reconcile: fail,
+    updateErrorStatus: (args: PageErrorArguments) => {
+      calls.push(args);
+      return updateErrorStatus(args);
+    },
+    ...(reconciler as object | undefined),
+  };
+  return { ...(await createDispatcher({ reconciler: all, ...options })), calls };
+}
+
+suite("error status", (test) => {
+  test("the handler is called at the first error already, with the error and the retry", async () => {
+    const { run, create, calls } = await createFailing(() => {});
+    const entry = await create("first-error");
+    await run(entry);
+    await run(entry, { retry: { attempt: 3, isLastAttempt: true } });
+    assert.equal(
+      calls.map(({ error: thrown, context }) => [thrown, context.retry]),
+      [
+        [error, { attempt: 0, isLastAttempt: false }],
+        [error, { attempt: 3, isLastAttempt: true }],
+      ],
+    );
+    assert.is(calls[0]?.primary, entry.object);
+    assert.is(calls[0]?.workflow?.isReady, true, "the workflow was reached");
+  });
+
+  let answered = 0;
+  /** Lets the handler answer, and checks what the reconcile makes of it. */
+  const checkAnswer = async (answer: unknown, expected: object) => {
+    const { run, create, requests, read } = await createFailing(() => answer);
+    const page = `answer-${answered++}`;
+    const { failure, rescheduleAfterMs, wroteStatus } = await run(await create(page));
+    const actual = {
+      ...(failure === undefined ? {} : { isHandled: failure.isHandled }),
+      ...(rescheduleAfterMs === undefined ? {} : { rescheduleAfterMs }),
+    };
+    assert.equal(actual, expected);
+    if (failure !== undefined) assert.is(failure.error, error);
+    const hasStatus = (answer as { status?: object } | undefined)?.status !== undefined;
+    assert.is(wroteStatus, hasStatus);
+    assert.equal(requests, hasStatus ? [`PATCH ${page}/status 200`] : []);
+    assert.equal((await read(page))?.status, hasStatus ? { text: "bad" } : undefined);
+  };
+  const bad = updateStatus({ text: "bad" });
+
+  test("a handler that returns nothing leaves the error to the retries", () =>
+    checkAnswer(undefined, { isHandled: false }));
+
+  test("a handler that returns a control says that it knows the error, which is retried", async () => {
+    await checkAnswer(noUpdate(), { isHandled: true });
+    await checkAnswer(bad, { isHandled: true });
+  });
+
+  test("withoutRetry makes a success of the reconcile", () => checkAnswer(withoutRetry(), {}));
+
+  test("withoutRetry writes the status, and makes a success of the reconcile", () =>
+    checkAnswer(withoutRetry(bad), {}));
+
+  test("a reschedule, also one at once, implies that there is no retry", async () => {
+    await checkAnswer(noUpdate({ rescheduleAfterMs: 7 }), { rescheduleAfterMs: 7 });
+    await checkAnswer(updateStatus({ text: "bad" }, { rescheduleAfterMs: 0 }), { rescheduleAfterMs: 0 });
+    await checkAnswer(withoutRetry(noUpdate({ rescheduleAfterMs: 9 })), { rescheduleAfterMs: 9 });
+  });
+
+  const sources: [title: string, options: DispatcherOptions, isWorkflowReached: boolean][] = [
+    ["initContext", { reconciler: { initContext: fail, reconcile() {} } }, false],
+    ["reconcile", {}, true],
+    ["the resource to write", { reconciler: { reconcile: () => patchResource({ spec: { text: 5 } }) } }, true],
+    ["the status to write", { reconciler: { reconcile: () => updateStatus({ text: 5 }) } }, true],
+    ["a control that is none", { reconciler: { reconcile: () => 5 } }, true],
+  ];
+  for (const [index, [title, options, isWorkflowReached]] of sources.entries())
+    test(`the handler is called for errors of ${title}`, async () => {
+      const { run, create, calls } = await createFailing(() => noUpdate(), options);
+      const { failure } = await run(await create(`source-${index}`));
+      assert.is(calls.length, 1);
+      assert.is(failure?.error, calls[0]?.error);
+      assert.is(failure?.isHandled, true);
+      assert.is(calls[0]?.workflow !== undefined, isWorkflowReached);
+    });
+
+  test("the handler is called for failed dependents, with all of their errors and the result", async () => {
+    const source = { cache: { keysByIndex: () => new Set() }, activate: async () => {}, deactivate: async () => {} };
+    const { run, create, calls } = await createFailing(() => noUpdate(), {
+      dependents: [dependentOf("a", { desired: fail }), dependentOf("b", { desired: fail })],
+      dependencies: { sources: [source, source] as never },
+    });
+    const outcome = await run(await create("workflow"));
+    assert.is((calls[0]?.error as Error).name, "WorkflowError");
+    assert.is((calls[0]?.error as AggregateError).errors.length, 2);
+    assert.is(calls[0]?.workflow, outcome.workflow as WorkflowResult<never>);
+    assert.equal([...outcome.workflow!.errors.keys()], ["a", "b"]);
+  });
+
+  test("without a handler the error is retried", async () => {
+    const { run, create } = await createDispatcher({ reconciler: { reconcile: fail } });
+    const { failure } = await run(await create("no-handler"));
+    assert.equal(failure, { error, isHandled: false });
+  });
+
+  test("the handler is not called when the reconcile was given up", async () => {
+    const { run, create, calls } = await createFailing(() => updateStatus({ text: "bad" }));
+    const entry = await create("given-up");
+    const { failure } = await run(entry, { signal: AbortSignal.abort(new Error("the operator stops")) });
+    assert.equal([calls.length, failure?.isHandled], [0, false]);
+  });
+
+  const again = { retry: { attempt: 0, isLastAttempt: false } };
+  const last = { retry: { attempt: 5, isLastAttempt: true } };
+  const imminent = { ...last, isNextReconcileImminent: () => true };
+  const lines: [title: string, status: number | undefined, scope: Partial<ReconcileScope>, levels: string[]][] = [
+    ["a conflict, when a retry comes, is news and a detail", 409, again, ["info", "debug"]],
+    ["so is a failed test", 422, again, ["info", "debug"]],
+    ["so is a conflict at the last attempt, when the next reconcile is imminent", 409, imminent, ["info", "debug"]],
+    ["another failure, when a retry comes, is a warning", 403, again, ["warn"]],
+    ["any failure at the last attempt is an error", 409, last, ["error"]],
+    ["an error of the handler itself, when a retry comes, is a warning", undefined, again, ["warn"]],
+    ["an error of the handler itself at the last attempt is an error", undefined, last, ["error"]],
+  ];
+  for (const [index, [title, status, scope, levels]] of lines.entries())
+    test(`the failure of a report is logged and passed over: ${title}`, async () => {
+      const { run, create, logs, server } = await createFailing(() => {
+        if (status === undefined) throw new Error("also broken");
+        return updateStatus({ text: "bad" });
+      });
+      const name = `line-${index}`;
+      const entry = await create(name);
+      const fault = server.faults.add({ path: `/pages/${name}`, verb: "patch", answer: { status: status ?? 500 } });
+      const { failure } = await run(entry, scope);
+      fault.remove();
+      assert.equal(failure, { error, isHandled: status !== undefined });
+      assert.equal(
+        logs.map((line) => line.split(" ")[0]),
+        levels,
+      );
+    });
+
+  test("a report that fails for an error that is not retried is an error in the log", async () => {
+    const { run, create, logs } = await createDispatcher({
+      reconciler: {
+        reconcile() {
+          throw new TerminalError("never");
+        },
+        updateErrorStatus() {
+          throw new ApiError(409, {});
+        },
+      },
+    });
+    await run(await create("terminal"));
+    assert.equal(logs, ["error the status could not report the error: 409: no message"]);
+  });
+
+  test("a control of the handler that is none is logged, and changes nothing", async () => {
+    const { run, create, logs, requests } = await createFailing(() => patchResource({ spec: {} }));
+    const { failure } = await run(await create("invalid"));
+    assert.equal(failure, { error, isHandled: false });
+    assert.equal(requests, []);
+    assert.match(logs.join(), 'updateErrorStatus() returned a control with "resource"');
+  });
+});

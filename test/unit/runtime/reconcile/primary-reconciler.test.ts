@@ -1,0 +1,332 @@
+// What a reconcile of one primary consists of, on an embedded API server.
+import { noUpdate, keepFinalizer, updateStatus, type DeleteControl } from "#runtime/reconcile/reconciler.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createDispatcher,
+  FINALIZER,
+  inBothWays,
+  managersOf,
+  markForDeletion,
+  Page,
+  type Dispatcher,
+  type DispatcherOptions,
+  type PageArguments,
+  type PageInitArguments,
+} from "./page-dispatcher.js";
+
+const FOREIGN = "example.com/foreign";
+
+/** A dispatcher whose reconciler cleans up, and the calls of its functions. */
+async function createCleaning(cleanup: () => DeleteControl | void = () => {}, options: DispatcherOptions = {}) {
+  const calls: string[] = [];
+  const reconciler = {
+    reconcile: () => void calls.push("reconcile"),
+    cleanup: () => {
+      calls.push("cleanup");
+      return cleanup();
+    },
+  };
+  return { ...(await createDispatcher({ reconciler, ...options })), calls };
+}
+
+async function createDeleting(dispatcher: Dispatcher, name: string, finalizers: string[] = [FINALIZER]) {
+  await dispatcher.create(name, { metadata: { finalizers } });
+  const entry = await markForDeletion(dispatcher, name);
+  dispatcher.changes.length = 0;
+  return entry;
+}
+
+/** Checks that the finalizer comes first, and that the reconcile goes on with the answer. */
+async function checkAddedFirst(usesServerSideApply: boolean): Promise<void> {
+  let seen: string[] | undefined;
+  const name = `adds-${usesServerSideApply}`;
+  const dispatcher = await createDispatcher({
+    usesServerSideApply,
+    reconciler: {
+      reconcile: ({ primary }: PageArguments) => void (seen = primary.metadata.finalizers),
+      cleanup: () => {},
+    },
+  });
+  const entry = await dispatcher.create(name);
+  const outcome = await dispatcher.run(entry);
+  assert.equal(seen, [FINALIZER]);
+  assert.equal(dispatcher.requests, [`PATCH ${name} 200`]);
+  assert.equal((await dispatcher.read(name))?.metadata.finalizers, [FINALIZER]);
+  assert.is(outcome.failure, undefined);
+  assert.is(outcome.wroteResource, false, "a finalizer is not what the reconciler wrote");
+  assert.is((await managersOf(dispatcher, name)).includes("page Apply"), usesServerSideApply);
+  await dispatcher.observe(name);
+  assert.equal(dispatcher.changes, [], "the own event is not told");
+}
+
+suite("primary reconciler: finalizer", (test) => {
+  test("a finalizer is added first, by server-side apply, and the reconcile goes on with the answer", () =>
+    checkAddedFirst(true));
+
+  test("a finalizer is added first, by a JSON patch, and the reconcile goes on with the answer", () =>
+    checkAddedFirst(false));
+
+  test("a primary with the finalizer is reconciled, and nothing is written", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+      await dispatcher.run(await dispatcher.create(nameOf("has"), { metadata: { finalizers: [FINALIZER] } }));
+      assert.equal(dispatcher.calls, ["reconcile"]);
+      assert.equal(dispatcher.requests, []);
+    }));
+
+  test("the finalizers of others are kept, also those that the cache does not know yet", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+      const name = nameOf("others");
+      const entry = await dispatcher.create(name);
+      await dispatcher.edit(name, { metadata: { finalizers: [FOREIGN] } });
+      await dispatcher.run(entry);
+      assert.equal(dispatcher.calls, ["reconcile"]);
+      assert.equal((await dispatcher.read(name))?.metadata.finalizers?.sort(), [FOREIGN, FINALIZER].sort());
+      if (!usesServerSideApply)
+        assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
+    }));
+
+  test("a primary that went, or was made anew, meanwhile gets no finalizer and is not reconciled", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+      const name = nameOf("gone");
+      const entry = await dispatcher.create(name);
+      await dispatcher.client.delete(Page, entry.object.metadata);
+      assert.is((await dispatcher.run(entry)).failure, undefined);
+      await dispatcher.create(name);
+      assert.is((await dispatcher.run(entry)).failure, undefined);
+      assert.is((await dispatcher.read(name))?.metadata.finalizers, undefined);
+      assert.equal(dispatcher.calls, []);
+    }));
+
+  test("a finalizer that cannot be added fails the reconcile, and the error status handler is not called", async () => {
+    const calls: string[] = [];
+    const dispatcher = await createDispatcher({
+      finalizer: "example.com/" + "x".repeat(60),
+      reconciler: { reconcile() {}, cleanup() {}, updateErrorStatus: () => void calls.push("handler") },
+    });
+    const entry = await dispatcher.create("cannot-add");
+    const fault = dispatcher.server.faults.add({ verb: "patch", path: "/pages/cannot-add", answer: { status: 403 } });
+    const { failure } = await dispatcher.run(entry);
+    fault.remove();
+    assert.match((failure?.error as Error).message, 'apply of Page "default/cannot-add" failed');
+    assert.equal(calls, []);
+  });
+});
+
+suite("primary reconciler: cleanup", (test) => {
+  test("a marked primary with the finalizer is cleaned up, and let go", async () => {
+    const dispatcher = await createCleaning();
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "marked"));
+    assert.equal(dispatcher.calls, ["cleanup"]);
+    assert.is(await dispatcher.read("marked"), undefined);
+    assert.is(outcome.kind, "cleanup");
+    assert.ok(outcome.isFinalizerRemoved);
+    assert.equal(dispatcher.requests, ["PATCH marked 200"]);
+  });
+
+  test("a finalizer of others keeps the primary, without the own one", async () => {
+    const dispatcher = await createCleaning();
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "shared", [FOREIGN, FINALIZER]));
+    assert.ok(outcome.isFinalizerRemoved);
+    assert.equal((await dispatcher.read("shared"))?.metadata.finalizers, [FOREIGN]);
+    assert.equal(dispatcher.cache.get("default/shared")?.object.metadata.finalizers, [FOREIGN]);
+    await dispatcher.observe("shared");
+    assert.equal(dispatcher.changes, []);
+  });
+
+  const checkUntouched = async (name: string, finalizers: string[], { hasCleanup = true } = {}) => {
+    const calls: string[] = [];
+    const reconcile = () => void calls.push("reconcile");
+    const cleanup = { cleanup: () => void calls.push("cleanup") };
+    const dispatcher = await createDispatcher({ reconciler: { reconcile, ...(hasCleanup ? cleanup : {}) } });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, name, finalizers));
+    assert.equal([calls, dispatcher.requests], [[], []]);
+    assert.equal(outcome, { kind: "cleanup", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
+  };
+
+  test("nothing is called for a marked primary if the controller has no cleanup", () =>
+    checkUntouched("untouched-none", [FOREIGN], { hasCleanup: false }));
+
+  test("nothing is called for a marked primary if the own finalizer is gone", async () => {
+    await checkUntouched("untouched-gone", [FOREIGN]);
+  });
+
+  test("nothing is called for a marked primary with finalizers of others alone, though they are of the same domain", () =>
+    checkUntouched("untouched-foreign", ["pages.example.com/other"]));
+
+  test("a finalizer that a controller before left is removed, though this one has no cleanup", async () => {
+    const dispatcher = await createDispatcher({ reconciler: { reconcile() {} } });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "left"));
+    assert.ok(outcome.isFinalizerRemoved);
+    assert.is(await dispatcher.read("left"), undefined);
+  });
+
+  test("keepFinalizer keeps the primary, and may ask for another cleanup", async () => {
+    const dispatcher = await createCleaning(() => keepFinalizer({ rescheduleAfterMs: 1000 }));
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "kept"));
+    assert.is(outcome.rescheduleAfterMs, 1000);
+    assert.is(outcome.isFinalizerRemoved, false);
+    assert.equal(dispatcher.requests, []);
+    assert.equal((await dispatcher.read("kept"))?.metadata.finalizers, [FINALIZER]);
+  });
+
+  test("what fails in a cleanup is retried, keeps the primary, and is not told to the error status handler", async () => {
+    const calls: string[] = [];
+    const error = new Error("not yet");
+    const cleanup = () => {
+      throw error;
+    };
+    const dispatcher = await createDispatcher({
+      reconciler: { reconcile() {}, cleanup, updateErrorStatus: () => void calls.push("handler") },
+    });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "fails"));
+    assert.equal(outcome.failure, { error, isHandled: false });
+    assert.is(outcome.isFinalizerRemoved, false);
+    assert.equal([calls, dispatcher.requests], [[], []]);
+  });
+
+  test("the finalizer is removed from a list that others change meanwhile", async () => {
+    const dispatcher: Dispatcher = await createDispatcher({
+      reconciler: {
+        reconcile() {},
+        cleanup: () => dispatcher.edit("moves", { metadata: { finalizers: [FOREIGN, FINALIZER] } }).then(() => {}),
+      },
+    });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "moves", [FINALIZER, FOREIGN]));
+    assert.equal(dispatcher.requests, ["PATCH moves 422", "GET moves 200", "PATCH moves 200"]);
+    assert.ok(outcome.isFinalizerRemoved);
+    assert.equal((await dispatcher.read("moves"))?.metadata.finalizers, [FOREIGN]);
+  });
+
+  test("a primary that went meanwhile needs no finalizer removed", async () => {
+    const dispatcher: Dispatcher = await createDispatcher({
+      reconciler: {
+        reconcile() {},
+        cleanup: () => dispatcher.edit("went", { metadata: { finalizers: null } }).then(() => {}),
+      },
+    });
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "went"));
+    assert.is(outcome.failure, undefined);
+    assert.ok(outcome.isFinalizerRemoved);
+  });
+
+  test("removing gives up after ten conflicts, and at once after another error", async () => {
+    const dispatcher = await createCleaning();
+    const entry = await createDeleting(dispatcher, "conflicts");
+    const path = "/pages/conflicts";
+    const conflict = dispatcher.server.faults.add({ verb: "patch", path, answer: { status: 409, reason: "Conflict" } });
+    const exhausted = await dispatcher.run(entry);
+    conflict.remove();
+    assert.is(dispatcher.requests.filter((request) => request.startsWith("PATCH")).length, 10);
+    assert.match((exhausted.failure?.error as Error).message, "409 Conflict");
+    dispatcher.requests.length = 0;
+    const forbidden = dispatcher.server.faults.add({ verb: "patch", path, answer: { status: 400 } });
+    const refused = await dispatcher.run(entry);
+    forbidden.remove();
+    assert.equal(dispatcher.requests, ["PATCH conflicts 400"]);
+    assert.ok(refused.failure !== undefined && !refused.isFinalizerRemoved);
+  });
+
+  test("a cleanup that was given up does not let the primary go", async () => {
+    const abort = new AbortController();
+    const dispatcher = await createCleaning(() => abort.abort(new Error("the operator stops")));
+    const outcome = await dispatcher.run(await createDeleting(dispatcher, "given-up"), { signal: abort.signal });
+    assert.is((outcome.failure?.error as Error).message, "the operator stops");
+    assert.equal(dispatcher.requests, []);
+  });
+});
+
+suite("primary reconciler: calls", (test) => {
+  test("reconcile runs whatever the generation is", async () => {
+    const dispatcher = await createCleaning();
+    const entry = await dispatcher.create("generation", { metadata: { finalizers: [FINALIZER] } });
+    await dispatcher.run(entry);
+    await dispatcher.run(entry);
+    assert.equal(dispatcher.calls, ["reconcile", "reconcile"]);
+  });
+
+  test("the retry, the reasons and the imminence of the next reconcile are in the context", async () => {
+    let seen: unknown;
+    const dispatcher = await createDispatcher({
+      reconciler: {
+        reconcile({ context }: PageArguments) {
+          const { retry, reasons, isNextReconcileImminent } = context;
+          seen = [retry, reasons, isNextReconcileImminent()];
+        },
+      },
+    });
+    const retry = { attempt: 2, isLastAttempt: true };
+    const reasons = [{ kind: "retry", attempt: 2 }] as const;
+    await dispatcher.run(await dispatcher.create("retry"), { retry, reasons, isNextReconcileImminent: () => true });
+    assert.equal(seen, [retry, reasons, true]);
+  });
+
+  test("all functions of a reconcile are given one and the same primary, which is that of the cache", async () => {
+    const seen = new Set<unknown>();
+    const note = ({ primary, context }: PageInitArguments) => {
+      seen.add(primary);
+      seen.add(context.primaries.get(primary.metadata));
+    };
+    const dispatcher = await createDispatcher({
+      reconciler: {
+        initContext: note,
+        reconcile: (args: PageArguments) => {
+          note(args);
+          throw new Error("no");
+        },
+        updateErrorStatus: note,
+      },
+    });
+    const entry = await dispatcher.create("same");
+    await dispatcher.run(entry);
+    assert.equal([...seen], [entry.object]);
+    assert.is([...seen][0], entry.object);
+  });
+
+  test("initContext runs before a reconcile and before a cleanup, and its attributes live as long as that", async () => {
+    const seen: unknown[] = [];
+    const read = ({ context }: PageArguments) => void seen.push([...context.attributes]);
+    const dispatcher = await createDispatcher({
+      reconciler: {
+        initContext: ({ primary, context }: PageInitArguments) =>
+          void context.attributes.set(context.attributes.size, primary.metadata.deletionTimestamp !== undefined),
+        reconcile: read,
+        cleanup: read,
+      },
+    });
+    await dispatcher.run(await dispatcher.create("init", { metadata: { finalizers: [FINALIZER] } }));
+    await dispatcher.run(await markForDeletion(dispatcher, "init"));
+    assert.equal(seen, [[[0, false]], [[0, true]]]);
+  });
+
+  test("noUpdate writes nothing", async () => {
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate() } });
+    const { workflow: _workflow, ...outcome } = await dispatcher.run(await dispatcher.create("no-update"));
+    assert.equal(outcome, { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false });
+    assert.equal(dispatcher.requests, []);
+  });
+
+  test("the reconciler may ask for another reconcile, also for one at once", async () => {
+    let rescheduleAfterMs = 0;
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => noUpdate({ rescheduleAfterMs }) } });
+    const entry = await dispatcher.create("reschedule");
+    assert.is((await dispatcher.run(entry)).rescheduleAfterMs, 0);
+    rescheduleAfterMs = 500;
+    assert.is((await dispatcher.run(entry)).rescheduleAfterMs, 500);
+  });
+
+  test("what is no control is refused by its name", async () => {
+    const returned: unknown = "done";
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => returned } });
+    const { failure } = await dispatcher.run(await dispatcher.create("no-control"));
+    assert.is((failure?.error as Error).message, "reconcile() returned a string instead of a control or nothing");
+  });
+
+  test("a status gets no observedGeneration that the reconciler did not write", async () => {
+    const dispatcher = await createDispatcher({ reconciler: { reconcile: () => updateStatus({ text: "x" }) } });
+    await dispatcher.run(await dispatcher.create("observed"));
+    assert.equal((await dispatcher.read("observed"))?.status, { text: "x" });
+  });
+});

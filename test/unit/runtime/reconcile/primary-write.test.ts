@@ -1,0 +1,231 @@
+// What the controls of a reconciler make of a primary, on an embedded API server.
+import { compareResourceVersions } from "#runtime/base/resource-version.js";
+import { patchResource, patchResourceAndStatus, updateStatus } from "#runtime/reconcile/reconciler.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createDispatcher,
+  FINALIZER,
+  inBothWays,
+  Page,
+  type Dispatcher,
+  type DispatcherOptions,
+  type PageArguments,
+} from "./page-dispatcher.js";
+
+type Reconcile = (args: PageArguments) => unknown;
+
+function createWriting(reconcile: Reconcile, options: DispatcherOptions = {}): Promise<Dispatcher> {
+  return createDispatcher({ reconciler: { reconcile }, ...options });
+}
+
+const labelled = (primary: Page, labels: { [key: string]: string }): Page => ({
+  ...primary,
+  metadata: { ...primary.metadata, labels: { ...primary.metadata.labels, ...labels } },
+});
+
+/** The same wish in both modes: only what is intended, or the whole primary as it should become. */
+const labelOf = (usesServerSideApply: boolean, primary: Page): object =>
+  usesServerSideApply ? { metadata: { labels: { by: "us" } } } : labelled(primary, { by: "us" });
+
+suite("primary writes", (test) => {
+  test("a status is written to its subresource alone, once", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createWriting(() => updateStatus({ text: "done" }), { usesServerSideApply });
+      const name = nameOf("status");
+      const outcome = await dispatcher.run(await dispatcher.create(name));
+      assert.equal(dispatcher.requests, [`PATCH ${name}/status 200`]);
+      assert.equal([outcome.wroteStatus, outcome.wroteResource], [true, false]);
+      assert.equal((await dispatcher.read(name))?.status, { text: "done" });
+      const again = await dispatcher.run(dispatcher.cache.get(`default/${name}`)!);
+      assert.is(again.wroteStatus, false);
+      assert.is(dispatcher.requests.length, 1, "the next read sees the write, and nothing is written twice");
+      await dispatcher.observe(name);
+      assert.equal(dispatcher.changes, [], "the own event is not told");
+    }));
+
+  test("a resource is written", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createWriting(({ primary }) => patchResource(labelOf(usesServerSideApply, primary)), {
+        usesServerSideApply,
+      });
+      const name = nameOf("resource");
+      const outcome = await dispatcher.run(await dispatcher.create(name, { metadata: { labels: { a: "b" } } }));
+      assert.equal(dispatcher.requests, [`PATCH ${name} 200`]);
+      assert.equal([outcome.wroteStatus, outcome.wroteResource], [false, true]);
+      const page = await dispatcher.read(name);
+      assert.equal([page?.metadata.labels, page?.spec], [{ a: "b", by: "us" }, { text: "first" }]);
+      await dispatcher.run(dispatcher.cache.get(`default/${name}`)!);
+      assert.is(dispatcher.requests.length, 1);
+      await dispatcher.observe(name);
+      assert.equal(dispatcher.changes, []);
+    }));
+
+  test("resource and status are written in this order", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const reconcile: Reconcile = ({ primary }) =>
+        patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: "done" });
+      const dispatcher = await createWriting(reconcile, { usesServerSideApply });
+      const name = nameOf("both");
+      const outcome = await dispatcher.run(await dispatcher.create(name, { status: { text: "old" } }));
+      assert.equal(dispatcher.requests, [`PATCH ${name} 200`, `PATCH ${name}/status 200`]);
+      assert.equal([outcome.wroteStatus, outcome.wroteResource], [true, true]);
+      const page = await dispatcher.read(name);
+      assert.equal([page?.metadata.labels, page?.status], [{ by: "us" }, { text: "done" }]);
+      await dispatcher.observe(name);
+      assert.equal(dispatcher.changes, []);
+    }));
+
+  test("the finalizer stays when the resource is written", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const reconcile: Reconcile = ({ primary }) => patchResource(labelOf(usesServerSideApply, primary));
+      const dispatcher = await createDispatcher({ reconciler: { reconcile, cleanup() {} }, usesServerSideApply });
+      const name = nameOf("finalizer");
+      await dispatcher.run(await dispatcher.create(name));
+      const { metadata } = (await dispatcher.read(name))!;
+      assert.equal([metadata.finalizers, metadata.labels], [[FINALIZER], { by: "us" }]);
+    }));
+
+  test("a change that somebody else made meanwhile stays, and is told", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher: Dispatcher = await createWriting(
+        async ({ primary }) => {
+          await dispatcher.edit(primary.metadata.name, { metadata: { labels: { foreign: "yes" } } });
+          return patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: "done" });
+        },
+        { usesServerSideApply },
+      );
+      const name = nameOf("meanwhile");
+      const outcome = await dispatcher.run(await dispatcher.create(name, { metadata: { labels: { a: "b" } } }));
+      assert.is(outcome.failure, undefined, "nothing is locked");
+      const page = await dispatcher.read(name);
+      assert.equal([page?.metadata.labels, page?.status], [{ a: "b", by: "us", foreign: "yes" }, { text: "done" }]);
+      await dispatcher.observe(name);
+      assert.is(dispatcher.changes.length, 1);
+    }));
+
+  test("a resource version that the reconciler states is tested", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createWriting(
+        ({ primary }) => {
+          const wanted = labelled(primary, { by: "us" });
+          return patchResource({ ...wanted, metadata: { ...wanted.metadata, resourceVersion: "1" } });
+        },
+        { usesServerSideApply },
+      );
+      const name = nameOf("locked");
+      const { failure, wroteResource } = await dispatcher.run(await dispatcher.create(name));
+      assert.match((failure?.error as Error).message, /409 Conflict/);
+      assert.is(wroteResource, false);
+    }));
+
+  test("a primary that was made anew meanwhile is not written, and that is no failure", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      for (const control of ["resource", "status", "both"] as const) {
+        const name = nameOf(`anew-${control}`);
+        const dispatcher: Dispatcher = await createWriting(
+          async ({ primary }) => {
+            await dispatcher.client.delete(Page, primary.metadata);
+            await dispatcher.client.create(Page, { metadata: { name, namespace: "default" }, spec: { text: "new" } });
+            const resource = labelOf(usesServerSideApply, primary);
+            if (control === "resource") return patchResource(resource);
+            return control === "status"
+              ? updateStatus({ text: "old" })
+              : patchResourceAndStatus(resource, { text: "old" });
+          },
+          { usesServerSideApply },
+        );
+        const { failure } = await dispatcher.run(await dispatcher.create(name));
+        assert.is(failure, undefined);
+        const page = await dispatcher.read(name);
+        assert.is(page?.metadata.labels, undefined);
+        // Applying a status does not look at the uid (1.36).
+        if (control !== "status" || !usesServerSideApply) assert.is(page?.status, undefined);
+      }
+    }));
+
+  test("what the server refuses fails the reconcile, and what came before is recorded", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const reconcile: Reconcile = ({ primary }) =>
+        patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: 5 as unknown as string });
+      const dispatcher = await createWriting(reconcile, { usesServerSideApply });
+      const { failure, wroteResource, wroteStatus } = await dispatcher.run(await dispatcher.create(nameOf("refused")));
+      assert.ok(failure !== undefined && !failure.isHandled);
+      assert.equal([wroteResource, wroteStatus], [true, false]);
+    }));
+
+  test("another object is not written through the control", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const dispatcher = await createWriting(
+        ({ primary }) => patchResource({ ...primary, metadata: { ...primary.metadata, name: "other" } }),
+        { usesServerSideApply },
+      );
+      const name = nameOf("not-other");
+      const { failure } = await dispatcher.run(await dispatcher.create(name));
+      assert.match(
+        (failure?.error as Error).message,
+        `the reconciler of Page "default/${name}" wants to write another object, "default/other"; use context.resources for that`,
+      );
+      assert.equal(dispatcher.requests, []);
+    }));
+
+  test("what was given up writes nothing", () =>
+    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+      const abort = new AbortController();
+      const dispatcher = await createWriting(
+        () => {
+          abort.abort(new Error("the operator stops"));
+          return updateStatus({ text: "late" });
+        },
+        { usesServerSideApply },
+      );
+      const { failure } = await dispatcher.run(await dispatcher.create(nameOf("aborted")), { signal: abort.signal });
+      assert.is((failure?.error as Error).message, "the operator stops");
+      assert.equal(dispatcher.requests, []);
+    }));
+
+  test("server-side apply: what is not intended any more is removed, and what others own stays", async () => {
+    let labels: { [key: string]: string } = { a: "1", b: "2" };
+    const dispatcher = await createWriting(() => patchResource({ metadata: { labels } }));
+    await dispatcher.create("intent", { metadata: { labels: { theirs: "yes" } } });
+    await dispatcher.run(await dispatcher.observe("intent"));
+    labels = { a: "1" };
+    await dispatcher.run(await dispatcher.observe("intent"));
+    assert.equal((await dispatcher.read("intent"))?.metadata.labels, { a: "1", theirs: "yes" });
+    assert.is(dispatcher.requests.length, 2);
+  });
+
+  test("JSON patches: members that the reconciler leaves out are removed", async () => {
+    const dispatcher = await createWriting(({ primary }) => patchResource({ ...primary, spec: { text: "new" } }), {
+      usesServerSideApply: false,
+    });
+    await dispatcher.run(await dispatcher.create("removes", { spec: { text: "first", more: "x" } }));
+    assert.equal((await dispatcher.read("removes"))?.spec, { text: "new" });
+  });
+
+  test("JSON patches: a part of the primary is refused, because the rest would be removed", async () => {
+    const dispatcher = await createWriting(() => patchResource({ metadata: { labels: { a: "b" } } }), {
+      usesServerSideApply: false,
+    });
+    const { failure } = await dispatcher.run(await dispatcher.create("part"));
+    assert.is((failure?.error as Error).name, "TerminalError");
+    assert.match((failure?.error as Error).message, "return { ...primary, … }");
+    assert.equal(dispatcher.requests, []);
+  });
+
+  test("JSON patches: the status never locks, though the resource version is another one by then", async () => {
+    const dispatcher: Dispatcher = await createWriting(
+      async ({ primary }) => {
+        await dispatcher.edit(primary.metadata.name, { spec: { more: "theirs" } });
+        return updateStatus({ text: "done" });
+      },
+      { usesServerSideApply: false },
+    );
+    const entry = await dispatcher.create("never-locks", { status: { text: "old", observedGeneration: 1 } });
+    const { failure } = await dispatcher.run(entry);
+    assert.is(failure, undefined);
+    const page = await dispatcher.read("never-locks");
+    assert.equal([page?.status, page?.spec.more], [{ text: "done" }, "theirs"]);
+    const known = dispatcher.cache.get("default/never-locks")!.object.metadata.resourceVersion!;
+    assert.ok(compareResourceVersions(known, entry.object.metadata.resourceVersion!) > 0, "the next read sees it");
+  });
+});

@@ -1,0 +1,150 @@
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import type { EventSource } from "#runtime/cluster/event-source.js";
+import { hasType, type SecondarySources } from "#runtime/cluster/secondary-sources.js";
+import { SecondaryAccess } from "#runtime/reconcile/secondary-access.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { configMap, dependentOf, workflowOf } from "../workflow/graphs.js";
+
+const secret = builtinDefinition("v1", "Secret");
+const node = builtinDefinition("v1", "Node");
+const primary: KubernetesObject = {
+  apiVersion: "example.com/v1",
+  kind: "Page",
+  metadata: { name: "one", namespace: "home" },
+};
+
+function objectOf(name: string, resourceVersion = "1", namespace: string | undefined = "home"): KubernetesObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace, resourceVersion } };
+}
+
+/** An event source that knows these resources, and others by key. */
+function sourceOf(
+  name: string,
+  type: ResourceDefinition | string | undefined,
+  { related = [], byKey }: { related?: unknown[]; byKey?: { [key: string]: unknown } } = {},
+): EventSource {
+  return {
+    name,
+    type,
+    health: { status: "healthy" },
+    start: async () => {},
+    stop: async () => {},
+    secondariesOf: () => related,
+    ...(byKey === undefined ? {} : { get: (key: string) => byKey[key] }),
+  };
+}
+
+function registryOf(sources: readonly EventSource[]): SecondarySources {
+  const get = (name: string) => sources.find((source) => source.name === name);
+  return {
+    get,
+    find: (type, name) =>
+      sources.filter((source) => hasType(source, type) && (name === undefined || source.name === name)),
+    register: async (source) => source,
+    deregister: async () => {},
+    names: () => sources.map(({ name }) => name),
+    load: async () => {},
+  };
+}
+
+function accessTo(...sources: EventSource[]): SecondaryAccess {
+  return new SecondaryAccess(registryOf(sources), workflowOf([]));
+}
+
+suite("secondary access", (test) => {
+  test("the only resource of a type is found, and none is undefined", () => {
+    const object = objectOf("a");
+    const access = accessTo(sourceOf("maps", configMap, { related: [object] }), sourceOf("secrets", secret));
+    assert.is(access.find(primary, configMap), object);
+    assert.is(access.find(primary, secret), undefined);
+  });
+
+  test("several of a type are an error that says how to ask", () => {
+    const access = accessTo(sourceOf("maps", configMap, { related: [objectOf("a"), objectOf("b")] }));
+    assert.throws(
+      () => access.find(primary, configMap),
+      /^2 resources of the type ConfigMap\.v1 belong to Page "home\/one"; ask for one by its name/,
+    );
+    assert.is(access.list(primary, configMap).length, 2);
+  });
+
+  test("one object that two event sources know is one, in its latest version", () => {
+    const [older, newer] = [objectOf("a", "9"), objectOf("a", "10")];
+    const access = accessTo(
+      sourceOf("x", configMap, { related: [older] }),
+      sourceOf("y", configMap, { related: [newer] }),
+    );
+    assert.is(access.find(primary, configMap), newer);
+    assert.equal(access.list(primary, configMap), [older, newer]);
+    assert.equal(access.list(primary, configMap, { isDeduplicated: true }), [newer]);
+  });
+
+  test("one source of several is chosen by its name", () => {
+    const access = accessTo(
+      sourceOf("x", configMap, { related: [objectOf("a")] }),
+      sourceOf("y", configMap, { related: [objectOf("b")] }),
+    );
+    assert.is((access.find(primary, configMap, { source: "y" }) as KubernetesObject).metadata.name, "b");
+    assert.equal(access.list(primary, configMap, { source: "x" }), [objectOf("a")]);
+  });
+
+  test("an object is found by its name, in the namespace of the primary unless another is given, whether or not it is related", () => {
+    const byKey = { "home/a": objectOf("a"), "away/a": objectOf("a", "1", "away") };
+    const access = accessTo(
+      sourceOf("maps", configMap, { byKey }),
+      sourceOf("nodes", node, { byKey: { a: objectOf("a", "1", "") } }),
+    );
+    assert.is(access.find(primary, configMap, { name: "a" }), byKey["home/a"]);
+    assert.is(access.find(primary, configMap, { name: "a", namespace: "away" }), byKey["away/a"]);
+    assert.is(access.find(primary, configMap, { name: "b" }), undefined);
+    assert.is((access.find(primary, node, { name: "a" }) as KubernetesObject).metadata.name, "a");
+  });
+
+  test("an object cannot be found by its name in a source that has no keys, nor by a namespace alone", () => {
+    const access = accessTo(sourceOf("maps", configMap));
+    assert.throws(() => access.find(primary, configMap, { name: "a" }), 'event source "maps" cannot look up');
+    assert.throws(() => access.find(primary, configMap, { namespace: "a" }), "without a name");
+  });
+
+  test("a type that no event source has is an error that lists the types there are", () => {
+    const access = accessTo(sourceOf("maps", configMap), sourceOf("schemas", "Schema"), sourceOf("ticks", undefined));
+    const listed = 'there are ConfigMap.v1 ("maps"), Schema ("schemas"), "ticks"';
+    const none = `no event source of the controller of pages has the type Secret.v1; ${listed}`;
+    assert.throws(
+      () => access.find(primary, secret),
+      (error: Error) => error.message === none,
+    );
+    assert.throws(
+      () => access.list(primary, secret),
+      (error: Error) => error.message === none,
+    );
+    const other = `no event source "maps" of the controller of pages has the type Secret.v1; ${listed}`;
+    assert.throws(
+      () => access.find(primary, secret, { source: "maps" }),
+      (error: Error) => error.message === other,
+    );
+    assert.throws(() => accessTo().find(primary, secret), "there are none");
+  });
+
+  test("the type of a dependent that is inactive now has no resources, unless an event source is named", () => {
+    const dependents = [dependentOf("s", { resource: secret, activationCondition: () => false }), dependentOf("m")];
+    const access = new SecondaryAccess(registryOf([]), workflowOf(dependents));
+    assert.is(access.find(primary, secret), undefined);
+    assert.equal(access.list(primary, secret), []);
+    assert.throws(() => access.find(primary, secret, { source: "s" }), 'no event source "s"');
+    assert.throws(() => access.find(primary, configMap), "no event source");
+  });
+
+  test("types of the user have no versions, so all of their resources count", () => {
+    const access = accessTo(sourceOf("x", "Schema", { related: ["a"] }), sourceOf("y", "Schema", { related: ["a"] }));
+    assert.equal(access.list(primary, "Schema"), ["a", "a"]);
+    assert.throws(() => access.find(primary, "Schema"), "2 resources of the type Schema");
+    assert.throws(
+      () => access.list(primary, "Schema", { isDeduplicated: true }),
+      "isDeduplicated is for Kubernetes' kinds",
+    );
+    assert.is(access.find(primary, "Schema", { source: "x" }), "a");
+  });
+});
