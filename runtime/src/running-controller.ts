@@ -1,5 +1,6 @@
 import type { Logger } from "./base/logger.js";
 import type { ApiClient } from "./cluster/api-client.js";
+import type { SharedInformers } from "./cluster/shared-informers.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
@@ -10,6 +11,7 @@ import { Writer } from "./write/apply.js";
 /** What the controllers of an operator share. */
 export interface SharedParts {
   readonly client: ApiClient;
+  readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   /** The field managers of all controllers, whose entries in managed fields are kept. */
@@ -27,10 +29,12 @@ export class RunningController {
   readonly sources: ControllerSources;
   readonly #controller: Controller;
 
-  constructor(definition: ControllerDefinition, { client, logger, observer, fieldManagers }: SharedParts) {
+  constructor(definition: ControllerDefinition, { client, informers, logger, observer, fieldManagers }: SharedParts) {
     const { workflow, namespaces, labelSelector } = definition;
     this.definition = definition;
+    const fieldManager = fieldManagerOf(definition);
     this.sources = new ControllerSources({
+      controller: definition.name,
       primary: workflow.primary,
       dependents: workflow.dependents.map((dependent) => ({
         ...dependent,
@@ -38,15 +42,16 @@ export class RunningController {
       })),
       namespaces,
       labelSelector,
-      fieldManagers,
+      fieldManager,
       client,
+      informers,
       logger,
       onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
-      onSecondaryChange: (primaries) => this.#controller.onSecondaryChange(primaries, { source: "dependents" }),
+      onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
     });
-    const primaries = this.sources.primaries.cache;
-    const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
-    const runner = new PrimaryReconciler(definition, { client, primaries, sources: this.sources.dependents, writer });
+    const { primaries, dependents } = this.sources;
+    const writer = new Writer(client, fieldManager, fieldManagers);
+    const runner = new PrimaryReconciler(definition, { client, primaries, sources: dependents, writer });
     this.#controller = new Controller(definition, { primaries, runner, logger, observer });
   }
 
