@@ -40,6 +40,37 @@ export type { ReconcileReason } from "./base/reconcile-reason.js";
 // Conditions
 export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
 
+// Event sources
+export { informerSource } from "./events/informer-source.js";
+export type { InformerSource, InformerSourceOptions } from "./events/informer-source.js";
+export { pollingSource } from "./events/polling-source.js";
+export type { PollingSourceOptions } from "./events/polling-source.js";
+export { perPrimaryPollingSource } from "./events/per-primary-polling-source.js";
+export type { PerPrimaryPollingSourceOptions } from "./events/per-primary-polling-source.js";
+export { cachingInboundSource } from "./events/caching-inbound-source.js";
+export type { CachingInboundSource, CachingInboundSourceOptions } from "./events/caching-inbound-source.js";
+export { inboundSource } from "./events/inbound-source.js";
+export type { InboundSource } from "./events/inbound-source.js";
+export { timerSource } from "./events/timer-source.js";
+export type { TimerSource } from "./events/timer-source.js";
+export { kubernetesResource, singleResource } from "./events/external-cache.js";
+export type { IdOf } from "./events/external-cache.js";
+export type { ExternalSource, ExternalSourceOptions } from "./events/external-source.js";
+export {
+  byAnnotation,
+  byAnyLink,
+  byDefaultAnnotations,
+  byLabel,
+  byOwnerReference,
+  byOwnerType,
+} from "./events/mappers.js";
+export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./events/mappers.js";
+export { allOf, anyOf, not } from "./events/filters.js";
+export { untypedResource } from "./codegen/define-resource.js";
+export type { UntypedFacts, UntypedResource } from "./codegen/define-resource.js";
+export { keyOf } from "./base/kubernetes-object.js";
+export type { ObjectKey } from "./base/kubernetes-object.js";
+
 // Observing
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
 export type { DependentOutcome, WorkflowResult } from "./workflow/workflow-result.js";

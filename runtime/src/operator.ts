@@ -7,7 +7,7 @@ import { ApiClient } from "./cluster/api-client.js";
 import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
 import { loadConnection } from "./cluster/load-connection.js";
-import { describeFailure } from "./events/informer.js";
+import { InformerPool } from "./events/informer-pool.js";
 import { checkCrds } from "./operate/check-crds.js";
 import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
@@ -100,7 +100,9 @@ class RunnableOperator implements Operator {
       signal.throwIfAborted();
       const fieldManagers = controllers.map(fieldManagerOf);
       if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
-      const shared = { client, logger: this.#logger, observer: this.#options.observer, fieldManagers };
+      const logger = this.#logger;
+      const informers = new InformerPool({ client, fieldManagers, logger });
+      const shared = { client, informers, logger, observer: this.#options.observer, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       await untilAborted(Promise.all(session.controllers.map((each) => each.startSources())), signal);
     } catch (error) {
@@ -176,11 +178,8 @@ class RunnableOperator implements Operator {
 
   #startFailure({ controllers }: Session, error: unknown): Error {
     const { startTimeoutMs } = this.#options;
-    const failures = controllers.flatMap(({ sources: { lastFailure } }) => lastFailure ?? []);
-    const reasons = failures.map(({ informer, error: cause }) =>
-      describeFailure(cause, informer.definition, this.client.connection),
-    );
-    const why = reasons.length > 0 ? reasons.join("; ").replaceAll("; trying again", "") : messageOf(error);
+    const reasons = new Set(controllers.flatMap(({ failures }) => failures));
+    const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
     return new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
   }
 }

@@ -1,5 +1,9 @@
 import type { Logger } from "./base/logger.js";
 import type { ApiClient } from "./cluster/api-client.js";
+import type { SourceHealth } from "./cluster/event-source.js";
+import type { IndexFunction } from "./cluster/object-index.js";
+import type { SecondarySources } from "./cluster/secondary-sources.js";
+import type { SharedInformers } from "./cluster/shared-informers.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import { namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
@@ -11,6 +15,7 @@ import { Writer } from "./write/apply.js";
 /** What the controllers of an operator share. */
 export interface SharedParts {
   readonly client: ApiClient;
+  readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   /** The field managers of all controllers, whose entries in managed fields are kept. */
@@ -25,43 +30,31 @@ export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): st
 /** A controller with everything that it watches, from one start to one stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;
-  readonly sources: ControllerSources;
+  readonly #sources: ControllerSources;
   readonly #controller: Controller;
+  #namespaces: readonly string[] | undefined;
 
-  constructor(definition: ControllerDefinition, { client, logger, observer, fieldManagers }: SharedParts) {
-    const { workflow, labelSelector } = definition;
-    const namespaces = namespacesOf(definition, client.connection);
+  constructor(definition: ControllerDefinition, shared: SharedParts) {
+    const { client, logger, observer, fieldManagers } = shared;
     this.definition = definition;
-    this.sources = new ControllerSources({
-      primary: workflow.primary,
-      dependents: workflow.dependents.map((dependent) => ({
-        ...dependent,
-        isActivatedLater: dependent.activationCondition !== undefined,
-      })),
-      namespaces,
-      labelSelector,
-      fieldManagers,
-      client,
-      logger,
-      onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
-      onSecondaryChange: (primaries) => this.#controller.onSecondaryChange(primaries, { source: "dependents" }),
-    });
-    const primaries = this.sources.primaries.cache;
+    this.#namespaces = namespacesOf(definition, client.connection);
+    this.#sources = this.#createSources(shared);
+    const { primaries, dependents: sources } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
-    const { dependents: sources } = this.sources;
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
       sources,
       writer,
-      namespaces: () => namespaces,
+      secondaries: this.#sources,
+      namespaces: () => this.#namespaces,
     });
     this.#controller = new Controller(definition, { primaries, runner, logger, observer });
   }
 
   /** Starts all that it watches; resolves when the state is known. */
   startSources(): Promise<void> {
-    return this.sources.start();
+    return this.#sources.start();
   }
 
   /** Begins to reconcile. */
@@ -76,6 +69,71 @@ export class RunningController {
 
   /** Stops all that it watches. */
   stopSources(): Promise<void> {
-    return this.sources.stop();
+    return this.#sources.stop();
+  }
+
+  /**
+   * Watches other namespaces, all of them if undefined. Nothing is reconciled while the caches change; nothing is lost, and nothing told
+   * twice. Throws, and leaves everything as it is, if one cannot be watched now.
+   */
+  async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    this.#controller.pause();
+    try {
+      await this.#sources.setNamespaces(namespaces);
+      this.#namespaces = namespaces;
+    } finally {
+      this.#controller.resume();
+    }
+  }
+
+  /** The namespaces that it watches, all of them if undefined. */
+  get namespaces(): readonly string[] | undefined {
+    return this.#namespaces;
+  }
+
+  get sources(): SecondarySources {
+    return this.#sources;
+  }
+
+  /** How each of its event sources is doing, by name. */
+  health(): { readonly [source: string]: SourceHealth } {
+    return this.#sources.health();
+  }
+
+  /** What keeps it from starting. */
+  get failures(): readonly string[] {
+    return this.#sources.failures;
+  }
+
+  /** Counts what is kept of primaries. */
+  counts(): ReturnType<Controller["counts"]> {
+    return this.#controller.counts();
+  }
+
+  #createSources({ client, informers, logger }: SharedParts): ControllerSources {
+    const { definition } = this;
+    const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
+    const fieldManager = fieldManagerOf(definition);
+    const facts = { controller: name, primary: workflow.primary, namespaces: this.#namespaces, fieldManager };
+    return new ControllerSources({
+      controller: name,
+      primary: workflow.primary,
+      dependents: workflow.dependents.map((dependent) => ({
+        ...dependent,
+        isActivatedLater: dependent.activationCondition !== undefined,
+      })),
+      sources: definition.eventSources?.(facts),
+      namespaces: this.#namespaces,
+      labelSelector,
+      fieldSelector,
+      indexes: definition.indexes as { readonly [name: string]: IndexFunction } | undefined,
+      reconcilesOnAllEvents,
+      fieldManager,
+      client,
+      informers,
+      logger,
+      onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
+      onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
+    });
   }
 }

@@ -4,7 +4,9 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "./api-client.js";
-import type { ResourceChange } from "./resource-cache.js";
+import type { ResourceChange } from "./resource-change.js";
+import type { ResourceView } from "./resource-view.js";
+import type { SharedInformers } from "./shared-informers.js";
 
 /** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
 export interface SourceHealth {
@@ -19,19 +21,26 @@ export interface SecondaryCause {
   readonly isInitial?: boolean;
 }
 
+/** The primaries of a controller as its cache knows them, to read and to index. */
+export type IndexedPrimaries = Pick<
+  ResourceView,
+  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "addIndex"
+>;
+
 /** What an event source is started with. */
 export interface EventSourceContext {
   /** The name of the controller. */
   readonly controller: string;
   readonly primary: ResourceDefinition;
-  /** Reads one primary as the cache knows it. */
-  primaryOf(key: ObjectKey): KubernetesObject | undefined;
-  /** The keys of all primaries that the cache knows. */
-  primaryKeys(): Iterable<ObjectKey>;
+  readonly primaries: IndexedPrimaries;
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces: readonly string[] | undefined;
+  /** Whether the controller is also told of primaries that are gone, and reconciles those (JOSDK triggerReconcilerOnAllEvents). */
+  readonly reconcilesOnAllEvents?: boolean;
   readonly fieldManager: string;
   readonly client: ApiClient;
+  /** The watches that all controllers of the operator share. */
+  readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly clock: Clock;
   /** Asks for these primaries to be reconciled. */
@@ -52,6 +61,8 @@ export interface EventSource<Resource = unknown> {
   /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
   readonly health: SourceHealth;
+  /** What the controller sees of a kind of Kubernetes, and writes through; absent for anything else. */
+  readonly view?: ResourceView;
   /** Starts; resolves when the state is known. */
   start(context: EventSourceContext): Promise<void>;
   /** Stops; what is known may be forgotten. */
@@ -60,6 +71,11 @@ export interface EventSource<Resource = unknown> {
   secondariesOf(primary: KubernetesObject): readonly Resource[];
   /** The resource of this key, whomever it belongs to. */
   get?(key: ObjectKey): Resource | undefined;
+  /**
+   * Fetches what is not known yet of a primary; awaited before every reconcile of it, so that `secondariesOf` can answer. What it throws
+   * fails the reconcile.
+   */
+  load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
   /** Told about every change of a primary, before any filter (JOSDK ResourceEventAware). */
   onPrimaryChange?(change: ResourceChange): void;
   /** Follows a change of the controller's namespaces; resolves when the new state is known. */

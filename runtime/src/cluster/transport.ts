@@ -25,7 +25,7 @@ export interface TransportResponse {
 /** What a stream calls; nothing is called after the promise of the stream is settled. */
 export interface StreamConsumer {
   /** Called when an answer begins, before its body. */
-  onStart?(): void;
+  onStart?(status: number): void;
   /** Called for each piece of the body of a 200 answer. */
   onData(chunk: Buffer): void;
 }
@@ -107,7 +107,7 @@ export class Transport {
             status = statusCode;
             headers = received;
             if (status === 401) this.#isRejected = true;
-            consumer.onStart?.();
+            consumer.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
             if (status !== 200) return void parts.push(chunk);

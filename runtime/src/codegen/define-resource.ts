@@ -1,5 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
 
 /** The facts of a kind that generated code states. */
 export interface ResourceFacts {
@@ -35,4 +35,42 @@ export function isResource<Resource extends KubernetesObject>(
   if (typeof value !== "object" || value === null) return false;
   const { apiVersion, kind } = value as Partial<KubernetesObject>;
   return apiVersion === definition.apiVersion && kind === definition.kind;
+}
+
+/** What has to be known of a kind of which there is no generated class. */
+export interface UntypedFacts {
+  /** `group/version`, or `version` for the core group. */
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** The name in paths, as `kubectl api-resources` shows it. */
+  readonly plural: string;
+  readonly scope: "Namespaced" | "Cluster";
+  /** True unless given. */
+  readonly hasStatusSubresource?: boolean;
+}
+
+/** An object of a kind of which only the name is known. */
+export interface UntypedResource extends KubernetesObject {
+  [field: string]: unknown;
+}
+
+/** Describes a kind by its name alone (JOSDK's GenericKubernetesResource): its objects are whatever the server has. */
+export function untypedResource(
+  facts: UntypedFacts,
+): ResourceClass<UntypedResource, Omit<UntypedResource, "apiVersion" | "kind">> {
+  const { apiVersion, kind, plural, scope, hasStatusSubresource = true } = facts;
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  // The groups of Kubernetes itself are one word, or end in k8s.io.
+  const isCustom = group.includes(".") && !group.endsWith(".k8s.io");
+  const definition = defineResource<UntypedResource>({
+    group,
+    version,
+    kind,
+    plural,
+    scope,
+    hasStatusSubresource,
+    isCustom,
+    schema: {},
+  });
+  return Object.freeze({ definition, create: (init: object) => createResource(definition, init) });
 }

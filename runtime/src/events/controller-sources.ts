@@ -1,144 +1,312 @@
-import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
+// Everything that one controller is told by: its primaries, its dependents, and the event sources of the user.
+import { systemClock, type Clock } from "../base/clock.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-import { OWNER_INDEX } from "../cluster/primary-link.js";
+import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "../cluster/event-source.js";
+import type { IndexFunction } from "../cluster/object-index.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import { Informer } from "./informer.js";
-import { createOwnerMapping } from "./owner-mapping.js";
-
-/** What a controller wants to know of one of its dependents. */
-export interface DependentWatch {
-  readonly resource: ResourceDefinition;
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  /** Whether the watch starts only when it is activated. */
-  readonly isActivatedLater: boolean;
-}
+import { ResourceView } from "../cluster/resource-view.js";
+import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
+import type { SharedInformers } from "../cluster/shared-informers.js";
+import {
+  createDependentSources,
+  groupDependents,
+  type DependentSource,
+  type DependentWatch,
+} from "./dependent-source.js";
+import { HealthRecord } from "./health-record.js";
+import type { ViewSource } from "./view-source.js";
+import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
 
 /** What a controller watches, and whom it tells. */
 export interface ControllerSourcesOptions {
+  /** The name of the controller. */
+  readonly controller: string;
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentWatch[];
-  readonly namespaces?: readonly string[] | undefined;
+  /** The event sources of the user. */
+  readonly sources?: readonly EventSource[] | undefined;
+  readonly namespaces?: Namespaces;
   readonly labelSelector?: string | undefined;
-  /** Whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
+  readonly fieldSelector?: string | undefined;
+  readonly shardSelector?: string | undefined;
+  /** The indexes of the primaries. */
+  readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
+  readonly reconcilesOnAllEvents?: boolean | undefined;
+  readonly fieldManager: string;
   readonly client: ApiClient;
+  readonly informers: SharedInformers;
   readonly logger: Logger;
+  readonly clock?: Clock | undefined;
   onPrimaryChange(change: ResourceChange): void;
-  onSecondaryChange(primaries: Iterable<ObjectKey>): void;
+  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
 }
 
-/** Watches one dependent, or several that look at the same objects. */
-export interface DependentSource {
-  readonly cache: ResourceView;
-  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Stops watching for a primary; with the last one the state is forgotten. */
-  deactivate(primary: ObjectKey): Promise<void>;
+/** The name under which the watch of the primaries is reported; no other source may have it. */
+export const PRIMARY_SOURCE = "primary";
+
+/** A source with what is known of its start. */
+interface Registered {
+  readonly source: EventSource;
+  /** What became of the calls that only this registry makes. */
+  readonly record: HealthRecord;
+  /** The dependents that it watches; none if it is the user's. */
+  readonly dependents: readonly string[];
+  /** The start that is under way or done; absent before, and after a stop. */
+  started?: Promise<void> | undefined;
 }
 
-/** The informers of one controller: one for its primaries, one for each kind of dependent. */
-export class ControllerSources {
-  readonly primaries: Informer;
+/** The event sources of one controller. */
+export class ControllerSources implements SecondarySources {
+  /** What the controller sees of its primaries. */
+  readonly primaries: ResourceView;
   /** In the order of the dependents. */
   readonly dependents: readonly DependentSource[];
-  readonly #informers: readonly Informer[];
-  readonly #startedFirst: readonly Informer[];
+  readonly #options: ControllerSourcesOptions;
+  readonly #primaryWatch: ViewWatch;
+  readonly #registered = new Map<string, Registered>();
+  /** The sources of dependents that are started by their activation. */
+  readonly #activatedLater: ReadonlySet<EventSource>;
+  #namespaces: Namespaces;
+  #lastChange: Promise<unknown> = Promise.resolve();
+  #isStarted = false;
 
   constructor(options: ControllerSourcesOptions) {
-    const { primary, dependents, namespaces, labelSelector, fieldManagers, client, logger } = options;
-    const common = { fieldManagers, client, logger };
-    this.primaries = new Informer({ ...common, definition: primary, namespaces, labelSelector });
-    this.primaries.cache.onChange((change) => options.onPrimaryChange(change));
-    const ownersOf = createOwnerMapping(primary);
-    const shared = new Map<string, Informer>();
-    const informerOf = ({
-      resource,
-      namespace,
-      labelSelector: selector,
-      isActivatedLater,
-    }: DependentWatch): Informer => {
-      const scope = namespace === undefined ? namespaces : [namespace];
-      const key = JSON.stringify([resource.apiVersion, resource.kind, scope, selector, isActivatedLater]);
-      const known = shared.get(key);
-      if (known !== undefined) return known;
-      const indexes = { [OWNER_INDEX]: ownersOf };
-      const informer = new Informer({
-        ...common,
-        definition: resource,
-        namespaces: scope,
-        labelSelector: selector,
-        indexes,
-      });
-      informer.cache.onChange(({ object, old }) => {
-        // An object that changed hands concerns the primary before, too.
-        options.onSecondaryChange(new Set([...ownersOf(object), ...(old === undefined ? [] : ownersOf(old))]));
-      });
-      shared.set(key, informer);
-      return informer;
-    };
-    const informers = dependents.map(informerOf);
-    const users = new Map(informers.map((informer) => [informer, new Set<string>()]));
-    this.dependents = informers.map((informer, index) => {
-      const { onSecondaryChange } = options;
-      return createActivation(informer, { dependent: index, users: users.get(informer)!, onSecondaryChange });
-    });
-    this.#informers = [this.primaries, ...new Set(informers)];
-    this.#startedFirst = [
-      this.primaries,
-      ...new Set(informers.filter((_, index) => !dependents[index]!.isActivatedLater)),
-    ];
+    const { primary, labelSelector, fieldSelector, shardSelector, indexes, dependents, sources = [] } = options;
+    this.#options = options;
+    this.#namespaces = options.namespaces;
+    this.primaries = new ResourceView(primary, indexes);
+    const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
+    const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
+    this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
+    const groups = groupDependents(dependents);
+    this.#activatedLater = new Set(
+      groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
+    );
+    for (const { source, members } of groups)
+      this.#add(
+        source,
+        members.map(({ name }) => name),
+      );
+    for (const source of sources) this.#add(source);
+    this.dependents = createDependentSources(dependents, groups, (source) => this.#contextOf(source));
   }
 
-  /** Starts all watches that need no activation; resolves when the whole state is known. */
+  /**
+   * Starts the primaries and the dependents, then the user's sources that come first, then the others; resolves when the whole state is
+   * known.
+   */
   async start(): Promise<void> {
-    await Promise.all(this.#startedFirst.map((informer) => informer.start()));
+    this.#isStarted = true;
+    const { ofDependents, first, others } = this.#byStart();
+    const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
+    await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
+    await this.#startAll(first);
+    await this.#startAll(others);
   }
 
-  /** Stops all watches. */
+  /** Stops everything, in the opposite order. */
   async stop(): Promise<void> {
-    await Promise.all(this.#informers.map((informer) => informer.stop()));
+    this.#isStarted = false;
+    const { ofDependents, first, others } = this.#byStart();
+    await this.#stopAll(others);
+    await this.#stopAll(first);
+    await this.#stopAll(ofDependents);
+    await this.#primaryWatch.stop();
   }
 
-  /** The last failure of a watch that has no state yet, for whoever waits for the start. */
-  get lastFailure(): { informer: Informer; error: unknown } | undefined {
-    for (const informer of this.#startedFirst)
-      if (informer.lastFailure !== undefined) return { informer, error: informer.lastFailure };
-    return undefined;
+  find(type: SecondaryType, name?: string): readonly EventSource[] {
+    const named = name === undefined ? [...this.#registered.values()] : [this.#named(name)];
+    return named.flatMap((each) => (each !== undefined && hasType(each.source, type) ? each.source : []));
+  }
+
+  /** Returns the source of this name, or the one of the dependent of this name. */
+  get(name: string): EventSource | undefined {
+    return this.#named(name)?.source;
+  }
+
+  names(): readonly string[] {
+    return [...this.#registered.keys()];
+  }
+
+  async register(source: EventSource): Promise<EventSource> {
+    const registered = this.#named(source.name) ?? this.#add(source);
+    // Before the start there is nothing to wait for, and dependents are activated.
+    if (this.#isStarted && registered.dependents.length === 0) await this.#startNow(registered);
+    return registered.source;
+  }
+
+  async deregister(name: string): Promise<void> {
+    const registered = this.#named(name);
+    if (registered === undefined) return;
+    if (registered.dependents.length > 0)
+      throw new Error(`event source "${name}" belongs to a dependent of controller "${this.#options.controller}"`);
+    this.#registered.delete(name);
+    await this.#stopAll([registered]);
+  }
+
+  /** Lets every source fetch what it does not know yet of a primary, before it is reconciled. */
+  async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
+    const loading = [];
+    for (const { source, started, dependents } of this.#registered.values())
+      if (source.load !== undefined && (started !== undefined || dependents.length > 0))
+        loading.push(source.load(primary, signal));
+    if (loading.length > 0) await Promise.all(loading);
+  }
+
+  /**
+   * Watches other namespaces: first gets their state ready, then shows it in one turn, without events for what was known and for what is
+   * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.
+   */
+  setNamespaces(namespaces: Namespaces): Promise<void> {
+    const change = this.#lastChange.then(() => this.#setNamespaces(namespaces));
+    this.#lastChange = change.catch(() => {});
+    return change;
+  }
+
+  /** How each source is doing, by name; dependents that are not activated are unknown. */
+  health(): { readonly [name: string]: SourceHealth } {
+    const all = [...this.#registered].map(([name, { source, record }]) => {
+      const isFailing = record.health.status === "unhealthy" && source.health.status !== "unhealthy";
+      return [name, isFailing ? record.health : source.health] as const;
+    });
+    return Object.fromEntries([[PRIMARY_SOURCE, this.#primaryWatch.health], ...all]);
+  }
+
+  /** What is wrong with the sources, for whoever waits for their start. */
+  get failures(): readonly string[] {
+    const reasons = Object.values(this.health()).flatMap(({ status, reason }) =>
+      status === "unhealthy" && reason !== undefined ? [reason] : [],
+    );
+    return [...new Set(reasons)];
+  }
+
+  async #setNamespaces(namespaces: Namespaces): Promise<void> {
+    const sources = [...this.#registered.values()].map(({ source }) => source);
+    const following = sources.flatMap((source) =>
+      isViewSource(source) ? (source.prepareNamespaces(namespaces) ?? []) : [],
+    );
+    const changes = await this.#settle([...following, this.#primaryWatch.prepare(namespaces)]);
+    this.#namespaces = namespaces;
+    // The primaries come last: whoever reconciles them finds the secondaries there.
+    const committed = changes.map((change) => change.commit());
+    await Promise.all([...committed, ...sources.map((source) => source.setNamespaces?.(namespaces))]);
+  }
+
+  async #settle(preparing: readonly Promise<NamespaceChange>[]): Promise<NamespaceChange[]> {
+    const settled = await Promise.allSettled(preparing);
+    const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    const failed = settled.find((each) => each.status === "rejected");
+    if (failed === undefined) return changes;
+    await Promise.all(changes.map((change) => change.rollback()));
+    const { controller } = this.#options;
+    const why = messageOf(failed.reason);
+    throw new Error(`the namespaces of controller "${controller}" stay as they are: ${why}`, { cause: failed.reason });
+  }
+
+  #byStart(): { ofDependents: Registered[]; first: Registered[]; others: Registered[] } {
+    const all = [...this.#registered.values()];
+    const ofUser = all.filter(({ dependents }) => dependents.length === 0);
+    const isFirst = ({ source }: Registered) => source.startPriority === "first";
+    return {
+      ofDependents: all.filter(({ dependents }) => dependents.length > 0),
+      first: ofUser.filter(isFirst),
+      others: ofUser.filter((each) => !isFirst(each)),
+    };
+  }
+
+  #named(name: string): Registered | undefined {
+    return (
+      this.#registered.get(name) ?? [...this.#registered.values()].find(({ dependents }) => dependents.includes(name))
+    );
+  }
+
+  #add(source: EventSource, dependents: readonly string[] = []): Registered {
+    const { name } = source;
+    const known = this.#named(name)?.source;
+    if (name === PRIMARY_SOURCE || known !== undefined)
+      throw new Error(
+        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describe(known)} ` +
+          `and ${describe(source)}; give one of them another name`,
+      );
+    const registered: Registered = { source, dependents, record: new HealthRecord(name) };
+    this.#registered.set(name, registered);
+    return registered;
+  }
+
+  async #startAll(registered: readonly Registered[]): Promise<void> {
+    await Promise.all(registered.map((each) => this.#start(each)));
+  }
+
+  #start(registered: Registered): Promise<void> {
+    registered.started ??= this.#begin(registered, (source, context) => source.start(context));
+    return registered.started;
+  }
+
+  // A reconcile that registers a source must not wait for ever; it is tried again, and so is the source.
+  async #startNow(registered: Registered): Promise<void> {
+    const { source } = registered;
+    if (isViewSource(source)) {
+      registered.started ??= this.#begin(registered, async () => {});
+      return source.startOrThrow(this.#contextOf(source));
+    }
+    try {
+      await this.#start(registered);
+    } catch (error) {
+      registered.started = undefined;
+      throw error;
+    }
+  }
+
+  #begin(
+    { source, record }: Registered,
+    start: (source: EventSource, context: EventSourceContext) => Promise<void>,
+  ): Promise<void> {
+    record.start(this.#options.logger);
+    return start(source, this.#contextOf(source));
+  }
+
+  async #stopAll(registered: readonly Registered[]): Promise<void> {
+    const { logger, controller } = this.#options;
+    const stop = async (each: Registered) => {
+      each.started = undefined;
+      each.record.stop();
+      const { name } = each.source;
+      // One that cannot be stopped must not keep the others running.
+      await each.source.stop().catch((error: unknown) => {
+        logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
+      });
+    };
+    await Promise.all(registered.map(stop));
+  }
+
+  #contextOf({ name }: EventSource): EventSourceContext {
+    const { controller, primary, fieldManager, client, informers, logger, clock = systemClock } = this.#options;
+    const { reconcilesOnAllEvents = false } = this.#options;
+    return {
+      ...{ controller, primary, fieldManager, client, informers, logger, clock, reconcilesOnAllEvents },
+      primaries: this.primaries,
+      namespaces: this.#namespaces,
+      notify: (primaries, cause) => this.#options.onSecondaryChange(primaries, { ...cause, source: name }),
+    };
+  }
+
+  // Sources are told first: what they know of a primary is there when it is reconciled.
+  #onPrimaryChange(change: ResourceChange): void {
+    for (const { source, started, record } of this.#registered.values())
+      if (started !== undefined && source.onPrimaryChange !== undefined)
+        record.guard("onPrimaryChange", () => source.onPrimaryChange?.(change), undefined);
+    this.#options.onPrimaryChange(change);
   }
 }
 
-// A watch that several primaries, or several dependents, decide about: it runs as long as one of them needs it.
-function createActivation(
-  informer: Informer,
-  options: { dependent: number; users: Set<string>; onSecondaryChange: ControllerSourcesOptions["onSecondaryChange"] },
-): DependentSource {
-  const { dependent, users, onSecondaryChange } = options;
-  const waiting = new Set<ObjectKey>();
-  return {
-    cache: informer.cache,
-    async activate(primary) {
-      users.add(`${dependent} ${primary}`);
-      try {
-        await informer.startOrThrow();
-      } catch (error) {
-        // Whoever was refused is told when the state is known after all.
-        if (waiting.size === 0)
-          void informer.synced?.then(() => onSecondaryChange([...waiting].filter((key) => waiting.delete(key))));
-        waiting.add(primary);
-        throw error;
-      }
-    },
-    async deactivate(primary) {
-      users.delete(`${dependent} ${primary}`);
-      waiting.delete(primary);
-      if (users.size > 0) return;
-      await informer.stop();
-      // It may have been started again meanwhile.
-      if (users.size === 0) informer.clear();
-    },
-  };
+// By what it can do: a source may come from another copy of this package.
+function isViewSource(source: EventSource): source is ViewSource {
+  return "startOrThrow" in source && "prepareNamespaces" in source;
+}
+
+function describe({ type }: EventSource): string {
+  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
 }

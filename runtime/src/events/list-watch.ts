@@ -21,6 +21,10 @@ export interface ListWatchOptions {
   readonly definition: ResourceDefinition;
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  readonly shardSelector?: string | undefined;
+  /** Whether the server sends only the metadata of the objects. */
+  readonly isMetadataOnly?: boolean | undefined;
   /** Whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
   readonly transport: Transport;
@@ -34,6 +38,8 @@ export interface ListWatchOptions {
 export interface ListWatchConsumer {
   /** The complete state is being read, and will come by `replace`. */
   beginReplace(): void;
+  /** The server answers a watch: whatever was wrong is over. */
+  onConnected(): void;
   /** The complete state as of `version`. */
   replace(entries: DecodedResource[], version: string): void;
   observe(entry: DecodedResource): void;
@@ -56,6 +62,10 @@ const IDLE_TIMEOUT_MS = 180_000;
 const INITIAL_EVENTS_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+// The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
+const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** Thrown inside when the version to resume from is too old. */
 class ExpiredError extends Error {}
@@ -81,7 +91,8 @@ export async function runListWatch(
     } catch (error) {
       if (signal.aborted) return;
       const isExpired = error instanceof ExpiredError || isApiError(error, 410);
-      if (isExpired) state.version = undefined;
+      // A kind that is not served has no history to resume either.
+      if (isExpired || isApiError(error, 404)) state.version = undefined;
       if (error instanceof WatchListUnsupportedError) {
         state.usesWatchList = false;
         continue;
@@ -113,23 +124,27 @@ async function runOnce(options: ListWatchOptions, run: Run): Promise<void> {
   await watch(options, run);
 }
 
-async function list(
-  { definition, namespace, labelSelector, fieldManagers, requester }: ListWatchOptions,
-  run: Run,
-): Promise<void> {
+function selectorsOf({ labelSelector, fieldSelector, shardSelector }: ListWatchOptions) {
+  return { labelSelector, fieldSelector, shardSelector };
+}
+
+async function list(options: ListWatchOptions, run: Run): Promise<void> {
+  const { definition, namespace, fieldManagers, requester } = options;
   const entries: DecodedResource[] = [];
   let next: string | undefined;
   let version = "";
   do {
-    const path = collectionPath(definition, namespace) + queryOf({ labelSelector, limit: LIST_LIMIT, continue: next });
-    const { body } = await requester.send({ method: "GET", path, signal: run.signal });
+    const query = queryOf({ ...selectorsOf(options), limit: LIST_LIMIT, continue: next });
+    const path = collectionPath(definition, namespace) + query;
+    const accept = options.isMetadataOnly === true ? { accept: METADATA_LIST } : {};
+    const { body } = await requester.send({ method: "GET", path, ...accept, signal: run.signal });
     const page = JSON.parse(body.toString("utf8")) as {
       metadata: { continue?: string; resourceVersion: string };
       items: object[];
     };
     const { apiVersion, kind } = definition;
     for (const item of page.items)
-      entries.push(decodeResource(Buffer.from(JSON.stringify({ apiVersion, kind, ...item })), { fieldManagers }));
+      entries.push(decodeResource(Buffer.from(JSON.stringify({ ...item, apiVersion, kind })), { fieldManagers }));
     version = page.metadata.resourceVersion;
     next = page.metadata.continue || undefined;
   } while (next !== undefined);
@@ -138,18 +153,18 @@ async function list(
 }
 
 async function watch(options: ListWatchOptions, run: Run): Promise<void> {
-  const { definition, namespace, labelSelector, fieldManagers, transport } = options;
+  const { definition, namespace, transport } = options;
   const isInitial = run.state.version === undefined;
   const query = queryOf({
     watch: true,
     allowWatchBookmarks: true,
-    labelSelector,
+    ...selectorsOf(options),
     resourceVersion: run.state.version,
     ...(isInitial ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" } : {}),
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
   const initial: DecodedResource[] | undefined = isInitial ? [] : undefined;
-  const reader = new EventReader({ fieldManagers, run, initial });
+  const reader = new EventReader(options, { run, initial });
   const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
   const watchdog = new Watchdog(run.signal, () =>
     reader.isInitial ? Math.min(idleTimeoutMs, INITIAL_EVENTS_TIMEOUT_MS) : idleTimeoutMs,
@@ -157,9 +172,17 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
   const splitter = new LineSplitter();
   try {
     const response = await transport.stream(
-      { method: "GET", path: collectionPath(definition, namespace) + query, signal: watchdog.signal },
       {
-        onStart: () => watchdog.reset(),
+        method: "GET",
+        path: collectionPath(definition, namespace) + query,
+        ...(options.isMetadataOnly === true ? { accept: METADATA_OBJECT } : {}),
+        signal: watchdog.signal,
+      },
+      {
+        onStart(status) {
+          watchdog.reset();
+          if (status === 200) run.consumer.onConnected();
+        },
         onData(chunk) {
           splitter.push(chunk, (line) => reader.read(line));
           watchdog.reset();
@@ -187,20 +210,12 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
 
 /** Turns the lines of a watch into calls of the consumer. */
 class EventReader {
-  readonly #fieldManagers: Iterable<string>;
+  readonly #options: ListWatchOptions;
   readonly #run: Run;
   #initial: DecodedResource[] | undefined;
 
-  constructor({
-    fieldManagers,
-    run,
-    initial,
-  }: {
-    fieldManagers: Iterable<string>;
-    run: Run;
-    initial: DecodedResource[] | undefined;
-  }) {
-    this.#fieldManagers = fieldManagers;
+  constructor(options: ListWatchOptions, { run, initial }: { run: Run; initial: DecodedResource[] | undefined }) {
+    this.#options = options;
     this.#run = run;
     this.#initial = initial;
   }
@@ -216,7 +231,7 @@ class EventReader {
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
     const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
     const { consumer, state } = this.#run;
-    const decode = () => decodeResource(line, { ...range, fieldManagers: this.#fieldManagers });
+    const decode = () => this.#decode(line, range);
     switch (asciiString(line, type.value)) {
       case "ADDED":
       case "MODIFIED": {
@@ -249,6 +264,14 @@ class EventReader {
       case "ERROR":
         throw watchError(JSON.parse(line.toString("utf8", range.start, range.end)) as ApiStatus);
     }
+  }
+
+  #decode(line: Buffer, range: { start: number; end: number }): DecodedResource {
+    const { definition, fieldManagers, isMetadataOnly } = this.#options;
+    const entry = decodeResource(line, { ...range, fieldManagers });
+    if (isMetadataOnly !== true) return entry;
+    const { apiVersion, kind } = definition;
+    return { ...entry, object: { ...entry.object, apiVersion, kind } };
   }
 
   #readBookmark({ metadata }: KubernetesObject): void {

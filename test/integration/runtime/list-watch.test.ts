@@ -35,6 +35,7 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
     },
     {
       beginReplace: () => cache.beginReplace(),
+      onConnected: () => undefined,
       replace: (entries, version) => {
         replacements++;
         versions.push(version);

@@ -1,6 +1,8 @@
 // One operator over several starts and stops.
+import { waitFor } from "#runtime/base/wait-for.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { createOperator } from "#runtime/operator.js";
+import { eventually } from "../../support/eventually.js";
 import { assert, suite } from "../../support/suite.js";
 import { createPage, createPageOperator, Page, setText, startPageServer, untilText } from "./page-operator.js";
 
@@ -26,7 +28,7 @@ suite("operator restart", (test) => {
     const before = page.events.length;
     await page.operator.start();
     await untilText(page, "second");
-    assert.ok(page.events.length > before);
+    await waitFor("the reconcile ends", () => page.events.length > before);
   });
 
   test("an operator that runs is not started twice", async () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
 import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
-import { createOwnerMapping } from "#runtime/events/owner-mapping.js";
+import { byAnyLink } from "#runtime/events/mappers.js";
 import { deleted, ready } from "#runtime/workflow/builtin-conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { cleanupWorkflow, reconcileWorkflow, type DependentSource, type RunOptions } from "#runtime/workflow/run.js";
@@ -21,7 +21,7 @@ const primary: KubernetesObject & { spec: object } = {
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
 function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
-  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: createOwnerMapping(page) } });
+  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
   const history: string[] = [];
   let version = 1;
   let calls = 0;

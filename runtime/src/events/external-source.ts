@@ -1,0 +1,32 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { EventFilters } from "../cluster/event-filters.js";
+import type { EventSource } from "../cluster/event-source.js";
+import type { IdOf } from "./external-cache.js";
+
+/** An event source of resources outside Kubernetes. */
+export interface ExternalSource<Resource> extends EventSource<Resource> {
+  /** Takes what the controller itself has created, so that its next reconcile sees it; no event comes of it. */
+  recordCreated(primary: ObjectKey, resource: Resource): void;
+  /** Takes what the controller itself has changed from `previous`, unless something newer is known; no event comes of it. */
+  recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void;
+}
+
+/** What every event source of external resources is told. */
+export interface ExternalSourceOptions<Resource> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The user's name for the type, by which a reconciler finds the resources. */
+  readonly type?: string;
+  /** What tells the resources of one primary apart: `singleResource` if there is one at most. */
+  readonly idOf: IdOf<Resource>;
+  readonly filters?: EventFilters<Resource>;
+}
+
+/** What a fetch of the user is given besides its subject. */
+export interface FetchContext {
+  /** Aborted when the result is of no use any more. */
+  readonly signal: AbortSignal;
+}
+
+/** A result that may take a while. */
+export type MaybePromise<Result> = Result | Promise<Result>;

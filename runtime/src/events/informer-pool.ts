@@ -1,0 +1,95 @@
+// The list-watches of an operator. Whoever wants to follow the same objects, in whichever controller, gets the same list-watch and the
+// same cache; it runs as long as somebody has a lease of it.
+import type { Logger } from "../base/logger.js";
+import { ApiClient } from "../cluster/api-client.js";
+import type { Connection } from "../cluster/connection.js";
+import { ResourceCache } from "../cluster/resource-cache.js";
+import type { InformerLease, InformerRequest, SharedInformers } from "../cluster/shared-informers.js";
+import { Informer } from "./informer.js";
+
+/** What all informers of a pool have in common. */
+export interface InformerPoolOptions {
+  readonly client: ApiClient;
+  /** The field managers of all controllers. */
+  readonly fieldManagers: Iterable<string>;
+  readonly logger: Logger;
+  readonly watchIdleTimeoutMs?: number | undefined;
+}
+
+interface Shared<Value> {
+  readonly value: Value;
+  users: number;
+}
+
+/** Hands out informers, one for everything that is the same. */
+export class InformerPool implements SharedInformers {
+  readonly #options: InformerPoolOptions;
+  readonly #informers = new Map<string, Shared<Informer>>();
+  /** The clients of other clusters. */
+  readonly #clients = new Map<Connection, Shared<ApiClient>>();
+  readonly #connectionIds = new WeakMap<Connection, number>();
+  #connections = 0;
+
+  constructor(options: InformerPoolOptions) {
+    this.#options = options;
+  }
+
+  /** How many informers there are. */
+  get size(): number {
+    return this.#informers.size;
+  }
+
+  acquire(request: InformerRequest): InformerLease {
+    const key = this.#keyOf(request);
+    let shared = this.#informers.get(key);
+    if (shared === undefined) this.#informers.set(key, (shared = { value: this.#create(request), users: 0 }));
+    shared.users++;
+    const { value: informer } = shared;
+    let isReleased = false;
+    const release = async () => {
+      if (isReleased) return;
+      isReleased = true;
+      if (--shared.users > 0) return;
+      // Whoever asks from now on gets a new one, which knows nothing of this one's past.
+      this.#informers.delete(key);
+      await informer.stop();
+      await this.#releaseClient(request.connection);
+    };
+    return { informer, release };
+  }
+
+  #create({ connection, comparesVersions = true, ...scope }: InformerRequest): Informer {
+    const { client, ...options } = this.#options;
+    const cache = new ResourceCache({ comparesVersions });
+    return new Informer({ ...scope, ...options, cache, client: this.#acquireClient(connection) ?? client });
+  }
+
+  #acquireClient(connection: Connection | undefined): ApiClient | undefined {
+    if (connection === undefined) return undefined;
+    let shared = this.#clients.get(connection);
+    if (shared === undefined) this.#clients.set(connection, (shared = { value: new ApiClient(connection), users: 0 }));
+    shared.users++;
+    return shared.value;
+  }
+
+  async #releaseClient(connection: Connection | undefined): Promise<void> {
+    const shared = connection && this.#clients.get(connection);
+    if (connection === undefined || shared === undefined || --shared.users > 0) return;
+    this.#clients.delete(connection);
+    await shared.value.close();
+  }
+
+  #keyOf(request: InformerRequest): string {
+    const { definition, namespace, labelSelector, fieldSelector, shardSelector, connection } = request;
+    const { isMetadataOnly = false, comparesVersions = true } = request;
+    const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
+    return JSON.stringify([this.#idOf(connection), ...scope, isMetadataOnly, comparesVersions]);
+  }
+
+  #idOf(connection: Connection | undefined): number {
+    if (connection === undefined) return 0;
+    let id = this.#connectionIds.get(connection);
+    if (id === undefined) this.#connectionIds.set(connection, (id = ++this.#connections));
+    return id;
+  }
+}

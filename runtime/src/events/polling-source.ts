@@ -1,0 +1,83 @@
+import { Backoff } from "../base/backoff.js";
+import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
+import type { EventSourceContext } from "../cluster/event-source.js";
+import { createEventGate } from "./event-gate.js";
+import { ExternalCache } from "./external-cache.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
+import { HealthRecord } from "./health-record.js";
+
+/** What a polling source polls. */
+export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
+  /** The time from the end of one poll to the next. */
+  readonly intervalMs: number;
+  /** Returns all resources of all primaries; what was there and is missing is gone. What it throws leaves everything as it is known. */
+  fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
+}
+
+// The start waits for the first success, so the first attempts come sooner than the interval says.
+const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
+
+/**
+ * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
+ *
+ * Its start resolves after the first poll that succeeds.
+ */
+export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
+  const { name, type, intervalMs } = options;
+  const record = new HealthRecord(name);
+  const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
+  let running: { readonly abort: AbortController; cancel(): void } | undefined;
+
+  const pollForever = (context: EventSourceContext, onSynced: () => void) => {
+    const abort = new AbortController();
+    const { signal } = abort;
+    const backoff = new Backoff(START_BACKOFF);
+    const run = { abort, cancel: () => {} };
+    let isSynced = false;
+    const poll = async () => {
+      try {
+        const all = await options.fetch({ signal });
+        if (signal.aborted) return;
+        const changed = cache.replaceAll(all);
+        record.succeed("fetch");
+        if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
+        isSynced = true;
+        onSynced();
+      } catch (error) {
+        if (signal.aborted) return;
+        record.fail("fetch", error);
+      }
+      const delayMs = isSynced ? intervalMs : Math.min(intervalMs, backoff.next());
+      run.cancel = context.clock.schedule(delayMs, () => void poll());
+    };
+    running = run;
+    void poll();
+  };
+
+  return {
+    name,
+    type,
+    get health() {
+      return record.health;
+    },
+    async start(context) {
+      if (running !== undefined) throw new Error(`event source "${name}" is started already`);
+      record.start(context.logger);
+      await new Promise<void>((resolve) => {
+        pollForever(context, resolve);
+        // A source that is stopped while it starts must not keep the operator waiting.
+        running?.abort.signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    },
+    async stop() {
+      running?.abort.abort(new Error(`event source "${name}" was stopped`));
+      running?.cancel();
+      running = undefined;
+      record.stop();
+      cache.forget();
+    },
+    secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
+    recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
+    recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+  };
+}

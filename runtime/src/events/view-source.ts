@@ -1,0 +1,187 @@
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { EventFilters } from "../cluster/event-filters.js";
+import type { EventSource, EventSourceContext, IndexedPrimaries, SourceHealth } from "../cluster/event-source.js";
+import type { IndexFunction } from "../cluster/object-index.js";
+import { OWNER_INDEX } from "../cluster/primary-link.js";
+import type { ResourceChange } from "../cluster/resource-change.js";
+import { ResourceView, type ListOptions } from "../cluster/resource-view.js";
+import type { InformerRequest } from "../cluster/shared-informers.js";
+import { createEventGate, type EventGate } from "./event-gate.js";
+import { HealthRecord } from "./health-record.js";
+import { byAnyLink, type PrimaryToSecondaryMapper } from "./mappers.js";
+import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
+
+/** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
+export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
+  secondary: Secondary,
+  context: { readonly primaries: IndexedPrimaries },
+) => Iterable<ObjectKey>;
+
+/** What a source of one kind does; untyped, for informerSource has the types. */
+export interface ViewSourceOptions {
+  readonly name: string;
+  readonly request: Omit<InformerRequest, "namespace">;
+  /** Those of the controller, all, or these. */
+  readonly namespaces: "sameAsController" | "all" | readonly string[];
+  /**
+   * Whom an object concerns: unless given, the primaries that name it in `primaryToSecondary`, or else those that it has as owners or in
+   * the annotations of the runtime.
+   */
+  readonly mapper?: ContextualMapper | undefined;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
+  readonly filters?: EventFilters | undefined;
+  readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
+  readonly startPriority?: EventSource["startPriority"];
+}
+
+const NONE: readonly ObjectKey[] = [];
+
+/** An event source of the objects of one kind, as one controller sees them. */
+export class ViewSource implements EventSource<KubernetesObject> {
+  readonly name: string;
+  readonly type: ResourceDefinition;
+  readonly startPriority;
+  readonly view: ResourceView;
+  readonly #options: ViewSourceOptions;
+  readonly #watch: ViewWatch;
+  readonly #gate: EventGate<KubernetesObject>;
+  readonly #record: HealthRecord;
+  /** What the mapper returned: it is called once for every state, for the index has to remove what it added. */
+  readonly #mapped = new WeakMap<KubernetesObject, readonly ObjectKey[]>();
+  #context: EventSourceContext | undefined;
+  #mapper: ContextualMapper | undefined;
+
+  constructor(options: ViewSourceOptions) {
+    const { name, request, filters, indexes = {} } = options;
+    this.name = name;
+    this.type = request.definition;
+    this.startPriority = options.startPriority ?? "default";
+    this.#options = options;
+    this.#record = new HealthRecord(name);
+    this.#gate = createEventGate(filters, this.#record);
+    const guarded = Object.entries(indexes).map(([index, valuesOf]) => [index, this.#guardIndex(index, valuesOf)]);
+    // What a primary has is told by the secondaries, unless the primary itself tells it.
+    const owners =
+      options.primaryToSecondary === undefined
+        ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) }
+        : {};
+    this.view = new ResourceView(request.definition, { ...owners, ...Object.fromEntries(guarded) });
+    this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
+  }
+
+  /** Unhealthy if the watch or a function of the user fails. */
+  get health(): SourceHealth {
+    const { health } = this.#watch;
+    return health.status === "healthy" ? this.#record.health : health;
+  }
+
+  async start(context: EventSourceContext): Promise<void> {
+    this.#begin(context);
+    await this.#watch.start(context.informers, this.#namespacesIn(context.namespaces));
+  }
+
+  /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  async startOrThrow(context: EventSourceContext): Promise<void> {
+    this.#begin(context);
+    await this.#watch.startOrThrow(context.informers, this.#namespacesIn(context.namespaces));
+  }
+
+  async stop(): Promise<void> {
+    this.#context = undefined;
+    this.#record.stop();
+    await this.#watch.stop();
+  }
+
+  /** Gets the state of other namespaces ready, if this source follows its controller. */
+  prepareNamespaces(namespaces: Namespaces): Promise<NamespaceChange> | undefined {
+    return this.#options.namespaces === "sameAsController" ? this.#watch.prepare(namespaces) : undefined;
+  }
+
+  secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
+    return [...this.#keysOf(primary)].flatMap((key) => this.get(key) ?? []);
+  }
+
+  get(key: ObjectKey): KubernetesObject | undefined {
+    return this.view.get(key)?.object;
+  }
+
+  /** Returns the objects for which an index function of the source gave `value`. */
+  byIndex(index: string, value: string): readonly KubernetesObject[] {
+    return this.view.byIndex(index, value).map(({ object }) => object);
+  }
+
+  /** Returns the objects of a namespace, or of all, that fulfil a condition. */
+  list(options?: ListOptions): readonly KubernetesObject[] {
+    return this.view.list(options).map(({ object }) => object);
+  }
+
+  async load(primary: KubernetesObject): Promise<void> {
+    await this.view.load(this.#keysOf(primary));
+  }
+
+  #begin(context: EventSourceContext): void {
+    if (this.#context !== undefined) return;
+    this.#context = context;
+    this.#record.start(context.logger);
+    const { primaryToSecondary, mapper } = this.#options;
+    this.#mapper = mapper;
+    if (mapper !== undefined) return;
+    if (primaryToSecondary === undefined) this.#mapper = byAnyLink({ definition: context.primary });
+    else context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
+  }
+
+  get #primaryIndex(): string {
+    return `event source ${this.name}`;
+  }
+
+  #onChange(change: ResourceChange): void {
+    const { key, object, old, isInitial } = change;
+    // Whoever the object pointed to before is concerned, too.
+    const before = old === undefined ? NONE : this.#primariesOf(key, old);
+    const primaries = new Set([...this.#primariesOf(key, object), ...before]);
+    if (primaries.size > 0 && this.#passes(change)) this.#context?.notify(primaries, { object: key, isInitial });
+  }
+
+  #keysOf(primary: KubernetesObject): Iterable<ObjectKey> {
+    if (this.#options.primaryToSecondary !== undefined) return this.#secondaryKeysOf(primary);
+    return this.view.keysByIndex(OWNER_INDEX, keyOf(primary.metadata));
+  }
+
+  #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
+    const { primaryToSecondary } = this.#options;
+    return this.#record.guard("primaryToSecondary", () => primaryToSecondary?.(primary) ?? NONE, NONE);
+  }
+
+  #primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
+    if (this.#mapper !== undefined) return this.#mapOnce(object);
+    // The primaries of a secondary are those that name it.
+    return this.#context?.primaries.keysByIndex(this.#primaryIndex, key) ?? NONE;
+  }
+
+  #passes({ kind, object, old, isFinalStateUnknown = false }: ResourceChange): boolean {
+    if (kind === "deleted") return this.#gate.passesDelete(object, isFinalStateUnknown);
+    return old === undefined ? this.#gate.passesAdd(object) : this.#gate.passesUpdate(object, old);
+  }
+
+  #mapOnce(object: KubernetesObject): readonly ObjectKey[] {
+    let primaries = this.#mapped.get(object);
+    if (primaries === undefined) {
+      const mapper = this.#mapper;
+      const context = this.#context;
+      if (mapper === undefined || context === undefined) return NONE;
+      primaries = this.#record.guard("the mapper", () => [...mapper(object, context)], NONE);
+      this.#mapped.set(object, primaries);
+    }
+    return primaries;
+  }
+
+  #guardIndex(index: string, valuesOf: IndexFunction): IndexFunction {
+    return (object) => this.#record.guard(`the index "${index}"`, () => valuesOf(object), []);
+  }
+
+  #namespacesIn(controller: Namespaces): Namespaces {
+    const { namespaces } = this.#options;
+    return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
+  }
+}

@@ -1,0 +1,185 @@
+// Keeps a view up to date through leases of shared informers: one for all namespaces, or one for each.
+//
+// A change of the namespaces happens in one turn: until then the view shows what it did, then all that the new informers know. What the
+// view knew before is told again only if it has changed since; of namespaces that are dropped nothing is told.
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import { compareResourceVersions } from "../base/resource-version.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { SourceHealth } from "../cluster/event-source.js";
+import type { ResourceChange } from "../cluster/resource-change.js";
+import type { ResourceView } from "../cluster/resource-view.js";
+import type { InformerLease, InformerRequest, SharedInformers } from "../cluster/shared-informers.js";
+
+/** What a view shows, and whom its changes are told. */
+export interface ViewWatchOptions {
+  readonly view: ResourceView;
+  /** What is watched, in whichever namespaces. */
+  readonly request: Omit<InformerRequest, "namespace">;
+  onChange(change: ResourceChange): void;
+}
+
+/** A change of namespaces whose new state is known already. */
+export interface NamespaceChange {
+  /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
+  commit(): Promise<void>;
+  /** Leaves everything as it was. */
+  rollback(): Promise<void>;
+}
+
+/** The namespaces to watch; all of them if undefined. */
+export type Namespaces = readonly string[] | undefined;
+
+// One lease for each namespace; the one of all namespaces has no name.
+type Leases = ReadonlyMap<string | undefined, InformerLease>;
+
+/** Feeds one view, from a start to a stop, and then perhaps again. */
+export class ViewWatch {
+  readonly view: ResourceView;
+  readonly #options: ViewWatchOptions;
+  #informers: SharedInformers | undefined;
+  #leases: Leases = new Map();
+  /** What the view knew before the change of namespaces that is being made. */
+  #before: ReadonlyMap<ObjectKey, DecodedResource> | undefined;
+
+  constructor(options: ViewWatchOptions) {
+    this.view = options.view;
+    this.#options = options;
+    this.view.onChange((change) => {
+      const told = this.#before === undefined ? change : sinceBefore(change, this.#before);
+      if (told !== undefined) options.onChange(told);
+    });
+  }
+
+  get isRunning(): boolean {
+    return this.#informers !== undefined;
+  }
+
+  /** Unhealthy if the watch of any namespace is. */
+  get health(): SourceHealth {
+    const all = [...this.#leases.values()].map(({ informer }) => informer.health);
+    const reasons = all.flatMap(({ status, reason }) => (status === "unhealthy" ? [reason] : []));
+    if (reasons.length > 0) return { status: "unhealthy", reason: reasons.join("; ") };
+    return { status: all.length > 0 && all.every(({ status }) => status === "healthy") ? "healthy" : "unknown" };
+  }
+
+  /** Shows what is known of these namespaces, and all that follows; resolves when the whole state is known. */
+  async start(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
+    this.#begin(informers, namespaces);
+    await Promise.all([...this.#leases.values()].map(({ informer }) => informer.start()));
+  }
+
+  /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  async startOrThrow(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
+    this.#begin(informers, namespaces);
+    await Promise.all([...this.#leases.values()].map(({ informer }) => informer.startOrThrow()));
+  }
+
+  /** Shows nothing any more; resolves when the watches that nobody else needs have ended. */
+  async stop(): Promise<void> {
+    const leases = this.#leases;
+    this.#informers = undefined;
+    this.#leases = new Map();
+    this.view.clear();
+    await releaseAll(leases.values());
+  }
+
+  /** Watches these namespaces too, until their state is known; throws, and leaves everything as it was, if one cannot be watched now. */
+  async prepare(namespaces: Namespaces): Promise<NamespaceChange> {
+    const informers = this.#informers;
+    if (informers === undefined) return { commit: async () => {}, rollback: async () => {} };
+    const old = this.#leases;
+    const added = this.#acquire(
+      informers,
+      this.#namesOf(namespaces).filter((name) => !old.has(name)),
+    );
+    try {
+      await Promise.all([...added.values()].map(({ informer }) => informer.startOrThrow()));
+    } catch (error) {
+      await releaseAll(added.values());
+      throw error;
+    }
+    return {
+      commit: async () => {
+        // It may have been stopped meanwhile.
+        if (this.#informers !== informers || this.#leases !== old) return releaseAll(added.values());
+        await this.#switch(namespaces, added);
+      },
+      rollback: () => releaseAll(added.values()),
+    };
+  }
+
+  #begin(informers: SharedInformers, namespaces: Namespaces): void {
+    if (this.#informers !== undefined) return;
+    this.#informers = informers;
+    this.#leases = this.#acquire(informers, this.#namesOf(namespaces));
+    for (const [name, { informer }] of this.#leases) this.view.attach(informer.cache, name);
+  }
+
+  async #switch(namespaces: Namespaces, added: Leases): Promise<void> {
+    const names = this.#namesOf(namespaces);
+    const dropped = [...this.#leases].filter(([name]) => !names.includes(name));
+    // Only a change between one namespace and all of them brings again what is known.
+    const overlaps = added.has(undefined) || dropped.some(([name]) => name === undefined);
+    const before = overlaps ? this.#entriesIn(names) : new Map<ObjectKey, DecodedResource>();
+    this.#leases = new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!]));
+    this.#before = before;
+    try {
+      for (const [name] of dropped) this.view.detach(name);
+      for (const [name, { informer }] of added) {
+        // An answer to an own write that the new watch has not come to stays readable.
+        for (const entry of before.values())
+          if (name === undefined || entry.object.metadata.namespace === name) informer.cache.put(entry);
+        this.view.attach(informer.cache, name);
+      }
+    } finally {
+      this.#before = undefined;
+    }
+    for (const [key, { object }] of before)
+      if (!this.view.has(key))
+        this.#options.onChange({
+          kind: "deleted",
+          key,
+          object,
+          old: object,
+          isInitial: true,
+          isFinalStateUnknown: true,
+        });
+    await releaseAll(dropped.map(([, lease]) => lease));
+  }
+
+  #entriesIn(names: readonly (string | undefined)[]): ReadonlyMap<ObjectKey, DecodedResource> {
+    const entries = new Map<ObjectKey, DecodedResource>();
+    for (const key of this.view.keys()) {
+      const isShown = names.includes(undefined) || names.some((name) => key.startsWith(`${name}/`));
+      const entry = isShown ? this.view.get(key) : undefined;
+      if (entry !== undefined) entries.set(key, entry);
+    }
+    return entries;
+  }
+
+  // The objects of a cluster-scoped kind are in no namespace, so those of a list would be none.
+  #namesOf(namespaces: Namespaces): readonly (string | undefined)[] {
+    const { definition } = this.#options.request;
+    return definition.scope === "Cluster" || namespaces === undefined ? [undefined] : [...new Set(namespaces)];
+  }
+
+  #acquire(informers: SharedInformers, names: readonly (string | undefined)[]): Leases {
+    const { request } = this.#options;
+    return new Map(names.map((namespace) => [namespace, informers.acquire({ ...request, namespace })]));
+  }
+}
+
+async function releaseAll(leases: Iterable<InformerLease>): Promise<void> {
+  await Promise.all([...leases].map((lease) => lease.release()));
+}
+
+// A cache that is attached tells everything that it knows.
+function sinceBefore(
+  change: ResourceChange,
+  before: ReadonlyMap<ObjectKey, DecodedResource>,
+): ResourceChange | undefined {
+  const known = before.get(change.key)?.object;
+  if (known === undefined) return change;
+  const versions = [change.object.metadata.resourceVersion ?? "0", known.metadata.resourceVersion ?? "0"] as const;
+  return compareResourceVersions(...versions) > 0 ? { ...change, kind: "updated", old: known } : undefined;
+}
