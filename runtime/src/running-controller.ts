@@ -46,6 +46,7 @@ export class RunningController {
       primaries,
       sources,
       writer,
+      fieldManagers,
       secondaries: this.#sources,
       namespaces: () => this.#namespaces,
     });

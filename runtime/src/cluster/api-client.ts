@@ -158,7 +158,7 @@ export class ApiClient {
     ref: ObjectRef,
     patch: object,
   ): Promise<Resource> {
-    const { object } = await this.#patch(defined, { ref, contentType: MERGE_PATCH, patch, fieldManager: "" });
+    const { object } = await this.#patch(defined, { ref, contentType: MERGE_PATCH, patch });
     return object;
   }
 
@@ -169,17 +169,13 @@ export class ApiClient {
     options: {
       readonly operations: readonly { op: string; path: string; value?: JsonValue }[];
       readonly fieldManager?: string;
+      /** Whose entries in managed fields are kept; those of `fieldManager` unless given. */
+      readonly fieldManagers?: Iterable<string>;
       readonly subresource?: "status";
     },
   ): Promise<DecodedResource<Resource>> {
-    const { operations, fieldManager = "", subresource } = options;
-    return this.#patch(defined, {
-      ref,
-      contentType: JSON_PATCH,
-      patch: operations,
-      fieldManager,
-      subresource,
-    });
+    const { operations, ...rest } = options;
+    return this.#patch(defined, { ...rest, ref, contentType: JSON_PATCH, patch: operations });
   }
 
   /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
@@ -232,15 +228,17 @@ export class ApiClient {
       ref: ObjectRef;
       contentType: string;
       patch: unknown;
-      fieldManager: string;
-      subresource?: "status" | undefined;
+      fieldManager?: string;
+      fieldManagers?: Iterable<string>;
+      subresource?: "status";
     },
   ): Promise<DecodedResource<Resource>> {
     const { ref, contentType, patch, fieldManager, subresource } = options;
-    const path = objectPath(definition, ref, subresource) + queryOf({ fieldManager: fieldManager || undefined });
+    const { fieldManagers = fieldManager === undefined ? [] : [fieldManager] } = options;
+    const path = objectPath(definition, ref, subresource) + queryOf({ fieldManager });
     try {
       const { body } = await this.#requester.send({ method: "PATCH", path, contentType, body: JSON.stringify(patch) });
-      return decodeResource<Resource>(body, { fieldManagers: fieldManager === "" ? [] : [fieldManager] });
+      return decodeResource<Resource>(body, { fieldManagers });
     } catch (error) {
       throw failed("patch of", describeObject(definition, ref), error);
     }

@@ -2,20 +2,14 @@ import { isApiError } from "../base/errors.js";
 import type { JsonPatchOperation } from "../base/json-diff.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import { isAnswerTo, uidTest } from "./json-write.js";
+import { isAnswerTo, uidTest, type JsonWrite } from "./json-write.js";
 
 const MAX_ATTEMPTS = 10;
 
 /** With what the finalizer of an object is changed. */
-export interface FinalizerPatch {
+export interface FinalizerPatch extends JsonWrite {
   readonly finalizer: string;
-  readonly definition: ResourceDefinition;
-  readonly client: ApiClient;
-  readonly cache: ResourceView;
-  readonly fieldManager: string;
 }
 
 /** Returns the finalizer that a controller puts on objects of a kind, as JOSDK names it. */
@@ -84,7 +78,7 @@ interface FinalizerChange {
  */
 async function patchFinalizers(
   object: KubernetesObject,
-  { definition, client, cache, fieldManager }: FinalizerPatch,
+  { definition, client, cache, fieldManager, fieldManagers }: FinalizerPatch,
   changeOf: (current: KubernetesObject) => FinalizerChange | "done" | "stop",
 ): Promise<DecodedResource | "done" | undefined> {
   const { uid } = object.metadata;
@@ -99,7 +93,11 @@ async function patchFinalizers(
     let written: { entry: DecodedResource; isOwn: boolean } | undefined;
     try {
       const operations = [uidTest(uid), ...change.operations];
-      const entry = await client.jsonPatch({ definition }, object.metadata, { operations, fieldManager });
+      const entry = await client.jsonPatch({ definition }, object.metadata, {
+        operations,
+        fieldManager,
+        fieldManagers,
+      });
       const expected = { ...current, metadata: { ...current.metadata, finalizers: change.after } };
       written = { entry, isOwn: isAnswerTo(expected, entry.object) };
       return entry;

@@ -12,11 +12,13 @@ export interface JsonWrite {
   readonly definition: ResourceDefinition;
   readonly cache: ResourceView;
   readonly fieldManager: string;
+  /** Whose entries in managed fields the caches keep. */
+  readonly fieldManagers: Iterable<string>;
 }
 
 /** Sends a JSON patch that turns one state of an object into another; the next read sees the answer. */
 export async function writePatch(
-  { client, definition, cache, fieldManager }: JsonWrite,
+  { client, definition, cache, fieldManager, fieldManagers }: JsonWrite,
   operations: readonly JsonPatchOperation[],
   { before, after, subresource }: { before: KubernetesObject; after: KubernetesObject; subresource?: "status" },
 ): Promise<DecodedResource> {
@@ -27,6 +29,7 @@ export async function writePatch(
     const entry = await client.jsonPatch({ definition }, before.metadata, {
       operations: [uidTest(before.metadata.uid), ...operations],
       fieldManager,
+      fieldManagers,
       ...(subresource === undefined ? {} : { subresource }),
     });
     written = { entry, isOwn: isAnswerTo(after, entry.object, before) };

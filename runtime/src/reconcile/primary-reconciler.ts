@@ -32,6 +32,8 @@ export interface PrimaryDependencies {
   readonly sources: readonly DependentSource[];
   /** Writes as the field manager of the controller. */
   readonly writer: RunOptions["writer"];
+  /** The field managers of all controllers of the operator; that of this one alone if absent. */
+  readonly fieldManagers?: readonly string[];
   /** All event sources of the controller; it has none if absent. */
   readonly secondaries?: SecondarySources;
   /** Returns the namespaces that the controller watches now, all of them if undefined; those of its definition if absent. */
@@ -68,12 +70,13 @@ export class PrimaryReconciler {
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
     checkController(definition);
     const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
-    const { client, primaries, writer, secondaries = noSecondarySources, resources } = dependencies;
+    const { client, primaries, writer, fieldManagers = [fieldManager] } = dependencies;
+    const { secondaries = noSecondarySources, resources } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#plan = buildPlan(workflow);
     this.#finalizer = finalizerNameOf(definition);
-    const target = { client, definition: workflow.primary, cache: primaries, fieldManager };
+    const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
     this.#contexts = new ContextFactory({
       client,

@@ -3,7 +3,7 @@
 import { isApiError, TerminalError } from "../base/errors.js";
 import { jsonDiff } from "../base/json-diff.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
+import { ownedBy, type DecodedResource } from "../cluster/decode-resource.js";
 import { describeObject } from "../cluster/resource-path.js";
 import type { RunOptions } from "../workflow/run.js";
 import { patchFinalizerIn } from "./finalizer.js";
@@ -37,7 +37,9 @@ export async function addFinalizer(
   write: PrimaryWrite,
   { primary, finalizer }: { primary: DecodedResource; finalizer: string },
 ): Promise<DecodedResource | undefined> {
-  if (!write.usesServerSideApply) return patchFinalizerIn(primary, { ...write, finalizer });
+  // An apply of the finalizer alone would remove whatever else was applied under this name before.
+  const hasApplied = ownedBy(primary, write.fieldManager) !== undefined;
+  if (!write.usesServerSideApply || hasApplied) return patchFinalizerIn(primary, { ...write, finalizer });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
   try {

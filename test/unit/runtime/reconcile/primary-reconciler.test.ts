@@ -87,6 +87,19 @@ suite("primary reconciler: finalizer", (test) => {
         assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
     }));
 
+  test("what was applied under the same name before stays when a finalizer is added", async () => {
+    const dispatcher = await createCleaning();
+    const labels = { kept: "yes" };
+    const applied = { metadata: { name: "applied", namespace: "default", labels }, spec: { text: "first" } };
+    await dispatcher.client.apply(Page, applied, { fieldManager: "page" });
+    await dispatcher.run(await dispatcher.observe("applied"));
+    const page = await dispatcher.read("applied");
+    assert.equal(
+      [page?.metadata.labels, page?.spec, page?.metadata.finalizers],
+      [labels, { text: "first" }, [FINALIZER]],
+    );
+  });
+
   test("a primary that went, or was made anew, meanwhile gets no finalizer and is not reconciled", () =>
     inBothWays(async ({ usesServerSideApply, nameOf }) => {
       const dispatcher = await createCleaning(undefined, { usesServerSideApply });
