@@ -110,6 +110,31 @@ suite("controller: what is reconciled", (test) => {
   });
 });
 
+suite("controller: what others throw", (test) => {
+  const broken = () => {
+    throw new Error("broken");
+  };
+
+  test("an observer that throws disturbs nothing", async () => {
+    const { observe, settle, started, controller, lines } = createBed({ observer: broken });
+    observe();
+    await settle();
+    observe();
+    await settle();
+    assert.is(started.length, 2);
+    assert.is(controller.counts().running, 0);
+    assert.is(lines[0]?.message, "the observer of reconciles failed: broken");
+  });
+
+  test("a rate limiter that throws limits nothing", async () => {
+    const { observe, settle, started, lines } = createBed({ rateLimit: () => ({ take: broken }) });
+    observe();
+    await settle();
+    assert.is(started.length, 1);
+    assert.is(lines[0]?.message, "the rate limiter failed, and limits nothing: broken");
+  });
+});
+
 suite("controller: pause and stop", (test) => {
   test("while paused nothing starts, and afterwards nothing is lost", async () => {
     const { observe, settle, started, controller } = createBed();
