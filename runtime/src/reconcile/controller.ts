@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
+import { messageOf, type Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { SecondaryCause } from "../cluster/event-source.js";
@@ -19,10 +19,10 @@ import {
   type ProcessorSettings,
 } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiter, type RateLimiterFactory } from "./rate-limiter.js";
-import type { ReconcileObserver } from "./reconcile-event.js";
+import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
 import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
-import { retryOf } from "./retry.js";
+import { guardedRetryOf } from "./retry.js";
 import { Turns } from "./turns.js";
 
 /** Does the work of a reconcile; knows nothing of when. */
@@ -98,7 +98,7 @@ export class Controller {
     this.#dependencies = dependencies;
     this.#clock = clock;
     this.#settings = {
-      retry: retryOf(definition.retry),
+      retry: guardedRetryOf(definition.retry, logger),
       resyncAfterMs: longest > 0 ? longest : undefined,
       reconcilesOnAllEvents: definition.reconcilesOnAllEvents ?? false,
     };
@@ -213,21 +213,21 @@ export class Controller {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
-  #tell(
-    key: ObjectKey,
-    event: ProcessorEvent,
-    at: { readonly logger: Logger } = this.#dependencies,
-  ): readonly ProcessorEffect[] {
-    const primary = this.#primaries.get(key);
+  #tell(key: ObjectKey, event: ProcessorEvent): void {
+    this.#apply(key, this.#primaries.get(key), event);
+  }
+
+  #apply(key: ObjectKey, primary: Primary | undefined, event: ProcessorEvent): readonly ProcessorEffect[] {
     const { state, effects } = transitionOf(primary?.state, event, this.#settings);
-    if (state === undefined) this.#primaries.delete(key);
-    else if (primary !== undefined) primary.state = state;
-    else this.#primaries.set(key, { state, seen: undefined, limiter: undefined, run: undefined });
-    for (const effect of effects) this.#carryOut(key, effect, at);
+    if (primary === undefined) {
+      if (state !== undefined) this.#primaries.set(key, { state, seen: undefined, limiter: undefined, run: undefined });
+    } else if (state === undefined) this.#primaries.delete(key);
+    else primary.state = state;
+    for (const effect of effects) this.#carryOut(key, effect, primary?.run);
     return effects;
   }
 
-  #carryOut(key: ObjectKey, effect: ProcessorEffect, at: { readonly logger: Logger }): void {
+  #carryOut(key: ObjectKey, effect: ProcessorEffect, run: ReconcileRun | undefined): void {
     switch (effect.kind) {
       case "submit":
         this.#queue.add(key, effect.priority);
@@ -240,7 +240,7 @@ export class Controller {
       case "release":
         return this.#release(key);
       case "log":
-        return at.logger[effect.level](effect.fields, effect.message);
+        return (run ?? this.#surroundings).logger[effect.level](effect.fields, effect.message);
     }
   }
 
@@ -270,16 +270,25 @@ export class Controller {
     const { state } = primary;
     const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : primaries.get(key);
     if (entry === undefined && !primaries.has(key)) return this.#skip(key, { kind: "missed" });
-    primary.limiter ??= this.#createLimiter?.();
-    const delayMs = primary.limiter?.take(this.#clock.now()) ?? 0;
+    const delayMs = this.#createLimiter === undefined ? 0 : this.#takeFrom(this.#createLimiter, primary);
     if (delayMs > 0) return this.#skip(key, { kind: "limited", delayMs });
-    this.#tell(key, { kind: "started" });
+    this.#apply(key, primary, { kind: "started" });
     const run = (primary.run = new ReconcileRun(key, state, this.#surroundings));
     const outcome = entry === undefined ? this.#loadAndRun(primary, run) : this.#run(primary, run, entry);
     outcome.then(
-      (ended) => this.#finish(run, ended),
-      (error: unknown) => this.#finish(run, failedOutcome(error)),
+      (ended) => this.#finish(primary, run, ended),
+      (error: unknown) => this.#finish(primary, run, failedOutcome(error)),
     );
+  }
+
+  #takeFrom(createLimiter: RateLimiterFactory, primary: Primary): number {
+    try {
+      primary.limiter ??= createLimiter();
+      return primary.limiter.take(this.#clock.now());
+    } catch (error) {
+      this.#dependencies.logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
+      return 0;
+    }
   }
 
   #skip(key: ObjectKey, event: ProcessorEvent): void {
@@ -300,14 +309,16 @@ export class Controller {
     const { uid, generation, deletionTimestamp } = entry.object.metadata;
     run.entry = entry;
     if (!run.isPrimaryDeleted) primary.seen = { uid, generation, isDeleting: deletionTimestamp !== undefined };
-    return this.#dependencies.runner.run(run);
+    try {
+      return this.#dependencies.runner.run(run);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
-  #finish(run: ReconcileRun, outcome: PrimaryOutcome): void {
+  #finish(primary: Primary, run: ReconcileRun, outcome: PrimaryOutcome): void {
     const { key, uid } = run;
-    const { primaries, observer } = this.#dependencies;
-    const primary = this.#primaries.get(key);
-    if (primary !== undefined) primary.run = undefined;
+    const { primaries } = this.#dependencies;
     run.close();
     this.#queue.done(key);
     const known = primaries.get(key);
@@ -316,9 +327,18 @@ export class Controller {
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, now, uid, knownUid, isKnown } as const;
     // Nothing is left to decide after the end, and what fails then fails because of it.
-    const effects = this.#abort.signal.aborted ? [] : this.#tell(key, event, run);
-    observer?.(run.eventOf(outcome, effects, now));
+    const effects = this.#abort.signal.aborted ? [] : this.#apply(key, primary, event);
+    primary.run = undefined;
+    this.#report(run.eventOf(outcome, effects, now));
     if (this.#queue.runningCount === 0) this.#onIdle();
     this.#fill();
+  }
+
+  #report(event: ReconcileEvent): void {
+    try {
+      this.#dependencies.observer?.(event);
+    } catch (error) {
+      this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
+    }
   }
 }

@@ -102,13 +102,22 @@ function afterDeletion(
   event: EventOf<"deleted">,
   settings: ProcessorSettings,
 ): Transition {
-  const { reason, entry, isFinalStateUnknown, isKnown, isStarted } = event;
+  const { isKnown, isStarted } = event;
   if (settings.reconcilesOnAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
-    return submit({ ...markState(state ?? NEW_STATE, "deleted", reason), lastKnown: entry, isFinalStateUnknown });
+    return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   // The reconcile under way finds out when it ends.
   if (state.running !== "nothing") return stay({ ...state, eventing: "deleted", reasons: [], priority: "background" });
   return gone(isKnown);
+}
+
+function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown }: EventOf<"deleted">): PrimaryState {
+  const { lastKnown, running } = state;
+  // The reconcile under way is for the deletion of another object, which had the name before.
+  const isAnother = lastKnown !== undefined && lastKnown.object.metadata.uid !== entry.object.metadata.uid;
+  const eventing = running === "deletion" && isAnother ? "additionalAfterDelete" : "deleted";
+  const retry = isAnother ? undefined : state.retry;
+  return { ...markState(state, eventing, reason), retry, lastKnown: entry, isFinalStateUnknown };
 }
 
 function afterTimer(state: PrimaryState): Transition {

@@ -1,3 +1,5 @@
+import { messageOf, type Logger } from "../base/logger.js";
+
 /** How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. */
 export interface RetryOptions {
   /** Retries after the first failure; -1 for no end, 0 for none. Default 5. */
@@ -47,7 +49,20 @@ export function createRetry(options: RetryOptions = {}): Retry {
   };
 }
 
-/** Returns the retry of a definition, which has options or a retry of its own. */
-export function retryOf(retry: RetryOptions | Retry = {}): Retry {
-  return "next" in retry ? retry : createRetry(retry);
+/** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */
+export function guardedRetryOf(retry: RetryOptions | Retry | undefined, logger: Logger): Retry {
+  if (retry === undefined || !("next" in retry)) return createRetry(retry);
+  const fallback = createRetry();
+  const guarded = <Result>(decide: (by: Retry) => Result): Result => {
+    try {
+      return decide(retry);
+    } catch (error) {
+      logger.error({}, `the retry of the controller failed, and the default takes its place: ${messageOf(error)}`);
+      return decide(fallback);
+    }
+  };
+  return {
+    next: (state, error) => guarded((by) => by.next(state, error)),
+    isLastAttempt: (state) => guarded((by) => by.isLastAttempt(state)),
+  };
 }

@@ -38,12 +38,14 @@ export interface Started {
 export interface BedOptions extends Partial<ControllerDefinition> {
   /** False to leave the start to the test. */
   readonly isStarted?: boolean;
+  /** Told about every reconcile besides the record. */
+  readonly observer?: (event: ReconcileEvent) => void;
   readonly load?: PrimaryLookup["load"];
   readonly lacksFinalizer?: (primary: KubernetesObject) => boolean;
 }
 
 /** Creates a controller without dependents, a cache that the test fills, and a record of all that happens. */
-export function createBed({ isStarted = true, load, lacksFinalizer, ...definition }: BedOptions = {}) {
+export function createBed({ isStarted = true, load, lacksFinalizer, observer, ...definition }: BedOptions = {}) {
   const clock = new VirtualClock();
   const cache = new Map<ObjectKey, DecodedResource>();
   const started: Started[] = [];
@@ -63,7 +65,10 @@ export function createBed({ isStarted = true, load, lacksFinalizer, ...definitio
       primaries: Object.assign(cache, load === undefined ? {} : { load }),
       runner: { run, lacksFinalizer: lacksFinalizer ?? (() => false), release: (key) => void released.push(key) },
       logger: { debug: logAs("debug"), info: logAs("info"), warn: logAs("warn"), error: logAs("error") },
-      observer: (event) => void events.push(event),
+      observer: (event) => {
+        events.push(event);
+        observer?.(event);
+      },
       clock,
     },
   );

@@ -6,6 +6,9 @@ import type { PrimaryOutcome, ReconcileScope } from "#runtime/reconcile/reconcil
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS, type BedOptions } from "./controller-bed.js";
 
+// Hundreds of turns of the event loop for each of hundreds of runs.
+const LONG = { timeoutMs: 120_000 };
+
 type World = ReturnType<typeof createWorld>;
 
 /** A controller of a few primaries, with a record of what each of them has been told and has seen. */
@@ -171,68 +174,81 @@ async function comeToRest(world: World): Promise<void> {
 }
 
 suite("laws of the processor", (test) => {
-  test("after the last event of a primary a reconcile starts that sees it, and never two at once", async () => {
-    await fc.assert(
-      fc.asyncProperty(definition, steps, async (options, given) => {
-        // Nothing but the event makes it run.
-        const world = createWorld({ ...options, maxReconciliationIntervalMs: 0 });
-        for (const [apply, isInOneTurn] of given) {
-          apply(world);
-          if (!isInOneTurn) await world.settle();
-        }
-        await comeToRest(world);
-        assert.equal(world.violations, []);
-        for (const [key, toldAt] of world.toldAt) {
-          const object = world.cache.get(key)?.object;
-          const run = world.lastRun.get(key);
-          if (object !== undefined && world.finished.has(object.metadata.uid)) continue;
-          if (object === undefined && options.reconcilesOnAllEvents !== true) continue;
-          assert.ok((world.startedAt.get(key) ?? 0) > toldAt, `the last event of ${key} is lost`);
-          assert.is(run?.isPrimaryDeleted, object === undefined, `${key} is reconciled as what it is`);
-          if (object !== undefined) assert.is(run?.entry.object, object, `the last reconcile of ${key} sees its state`);
-        }
-      }),
-      { numRuns: 300 },
-    );
-  });
+  test(
+    "after the last event of a primary a reconcile starts that sees it, and never two at once",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(definition, steps, async (options, given) => {
+          // Nothing but the event makes it run.
+          const world = createWorld({ ...options, maxReconciliationIntervalMs: 0 });
+          for (const [apply, isInOneTurn] of given) {
+            apply(world);
+            if (!isInOneTurn) await world.settle();
+          }
+          await comeToRest(world);
+          assert.equal(world.violations, []);
+          for (const [key, toldAt] of world.toldAt) {
+            const object = world.cache.get(key)?.object;
+            const run = world.lastRun.get(key);
+            if (object !== undefined && world.finished.has(object.metadata.uid)) continue;
+            if (object === undefined && options.reconcilesOnAllEvents !== true) continue;
+            assert.ok((world.startedAt.get(key) ?? 0) > toldAt, `the last event of ${key} is lost`);
+            assert.is(run?.isPrimaryDeleted, object === undefined, `${key} is reconciled as what it is`);
+            if (object !== undefined)
+              assert.is(run?.entry.object, object, `the last reconcile of ${key} sees its state`);
+          }
+        }),
+        { numRuns: 120 },
+      );
+    },
+    LONG,
+  );
 
-  test("nothing is kept of primaries that are gone, whatever came before", async () => {
-    await fc.assert(
-      fc.asyncProperty(definition, steps, async (options, given) => {
-        const world = createWorld({ ...options, maxReconciliationIntervalMs: 60_000 });
-        for (const [apply, isInOneTurn] of given) {
-          apply(world);
-          if (!isInOneTurn) await world.settle();
-        }
-        for (const key of [...world.cache.keys()]) world.observeDeletion(key);
-        await comeToRest(world);
-        assert.equal(world.controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
-        assert.is(world.clock.nextDueAt, undefined);
-      }),
-      { numRuns: 150 },
-    );
-  });
+  test(
+    "nothing is kept of primaries that are gone, whatever came before",
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(definition, steps, async (options, given) => {
+          const world = createWorld({ ...options, maxReconciliationIntervalMs: 60_000 });
+          for (const [apply, isInOneTurn] of given) {
+            apply(world);
+            if (!isInOneTurn) await world.settle();
+          }
+          for (const key of [...world.cache.keys()]) world.observeDeletion(key);
+          await comeToRest(world);
+          assert.equal(world.controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
+          assert.is(world.clock.nextDueAt, undefined);
+        }),
+        { numRuns: 60 },
+      );
+    },
+    LONG,
+  );
 
-  test("100,000 primaries that come, fail or succeed, and go leave nothing", async () => {
-    for (const reconcilesOnAllEvents of [false, true]) {
-      const { observe, observeDeletion, settle, respond, controller, clock, started, lines } = createBed({
-        reconcilesOnAllEvents,
-        rateLimit: { maxReconciliations: 5, withinMs: 1000 },
-      });
-      let count = 0;
-      respond(({ isPrimaryDeleted }) => (!isPrimaryDeleted && ++count % 3 === 0 ? failureOf() : SUCCESS));
-      for (let batch = 0; batch < 50; batch++) {
-        const names = Array.from({ length: 1000 }, (_, index) => `p${batch}-${index}`);
-        for (const each of names) observe({ name: each, uid: each });
-        while (controller.counts().queued > 0) await settle();
-        for (const each of names) observeDeletion(`home/${each}`);
-        while (controller.counts().queued > 0) await settle();
-        await settle();
-        assert.equal(controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
-        started.length = lines.length = 0;
+  test(
+    "100,000 primaries that come, fail or succeed, and go leave nothing",
+    async () => {
+      for (const reconcilesOnAllEvents of [false, true]) {
+        const { observe, observeDeletion, settle, respond, controller, clock, started, lines } = createBed({
+          reconcilesOnAllEvents,
+          rateLimit: { maxReconciliations: 5, withinMs: 1000 },
+        });
+        let count = 0;
+        respond(({ isPrimaryDeleted }) => (!isPrimaryDeleted && ++count % 3 === 0 ? failureOf() : SUCCESS));
+        for (let batch = 0; batch < 50; batch++) {
+          const names = Array.from({ length: 1000 }, (_, index) => `p${batch}-${index}`);
+          for (const each of names) observe({ name: each, uid: each });
+          while (controller.counts().queued > 0) await settle();
+          for (const each of names) observeDeletion(`home/${each}`);
+          while (controller.counts().queued > 0) await settle();
+          await settle();
+          assert.equal(controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
+          started.length = lines.length = 0;
+        }
+        assert.is(count, 50_000);
+        assert.is(clock.nextDueAt, undefined);
       }
-      assert.is(count, 50_000);
-      assert.is(clock.nextDueAt, undefined);
-    }
-  });
+    },
+    LONG,
+  );
 });

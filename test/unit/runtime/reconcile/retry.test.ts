@@ -1,5 +1,11 @@
 // JOSDK's GenericRetryExecutionTest.
-import { createRetry, retryOf, type Retry, type RetryOptions, type RetryState } from "#runtime/reconcile/retry.js";
+import {
+  createRetry,
+  guardedRetryOf,
+  type Retry,
+  type RetryOptions,
+  type RetryState,
+} from "#runtime/reconcile/retry.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function intervalsOf(options: RetryOptions, failures: number): (number | undefined)[] {
@@ -54,9 +60,25 @@ suite("retry", (test) => {
     assert.not(createRetry({ maxAttempts: -1 }).isLastAttempt(first));
   });
 
-  test("a retry of the user is taken as it is", () => {
-    const own: Retry = { next: () => undefined, isLastAttempt: () => true };
-    assert.is(retryOf(own), own);
-    assert.is(retryOf({ initialIntervalMs: 7 }).next(undefined, new Error("no"))?.intervalMs, 7);
+  test("a retry of the user decides, and the default if it throws", () => {
+    const lines: string[] = [];
+    const silent = () => {};
+    const logger = {
+      debug: silent,
+      info: silent,
+      warn: silent,
+      error: (_: object, text: string) => void lines.push(text),
+    };
+    const own: Retry = {
+      next: () => ({ attempt: 1, intervalMs: 9 }),
+      isLastAttempt: () => {
+        throw new Error("broken");
+      },
+    };
+    const retry = guardedRetryOf(own, logger);
+    assert.is(retry.next(undefined, new Error("no"))?.intervalMs, 9);
+    assert.is(retry.isLastAttempt(undefined), false);
+    assert.equal(lines, ["the retry of the controller failed, and the default takes its place: broken"]);
+    assert.is(guardedRetryOf({ initialIntervalMs: 7 }, logger).next(undefined, new Error("no"))?.intervalMs, 7);
   });
 });

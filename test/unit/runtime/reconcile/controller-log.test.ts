@@ -1,0 +1,76 @@
+import { ApiError, TerminalError } from "#runtime/base/errors.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createBed, failureOf, KEY } from "./controller-bed.js";
+
+suite("controller: logs", (test) => {
+  const conflict = new ApiError(409, { reason: "Conflict" });
+
+  test("a failure is as loud as it is bad", async () => {
+    const lastAttempt = { retry: { maxAttempts: 0 } };
+    const given: [unknown, boolean, object, string][] = [
+      [new Error("no"), false, {}, "warn"],
+      [new Error("no"), false, lastAttempt, "error"],
+      [new Error("no"), true, {}, "debug"],
+      [new Error("no"), true, lastAttempt, "error"],
+      [conflict, false, {}, "info"],
+      [new AggregateError([conflict, conflict]), false, {}, "info"],
+      [new AggregateError([conflict, new Error("no")]), false, {}, "warn"],
+      [conflict, false, lastAttempt, "error"],
+      [new TerminalError("never"), false, {}, "error"],
+    ];
+    for (const [error, isHandled, definition, level] of given) {
+      const { observe, settle, respond, lines } = createBed(definition);
+      respond(() => failureOf(error, isHandled));
+      observe();
+      await settle();
+      assert.equal(
+        lines.map((line) => line.level),
+        [level],
+        String(error),
+      );
+    }
+  });
+
+  test("the last failure is a warning if a new event gives another chance", async () => {
+    const { observe, settle, hold, lines } = createBed({ retry: { maxAttempts: 0 } });
+    const finish = hold();
+    observe();
+    await settle();
+    observe();
+    await finish(failureOf());
+    assert.equal(
+      lines.map(({ level }) => level),
+      ["warn"],
+    );
+  });
+
+  test("the lines of a reconcile say what is reconciled and why", async () => {
+    const { observe, settle, respond, lines, advance } = createBed();
+    respond(({ logger }) => {
+      logger.info({ own: 1 }, "hello");
+      return failureOf();
+    });
+    observe({ generation: 7 });
+    await settle();
+    await advance(2000);
+    const { fields } = lines[0]!;
+    const common = { controller: "page", kind: "Page", namespace: "home", name: "one", uid: "u1" };
+    const scope = { ...common, resourceVersion: "1", generation: 7 };
+    assert.equal(fields, { ...scope, reasons: ["primary added"], own: 1 });
+    assert.equal(lines[1]?.fields, { ...scope, reasons: ["primary added"], retryAfterMs: 2000, attempt: 1 });
+    assert.equal((lines[2]?.fields as { reasons: string[] }).reasons, ["retry 1"]);
+  });
+
+  test("an observer is told why a reconcile ran", async () => {
+    const { observe, observeSecondary, settle, events, controller } = createBed();
+    observe();
+    observeSecondary();
+    controller.onSecondaryChange([KEY], { source: "web", object: "home/web", isInitial: true });
+    await settle();
+    assert.equal(events[0]?.reasons, [
+      { kind: "primary", change: "added", isInitial: false },
+      { kind: "secondary", source: "web", isInitial: false },
+      { kind: "secondary", source: "web", object: "home/web", isInitial: true },
+    ]);
+  });
+});
