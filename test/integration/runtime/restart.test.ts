@@ -2,7 +2,6 @@
 import { waitFor } from "#runtime/base/wait-for.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { createOperator } from "#runtime/operator.js";
-import { eventually } from "../../support/eventually.js";
 import { assert, suite } from "../../support/suite.js";
 import { createPage, createPageOperator, Page, setText, startPageServer, untilText } from "./page-operator.js";
 
