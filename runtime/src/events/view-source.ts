@@ -9,7 +9,7 @@ import { ResourceView, type ListOptions } from "../cluster/resource-view.js";
 import type { InformerRequest } from "../cluster/shared-informers.js";
 import { createEventGate, type EventGate } from "./event-gate.js";
 import { HealthRecord } from "./health-record.js";
-import { byAnyLink, type PrimaryToSecondaryMapper } from "./mappers.js";
+import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "./mappers.js";
 import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
@@ -50,7 +50,8 @@ export class ViewSource implements EventSource<KubernetesObject> {
   /** What the mapper returned: it is called once for every state, for the index has to remove what it added. */
   readonly #mapped = new WeakMap<KubernetesObject, readonly ObjectKey[]>();
   #context: EventSourceContext | undefined;
-  #mapper: ContextualMapper | undefined;
+  /** Maps if neither the user nor the primaries do. */
+  #byLink: SecondaryToPrimaryMapper | undefined;
 
   constructor(options: ViewSourceOptions) {
     const { name, request, filters, indexes = {} } = options;
@@ -125,9 +126,8 @@ export class ViewSource implements EventSource<KubernetesObject> {
     this.#context = context;
     this.#record.start(context.logger);
     const { primaryToSecondary, mapper } = this.#options;
-    this.#mapper = mapper;
     if (mapper !== undefined) return;
-    if (primaryToSecondary === undefined) this.#mapper = byAnyLink({ definition: context.primary });
+    if (primaryToSecondary === undefined) this.#byLink = byAnyLink({ definition: context.primary });
     else context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
   }
 
@@ -154,7 +154,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   #primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#mapper !== undefined) return this.#mapOnce(object);
+    if (this.#options.mapper !== undefined || this.#byLink !== undefined) return this.#mapOnce(object);
     // The primaries of a secondary are those that name it.
     return this.#context?.primaries.keysByIndex(this.#primaryIndex, key) ?? NONE;
   }
@@ -165,11 +165,13 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   #mapOnce(object: KubernetesObject): readonly ObjectKey[] {
+    const context = this.#context;
+    if (context === undefined) return NONE;
+    const { mapper } = this.#options;
+    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
+    if (mapper === undefined) return this.#byLink?.(object) ?? NONE;
     let primaries = this.#mapped.get(object);
     if (primaries === undefined) {
-      const mapper = this.#mapper;
-      const context = this.#context;
-      if (mapper === undefined || context === undefined) return NONE;
       primaries = this.#record.guard("the mapper", () => [...mapper(object, context)], NONE);
       this.#mapped.set(object, primaries);
     }
