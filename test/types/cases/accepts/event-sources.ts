@@ -10,7 +10,7 @@ import type {
   PodWatchSources,
   PricesResource,
 } from "../../../../fixtures/samples/podwatch/src/generated/podwatch/types.js";
-import type { Pod } from "../../../../fixtures/samples/podwatch/src/generated/index.js";
+import { Node, Pod, PodWatch } from "../../../../fixtures/samples/podwatch/src/generated/index.js";
 
 type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false;
 type Expect<Holds extends true> = Holds;
@@ -39,5 +39,14 @@ export const reconciler: PodWatchReconciler = {
   },
   cleanup: ({ secondary }) => {
     secondary.pods.forEach(({ metadata }) => metadata.name);
+  },
+};
+
+// Looking up by class gives what is kept, and of other classes everything.
+export const looking: PodWatchReconciler = {
+  reconcile: ({ context }) => {
+    const phases = context.secondaries(Pod, { source: "pods" }).map(({ status }) => status?.phase);
+    const name = context.secondary(Node)?.metadata.name ?? context.secondary(PodWatch)?.spec.mode;
+    context.logger.info({ phases, name }, "looked up");
   },
 };

@@ -3,7 +3,7 @@ import type {
   PodsUpdateFilter,
   PodWatchReconciler,
 } from "../../../../fixtures/samples/podwatch/src/generated/podwatch/types.js";
-import type { Pod } from "../../../../fixtures/samples/podwatch/src/generated/index.js";
+import { Pod as PodClass, type Pod } from "../../../../fixtures/samples/podwatch/src/generated/index.js";
 
 export const reconciler: PodWatchReconciler = {
   reconcile: ({ secondary }) => {
@@ -17,3 +17,12 @@ export const reconciler: PodWatchReconciler = {
 
 export const filter: PodsUpdateFilter = (object, old) => object.status?.phase === old.spec?.nodeName;
 export const mapper: NodePrimaryMapper = ({ spec }) => spec.node;
+
+export const looking: PodWatchReconciler = {
+  reconcile: ({ context, workflow }) => {
+    context.secondaries(PodClass)[0]?.spec;
+    context.secondary(PodClass, { name: "a" })?.status?.podIP;
+    context.secondaries(PodClass, { sources: "pods" });
+    workflow.dependents.pods;
+  },
+};
