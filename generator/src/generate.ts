@@ -1,9 +1,12 @@
 import { resolve } from "node:path";
 import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import { readProject } from "./input/read-project.js";
+import { readSources } from "./input/read-sources.js";
 import { buildModel } from "./model/build-model.js";
 import { checkConditions } from "./output/check-conditions.js";
+import type { LocateExpression, ProjectModel } from "./model/project-model.js";
 import { emitProject } from "./output/emit-project.js";
+import type { DerivedModel } from "./output/reads/derive-forms.js";
 import { writeFiles, type WriteReport } from "./output/write-files.js";
 
 /** What `generate` works on. */
@@ -17,6 +20,8 @@ export interface GenerateOptions {
 /** What came of it. */
 export interface GenerateResult {
   readonly diagnostics: readonly Diagnostic[];
+  /** What the caches of event sources keep, and why: a line for each. */
+  readonly caches?: readonly string[];
   /** What became of the files; absent when a diagnostic is an error, for then nothing is written. */
   readonly report?: WriteReport;
 }
@@ -30,10 +35,25 @@ export async function generate({ project = ".", check = false }: GenerateOptions
   const { model, diagnostics, locate } = await buildModel(input);
   if (model === undefined) return { diagnostics: sortDiagnostics([...input.diagnostics, ...diagnostics]) };
 
-  const files = await emitProject(model);
-  const problems = await checkConditions(model, files, locate);
-  const found = sortDiagnostics([...input.diagnostics, ...diagnostics, ...problems]);
+  const derived = await deriveModel(model, root, locate);
+  const files = await emitProject(derived.model);
+  const problems = await checkConditions(derived.model, files, locate);
+  const found = sortDiagnostics([...input.diagnostics, ...diagnostics, ...derived.diagnostics, ...problems]);
   if (hasErrors(found)) return { diagnostics: found };
 
-  return { diagnostics: found, report: await writeFiles(root, files, { check }) };
+  return { diagnostics: found, caches: derived.report, report: await writeFiles(root, files, { check }) };
+}
+
+/** Decides what the event sources of a project keep, from the code that is in its folder. */
+export async function deriveModel(model: ProjectModel, root: string, locate: LocateExpression): Promise<DerivedModel> {
+  const usesEventSources = model.controllers.some(({ eventSources }) => eventSources.length > 0);
+  // The compiler takes a while to load.
+  if (!usesEventSources) return { model, diagnostics: [], report: [] };
+  const { deriveForms } = await import("./output/reads/derive-forms.js");
+  const sources = await readSources(root);
+  return deriveForms(
+    model,
+    sources.map(({ file, text }) => ({ path: file, text })),
+    locate,
+  );
 }

@@ -2,5 +2,5 @@ import type { DependentModel, ResourceModel } from "#generator/model/project-mod
 
 /** Returns a dependent that waits for what it depends on. */
 export function dependentOf(name: string, resource: ResourceModel, dependsOn: readonly string[] = []): DependentModel {
-  return { name, resource, dependsOn, waitsFor: dependsOn, isGarbageCollected: true, conditions: {} };
+  return { name, resource, dependsOn, waitsFor: dependsOn, filters: {}, isGarbageCollected: true, conditions: {} };
 }

@@ -88,7 +88,7 @@ function definitionOf(
   facts: Omit<ResourceDefinition, "apiVersion" | "schema">,
   { schema, definitions }: { schema: RawSchema; definitions: ReadonlyMap<string, RawSchema> },
 ): ResourceDefinition {
-  const names = { singular: facts.kind.toLowerCase(), listKind: `${facts.kind}List` };
+  const names = { singular: facts.kind.toLowerCase(), listKind: `${facts.kind}List`, selectableFields: [] };
   const model = { ...facts, ...names, isStorage: true, isServed: true, schema, definitions };
   return defineResource({ ...facts, schema: buildRuntimeSchema(model) });
 }

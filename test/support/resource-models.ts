@@ -38,6 +38,7 @@ export function resourcesOfCrds(text: string): ResourceModel[] {
       isCustom: true,
       isStorage: version.storage,
       isServed: version.served,
+      selectableFields: ["metadata.name"],
       schema: version.schema?.openAPIV3Schema ?? { type: "object", "x-kubernetes-preserve-unknown-fields": true },
       definitions: new Map(),
       crd,
@@ -59,6 +60,7 @@ export function thingOf(spec: RawSchema, rest: Partial<ResourceModel> = {}): Res
     isCustom: true,
     isStorage: true,
     isServed: true,
+    selectableFields: ["metadata.name"],
     schema: { type: "object", properties: { spec } },
     definitions: new Map(),
     ...rest,
@@ -111,6 +113,7 @@ export function builtinResource(group: string, version: string, kind: string): R
     isCustom: false,
     isStorage: true,
     isServed: true,
+    selectableFields: ["metadata.name"],
     schema,
     definitions,
   };

@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
+import { deriveModel } from "#generator/generate.js";
 import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build-model.js";
 import type { ProjectModel } from "#generator/model/project-model.js";
@@ -28,8 +29,9 @@ export function listSamples(): Sample[] {
 /** Reads the model of a project that has nothing wrong with it. */
 export async function readModelOrThrow(folder: string): Promise<ProjectModel> {
   const input = await readProject(folder);
-  const { model, diagnostics } = await buildModel(input);
-  const problems = [...input.diagnostics, ...diagnostics];
-  if (model === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
-  return model;
+  const { model, diagnostics, locate } = await buildModel(input);
+  const derived = model && (await deriveModel(model, folder, locate));
+  const problems = [...input.diagnostics, ...diagnostics, ...(derived?.diagnostics ?? [])];
+  if (derived === undefined || problems.length > 0) throw new Error(problems.map(formatDiagnostic).join("\n"));
+  return derived.model;
 }

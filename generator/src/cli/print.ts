@@ -12,7 +12,10 @@ export function printDiagnostics(diagnostics: readonly Diagnostic[]): number {
 }
 
 /** Prints what came of generating, one line for each file that changed; returns the exit code. */
-export function printResult({ diagnostics, report }: GenerateResult, { folder }: { readonly folder: string }): number {
+export function printResult(
+  { diagnostics, report, caches = [] }: GenerateResult,
+  { folder }: { readonly folder: string },
+): number {
   const exitCode = printDiagnostics(diagnostics);
   if (report === undefined) return exitCode;
   for (const path of report.stale) console.error(`stale ${path}`);
@@ -25,6 +28,7 @@ export function printResult({ diagnostics, report }: GenerateResult, { folder }:
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
+  for (const line of caches) console.log(line);
   console.log(summaryOf(report));
   return exitCode;
 }

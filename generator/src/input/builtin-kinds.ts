@@ -11,6 +11,8 @@ export interface BuiltinKind {
   readonly scope: "Namespaced" | "Cluster";
   readonly hasStatusSubresource: boolean;
   readonly verbs: readonly string[];
+  /** What its objects can be selected by besides their name and namespace. */
+  readonly selectableFields: readonly string[];
   readonly schema: { readonly [keyword: string]: unknown };
 }
 
@@ -41,7 +43,12 @@ interface Gvk {
 
 /** Reads what was recorded from a Kubernetes 1.36 API server. */
 export async function readBuiltinKinds(): Promise<BuiltinKinds> {
-  const [discovery, schemas] = await Promise.all([readData("discovery"), readData("schemas")]);
+  const [discovery, schemas, fields] = await Promise.all([
+    readData("discovery"),
+    readData("schemas"),
+    readData("selectable-fields"),
+  ]);
+  const selectable = fields as { readonly [name: string]: readonly string[] };
   const definitions = new Map(Object.entries(schemas as { [name: string]: BuiltinKind["schema"] }));
   const byKind = new Map<string, BuiltinKind["schema"]>();
   for (const schema of definitions.values())
@@ -51,7 +58,13 @@ export async function readBuiltinKinds(): Promise<BuiltinKinds> {
       const schema = byKind.get(keyOf({ group, version, kind }));
       if (schema === undefined) return [];
       const hasStatusSubresource = subresources?.some(({ name }) => name === "status") ?? false;
-      return [{ group, version, kind, plural: resource, singular, scope, hasStatusSubresource, verbs, schema }];
+      const selectableFields = selectable[group === "" ? resource : `${resource}.${group}`] ?? [];
+      return [
+        {
+          ...{ group, version, kind, plural: resource, singular, scope },
+          ...{ hasStatusSubresource, verbs, selectableFields, schema },
+        },
+      ];
     }),
   );
   return { kinds, definitions };

@@ -16,6 +16,8 @@ const DOMAIN = {
   words: "be a domain such as example.com",
 };
 
+const SIMPLE_PATH = /^(?:\.[A-Za-z_][\w-]*)+$/;
+
 type Fields = { readonly [key: string]: unknown };
 
 /** Reads one CustomResourceDefinition and collects what is wrong with it. */
@@ -124,10 +126,27 @@ export class CrdReader {
       isServed: served === true,
       isStorage: storage === true,
       hasStatusSubresource: isRecord(subresources) && isRecord(subresources["status"]),
+      selectableFields: this.#selectableFields(version, path),
       ...(deprecated === true
         ? { deprecationWarning: typeof deprecationWarning === "string" ? deprecationWarning : `${name} is deprecated` }
         : {}),
     };
+  }
+
+  #selectableFields({ selectableFields }: Fields, path: YamlPath): string[] {
+    if (selectableFields === undefined) return [];
+    const at: YamlPath = [...path, "selectableFields"];
+    if (!Array.isArray(selectableFields)) {
+      this.#fail(at, "crd-field", `expected a list of fields, found ${describeValue(selectableFields)}`);
+      return [];
+    }
+    return selectableFields.flatMap((field: unknown, index) => {
+      const jsonPath = isRecord(field) ? field["jsonPath"] : undefined;
+      if (typeof jsonPath === "string" && SIMPLE_PATH.test(jsonPath)) return [jsonPath.slice(1)];
+      const words = "expected a simple path such as .spec.color";
+      this.#fail([...at, index, "jsonPath"], "crd-field", `${words}, found ${describeValue(jsonPath)}`);
+      return [];
+    });
   }
 
   #schema(version: Fields, path: YamlPath, name: string): Fields | undefined {

@@ -23,6 +23,8 @@ export interface CrdVersion {
   readonly isStorage: boolean;
   readonly hasStatusSubresource: boolean;
   readonly deprecationWarning?: string;
+  /** What its objects can be selected by besides their name and namespace: `spec.color`. */
+  readonly selectableFields: readonly string[];
   readonly schema: { readonly [keyword: string]: unknown };
 }
 

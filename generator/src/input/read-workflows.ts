@@ -4,7 +4,7 @@ import { isRecord } from "./json.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { ProjectFile } from "./project-files.js";
 import type { CheckSpec } from "./spec-schema.js";
-import type { ControllerSpec, DependentSpec, PrimarySpec, WorkflowSpec } from "./workflow-spec.js";
+import type { ControllerSpec, DependentSpec, EventSourceSpec, PrimarySpec, WorkflowSpec } from "./workflow-spec.js";
 import type { YamlDocument } from "./yaml-document.js";
 
 /** The workflows of a file, and what is wrong with it. */
@@ -44,11 +44,17 @@ interface CheckedSpec {
     readonly primary: PrimarySpec;
     readonly controller?: ControllerSpec;
     readonly dependents?: { readonly [name: string]: DependentSpec };
+    readonly eventSources?: { readonly [name: string]: EventSourceSpec };
   };
 }
 
 function workflowOf(document: YamlDocument): WorkflowSpec {
   const { metadata, spec } = document.value as CheckedSpec;
-  const { primary, controller = {}, dependents = {} } = spec;
-  return { name: metadata.name, primary, controller, dependents: new Map(Object.entries(dependents)), document };
+  const { primary, controller = {}, dependents = {}, eventSources = {} } = spec;
+  return {
+    name: metadata.name,
+    ...{ primary, controller, document },
+    dependents: new Map(Object.entries(dependents)),
+    eventSources: new Map(Object.entries(eventSources)),
+  };
 }

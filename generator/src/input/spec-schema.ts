@@ -19,15 +19,23 @@ export async function loadSpecSchema(): Promise<CheckSpec> {
     const mistyped = new Set(
       errors.filter(({ keyword }) => keyword === "type").map(({ instancePath }) => instancePath),
     );
-    return errors
-      .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
-      .map((error) => diagnosticOf(error, document));
+    return (
+      errors
+        .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
+        // What is wrong inside of it says more than that no alternative matches.
+        .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !isAround(instancePath, errors))
+        .map((error) => diagnosticOf(error, document))
+    );
   };
 }
 
 // What is inside an alternative only repeats that none of them matches; the same goes for names.
 function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
   return keyword !== "propertyNames" && !/\/oneOf\/\d/.test(schemaPath);
+}
+
+function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {
+  return errors.some(({ instancePath }) => instancePath.startsWith(`${pointer}/`));
 }
 
 function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
@@ -50,6 +58,14 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       return unknownField(error, path, document);
     case "required":
       return fail("spec-required", `${nameOf(path)} lacks ${quote(String(params["missingProperty"]))}`);
+    case "dependencies":
+      return {
+        ...fail(
+          "spec-value",
+          `${quote(String(params["property"]))} is only for event sources with ${quote(String(params["deps"]))}`,
+        ),
+        ...document.keyAt([...path, String(params["property"])]),
+      };
     case "uniqueItems":
       return fail("spec-value", `the same value is listed twice`, [
         ...path,

@@ -1,27 +1,44 @@
 import type { SourcePosition } from "../diagnostic.js";
-import type { ControllerSpec } from "../input/workflow-spec.js";
+import type { FiltersSpec } from "../input/workflow-spec.js";
+import type { YamlPath } from "../input/yaml-document.js";
+import { buildEventSource } from "./build-event-source.js";
+import { buildSettings } from "./build-settings.js";
 import { reachableFrom, sortGraph } from "./dependency-graph.js";
 import type { ParseExpression } from "./expression.js";
-import type { ConditionModel, ControllerModel, ControllerSettings, DependentModel } from "./project-model.js";
-import { parseDuration } from "./duration.js";
-import { conditionsOf, type LocatedCondition, type ResolvedController } from "./resolved-project.js";
+import type {
+  ConditionModel,
+  ControllerModel,
+  DependentModel,
+  ExpressionModel,
+  ExpressionName,
+  FiltersModel,
+} from "./project-model.js";
+import {
+  conditionsOf,
+  FILTER_ARGUMENTS,
+  filtersIn,
+  type LocatedCondition,
+  type ResolvedController,
+} from "./resolved-project.js";
 
 interface Tools {
   readonly parse: ParseExpression;
-  /** Is told where the expression of each condition is. */
-  readonly positions: Map<ConditionModel, (offset: number) => SourcePosition>;
+  /** Is told where each expression is. */
+  readonly positions: Map<ExpressionModel, (offset: number) => SourcePosition>;
 }
 
 /** Builds the model of a controller that broke no rule. */
 export function buildController(controller: ResolvedController, tools: Tools): ControllerModel {
   const { spec, primary, dependents } = controller;
   if (primary === undefined) throw new Error(`controller ${spec.name} has no primary`);
+  const filtersAt = (filters: FiltersSpec | undefined, path: YamlPath) =>
+    buildFilters({ filters, path }, controller, tools);
   const graph = new Map(dependents.map(({ name, spec: { dependsOn = [] } }) => [name, dependsOn]));
   const order = sortGraph(graph);
   const models = new Map(
     dependents.map((dependent): [string, DependentModel] => {
       const { name, resource } = dependent;
-      const { dependsOn = [], namespace, labelSelector, garbageCollected = true } = dependent.spec;
+      const { dependsOn = [], namespace, labelSelector, fieldSelector, garbageCollected = true } = dependent.spec;
       if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
       const reached = reachableFrom(graph, name);
       return [
@@ -33,6 +50,8 @@ export function buildController(controller: ResolvedController, tools: Tools): C
           waitsFor: Object.freeze(order.filter((other) => reached.has(other))),
           ...(namespace === undefined ? {} : { namespace }),
           ...(labelSelector === undefined ? {} : { labelSelector }),
+          ...(fieldSelector === undefined ? {} : { fieldSelector }),
+          filters: filtersAt(dependent.spec.filters, dependent.path),
           isGarbageCollected: garbageCollected,
           conditions: Object.freeze(
             Object.fromEntries(
@@ -47,61 +66,63 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     name: spec.name,
     primary,
     dependents: Object.freeze(order.flatMap((name) => models.get(name) ?? [])),
-    settings: Object.freeze(settingsOf(spec.controller)),
+    eventSources: Object.freeze(
+      controller.eventSources.map((source) => buildEventSource(source, controller, filtersAt)),
+    ),
+    filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
+    settings: buildSettings(spec.controller),
     specFile: spec.document.file,
   });
 }
 
 function buildCondition(
   { condition, path }: LocatedCondition,
-  { spec: { document } }: ResolvedController,
-  { parse, positions }: Tools,
+  controller: ResolvedController,
+  tools: Tools,
 ): ConditionModel {
-  const { when, builtin, function: name } = condition;
+  const { when = "", builtin, function: name } = condition;
   if (builtin !== undefined) return Object.freeze({ kind: "builtin", name: builtin });
   if (name !== undefined) return Object.freeze({ kind: "function", name });
-  const parsed = parse(when ?? "");
+  return buildExpression({ when, path }, controller, tools);
+}
+
+function buildFilters(
+  { filters, path: owner }: { readonly filters: FiltersSpec | undefined; readonly path: YamlPath },
+  controller: ResolvedController,
+  tools: Tools,
+): FiltersModel {
+  return Object.freeze(
+    Object.fromEntries(
+      filtersIn(filters, owner).map(({ name, filter, path }) => [
+        name,
+        filter.function === undefined
+          ? buildExpression({ when: filter.when ?? "", path, names: FILTER_ARGUMENTS[name] }, controller, tools)
+          : Object.freeze({ kind: "function", name: filter.function }),
+      ]),
+    ),
+  );
+}
+
+interface LocatedExpression {
+  readonly when: string;
+  readonly path: YamlPath;
+  readonly names?: readonly ExpressionName[];
+}
+
+function buildExpression(
+  { when, path, names }: LocatedExpression,
+  { spec: { document } }: ResolvedController,
+  { parse, positions }: Tools,
+): ExpressionModel {
+  const parsed = parse(when, names);
   if (parsed.kind === "problem") throw new Error(`an expression was not checked: ${parsed.message}`);
   const locate = (offset: number) => document.characterAt([...path, "when"], offset);
-  const model: ConditionModel = Object.freeze({
+  const model: ExpressionModel = Object.freeze({
     kind: "when",
-    expression: when ?? "",
+    expression: when,
     names: parsed.names,
     position: locate(0),
   });
   positions.set(model, locate);
   return model;
-}
-
-function settingsOf(spec: ControllerSpec): ControllerSettings {
-  const { namespaces, labelSelector, retry, rateLimit, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
-  return {
-    // All namespaces are what a controller watches unless told otherwise.
-    ...(namespaces === undefined || namespaces.includes("*") ? {} : { namespaces }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(retry === undefined
-      ? {}
-      : {
-          retry: {
-            ...(maxAttempts === undefined ? {} : { maxAttempts }),
-            ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
-            ...(multiplier === undefined ? {} : { multiplier }),
-            ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),
-          },
-        }),
-    ...(rateLimit === undefined
-      ? {}
-      : {
-          rateLimit: {
-            maxReconciliations: rateLimit.maxReconciliations,
-            withinMs: parseDuration(rateLimit.within),
-          },
-        }),
-    ...(maxReconciliationInterval === undefined
-      ? {}
-      : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
-    ...(fieldManager === undefined ? {} : { fieldManager }),
-    ...(finalizer === undefined ? {} : { finalizer }),
-  };
 }

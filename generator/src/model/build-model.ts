@@ -4,10 +4,18 @@ import type { Crd } from "../input/crd.js";
 import type { WorkflowSpec } from "../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
-import type { ConditionModel, ControllerModel, ProjectModel, ResourceModel } from "./project-model.js";
+import type {
+  ControllerModel,
+  ExpressionModel,
+  LocateExpression,
+  ProjectModel,
+  ResourceModel,
+} from "./project-model.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
 import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
+import { checkAllEvents } from "./rules/all-events.js";
 import { checkBuiltinCondition } from "./rules/builtin-condition.js";
+import { checkCachePath } from "./rules/cache-path.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
 import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
 import { checkDeletionOrder } from "./rules/deletion-order.js";
@@ -15,7 +23,9 @@ import { checkDependencyCycle } from "./rules/dependency-cycle.js";
 import { checkDependentNamespace } from "./rules/dependent-namespace.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkFieldSelector } from "./rules/field-selector.js";
 import { checkLabelSelector } from "./rules/label-selector.js";
+import { checkMappingScope } from "./rules/mapping-scope.js";
 import { checkOwnerNamespace } from "./rules/owner-namespace.js";
 import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
 import { checkReservedName } from "./rules/reserved-name.js";
@@ -28,9 +38,6 @@ export interface ModelInput {
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
 }
-
-/** Returns where a character of the expression of a condition is written. */
-export type LocateExpression = (condition: ConditionModel, offset: number) => SourcePosition | undefined;
 
 /** A model, or what is wrong with the input. */
 export interface BuiltModel {
@@ -51,6 +58,10 @@ const RULES: readonly Rule[] = [
   checkDeletionOrder,
   checkBuiltinCondition,
   checkLabelSelector,
+  checkFieldSelector,
+  checkMappingScope,
+  checkAllEvents,
+  checkCachePath,
   checkReservedName,
   checkCollidingName,
 ];
@@ -63,8 +74,8 @@ export async function buildModel({ crds, workflows, builtin }: ModelInput): Prom
   const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
   const rules = [...RULES, checkConditionExpression(parse)];
   const diagnostics = [...checkDuplicateKind(crds), ...rules.flatMap((rule) => rule(project))];
-  const positions = new Map<ConditionModel, (offset: number) => SourcePosition>();
-  const locate: LocateExpression = (condition, offset) => positions.get(condition)?.(offset);
+  const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
+  const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
   if (hasErrors(diagnostics)) return { diagnostics, locate };
   const controllers = project.controllers.map((controller) => buildController(controller, { parse, positions }));
   return { model: Object.freeze({ resources: resourcesOf(catalog, controllers), controllers }), diagnostics, locate };
@@ -85,6 +96,11 @@ function resolveController(spec: WorkflowSpec, catalog: ResourceCatalog): Resolv
       const path = ["spec", "dependents", name];
       return { name, spec: dependent, path, ...(found === undefined ? {} : { resource: found }) };
     }),
+    eventSources: [...spec.eventSources].map(([name, source]) => {
+      const found = source.resource === undefined ? undefined : find(source.resource, catalog);
+      const path = ["spec", "eventSources", name];
+      return { name, spec: source, path, ...(found === undefined ? {} : { resource: found }) };
+    }),
   };
 }
 
@@ -93,7 +109,11 @@ function find(text: string, catalog: ResourceCatalog): ResourceModel | undefined
 }
 
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
-  const used = controllers.flatMap(({ primary, dependents }) => [primary, ...dependents.map((each) => each.resource)]);
+  const used = controllers.flatMap(({ primary, dependents, eventSources }) => [
+    primary,
+    ...dependents.map((each) => each.resource),
+    ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),
+  ]);
   return Object.freeze([...new Set([...custom, ...used])].sort(compareResources));
 }
 

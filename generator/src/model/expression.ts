@@ -1,23 +1,22 @@
 import type ts from "typescript";
 import { loadLibrary } from "./library.js";
-
-/** A name that an expression may refer to. */
-export type ExpressionName = "primary" | "secondary" | "context";
+import type { ExpressionName } from "./project-model.js";
 
 /** An expression of a spec that is safe to put into generated code, or what is wrong with the text and where. */
 export type ParsedExpression =
   | { readonly kind: "expression"; readonly names: readonly ExpressionName[] }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };
 
-/** Parses the text of a `when:`. */
-export type ParseExpression = (text: string) => ParsedExpression;
+/** Parses the text of a `when:`; `names` are those that it may refer to. */
+export type ParseExpression = (text: string, names?: readonly ExpressionName[]) => ParsedExpression;
 
-const NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
+/** The names that a condition may refer to. */
+const CONDITION_NAMES: readonly ExpressionName[] = ["primary", "secondary", "context"];
 
 /** Loads the compiler and returns what parses with it. */
 export function loadExpressionParser(): ParseExpression {
   const compiler = loadLibrary("typescript");
-  return (text) => parseExpression(text, compiler);
+  return (text, names = CONDITION_NAMES) => parseExpression(text, names, compiler);
 }
 
 /**
@@ -25,7 +24,7 @@ export function loadExpressionParser(): ParseExpression {
  *
  * The text ends up in generated code inside parentheses, so whatever could leave them, or run more than an expression, is rejected here.
  */
-function parseExpression(text: string, compiler: typeof ts): ParsedExpression {
+function parseExpression(text: string, names: readonly ExpressionName[], compiler: typeof ts): ParsedExpression {
   const head = "(\n";
   const source = compiler.createSourceFile("when.ts", `${head}${text}\n)`, compiler.ScriptTarget.ES2022, true);
   const problem = (offset: number, message: string): ParsedExpression => ({
@@ -45,13 +44,14 @@ function parseExpression(text: string, compiler: typeof ts): ParsedExpression {
   // They end lines, and the generator writes them as escapes, which mean something else outside of texts.
   const separator = /[\u2028\u2029]/.exec(text);
   if (separator !== null)
-    return problem(separator.index + head.length, "a condition cannot have line or paragraph separators");
+    return problem(separator.index + head.length, "an expression cannot have line or paragraph separators");
   const directive = /@ts-(?:ignore|expect-error|nocheck|check)/.exec(text);
-  if (directive !== null) return problem(directive.index + head.length, `a condition cannot have ${directive[0]}`);
+  if (directive !== null) return problem(directive.index + head.length, `an expression cannot have ${directive[0]}`);
   const forbidden = findForbidden(root, compiler);
-  if (forbidden !== undefined) return problem(forbidden.node.getStart(source), `a condition cannot ${forbidden.what}`);
+  if (forbidden !== undefined)
+    return problem(forbidden.node.getStart(source), `an expression cannot ${forbidden.what}`);
   const used = freeNames(root, compiler);
-  return { kind: "expression", names: NAMES.filter((name) => used.has(name)) };
+  return { kind: "expression", names: names.filter((name) => used.has(name)) };
 }
 
 // The parentheses are ours: they have to be one expression that reaches from the first character to the last.
@@ -89,22 +89,22 @@ function forbiddenUse(node: ts.Node, compiler: typeof ts): string | undefined {
     const isChange = node.operator === SyntaxKind.PlusPlusToken || node.operator === SyntaxKind.MinusMinusToken;
     return isChange ? "change a value" : undefined;
   }
-  if (compiler.isBlock(node)) return "have statements; use a function of conditions.ts";
+  if (compiler.isBlock(node)) return "have statements; use function: instead of when:";
   if (compiler.isIdentifier(node) && node.text === "arguments") return "use arguments";
   switch (node.kind) {
     case SyntaxKind.AwaitExpression:
-      return "await; use a function of conditions.ts";
+      return "await; use function: instead of when:";
     case SyntaxKind.DeleteExpression:
       return "delete";
     case SyntaxKind.YieldExpression:
       return "yield";
     case SyntaxKind.FunctionExpression:
     case SyntaxKind.ClassExpression:
-      return "define functions or classes; use a function of conditions.ts";
+      return "define functions or classes; use function: instead of when:";
     case SyntaxKind.ImportKeyword:
     case SyntaxKind.ImportType:
     case SyntaxKind.MetaProperty:
-      return "import; use a function of conditions.ts";
+      return "import; use function: instead of when:";
     case SyntaxKind.ThisKeyword:
       return "use this";
     default:

@@ -1,4 +1,5 @@
 import type { SourcePosition } from "../diagnostic.js";
+import type { Place } from "../input/yaml-document.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
 
@@ -20,6 +21,8 @@ export interface ResourceModel {
   readonly isStorage: boolean;
   readonly isServed: boolean;
   readonly deprecationWarning?: string;
+  /** The fields by which the API server selects objects. */
+  readonly selectableFields: readonly string[];
   /** Custom: the structural schema as written. Built-in: OpenAPI v3 with references into `definitions`. */
   readonly schema: RawSchema;
   readonly definitions: ReadonlyMap<string, RawSchema>;
@@ -29,8 +32,14 @@ export interface ResourceModel {
 
 /** The settings of a controller: exactly what the spec states. */
 export interface ControllerSettings {
-  readonly namespaces?: readonly string[];
+  readonly namespaces?: readonly string[] | "current";
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly reconcilesOnAllEvents?: true;
+  readonly isGenerationAware?: false;
+  readonly hasDefaultFilters?: false;
+  readonly usesServerSideApply?: false;
+  readonly maxConcurrentReconciles?: number;
   readonly retry?: {
     readonly maxAttempts?: number;
     readonly initialIntervalMs?: number;
@@ -47,16 +56,36 @@ export interface ControllerSettings {
 export type ConditionName =
   "activationCondition" | "reconcilePrecondition" | "readyPostcondition" | "deletePostcondition";
 
+/** A name that an expression of a spec may refer to. */
+export type ExpressionName = "primary" | "secondary" | "context" | "object" | "old" | "isFinalStateUnknown";
+
+/** An expression of a spec. */
+export interface ExpressionModel {
+  readonly kind: "when";
+  readonly expression: string;
+  /** Those of the names around it that it uses. */
+  readonly names: readonly ExpressionName[];
+  readonly position: SourcePosition;
+}
+
+/** Returns where a character of an expression is written. */
+export type LocateExpression = (expression: ExpressionModel, offset: number) => SourcePosition | undefined;
+
+/** A function of the user's. */
+export interface FunctionModel {
+  readonly kind: "function";
+  readonly name: string;
+}
+
 /** What decides a condition. */
 export type ConditionModel =
-  | {
-      readonly kind: "when";
-      readonly expression: string;
-      readonly names: readonly ("primary" | "secondary" | "context")[];
-      readonly position: SourcePosition;
-    }
-  | { readonly kind: "builtin"; readonly name: "ready" | "deleted" | "crdPresent" }
-  | { readonly kind: "function"; readonly name: string };
+  ExpressionModel | FunctionModel | { readonly kind: "builtin"; readonly name: "ready" | "deleted" | "crdPresent" };
+
+/** The kinds of changes that are filtered; `generic` is for all of them. */
+export type FilterName = "onAdd" | "onUpdate" | "onDelete" | "generic";
+
+/** What decides which changes of a kind of resource are reconciled. */
+export type FiltersModel = { readonly [K in FilterName]?: ExpressionModel | FunctionModel };
 
 /** A dependent of a controller. */
 export interface DependentModel {
@@ -67,15 +96,74 @@ export interface DependentModel {
   readonly waitsFor: readonly string[];
   readonly namespace?: string;
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly filters: FiltersModel;
   readonly isGarbageCollected: boolean;
   readonly conditions: { readonly [K in ConditionName]?: ConditionModel };
 }
+
+/** The keys of labels or annotations that name a primary. */
+export interface MappingKeys {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly type?: string;
+}
+
+/** How the primaries of an object are found; `primaryToSecondary`: they are those that refer to it. */
+export type MappingModel =
+  | { readonly kind: "ownerReference" }
+  | { readonly kind: "primaryToSecondary" }
+  | { readonly kind: "label" | "annotation"; readonly keys: MappingKeys }
+  | FunctionModel;
+
+/** What is kept of the objects of an event source; `paths` are those beside the metadata. */
+export type FormModel =
+  | { readonly kind: "full" }
+  | { readonly kind: "metadata" }
+  | { readonly kind: "paths"; readonly paths: readonly string[] };
+
+/** An event source that watches a kind. */
+export interface InformerModel {
+  readonly kind: "informer";
+  readonly name: string;
+  readonly resource: ResourceModel;
+  readonly mapping: MappingModel;
+  readonly primaryToSecondary?: FunctionModel;
+  /** Those of the controller unless given. */
+  readonly namespaces?: "all" | readonly string[];
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly filters: FiltersModel;
+  readonly form: FormModel;
+  /** Where the spec states the form; absent if what the code reads decides it. */
+  readonly statedForm?: Place;
+  readonly maxCachedObjects?: number;
+}
+
+/** An event source that asks something outside of Kubernetes again and again. */
+export interface PollingModel {
+  readonly kind: "poll" | "perPrimaryPoll";
+  readonly name: string;
+  readonly intervalMs: number;
+}
+
+/** An event source to which something outside of Kubernetes brings resources. */
+export interface InboundModel {
+  readonly kind: "inbound";
+  readonly name: string;
+}
+
+/** What a controller reads and does not write. */
+export type EventSourceModel = InformerModel | PollingModel | InboundModel;
 
 /** A controller with its dependents in an order in which they can be created. */
 export interface ControllerModel {
   readonly name: string;
   readonly primary: ResourceModel;
   readonly dependents: readonly DependentModel[];
+  readonly eventSources: readonly EventSourceModel[];
+  /** The filters of the primary, which has none for deletions. */
+  readonly filters: Omit<FiltersModel, "onDelete">;
   readonly settings: ControllerSettings;
   readonly specFile: string;
 }

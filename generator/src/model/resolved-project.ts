@@ -1,7 +1,15 @@
 import type { Diagnostic } from "../diagnostic.js";
-import type { CONDITION_NAMES, ConditionSpec, DependentSpec, WorkflowSpec } from "../input/workflow-spec.js";
+import type {
+  CONDITION_NAMES,
+  ConditionSpec,
+  DependentSpec,
+  EventSourceSpec,
+  FilterSpec,
+  FiltersSpec,
+  WorkflowSpec,
+} from "../input/workflow-spec.js";
 import type { YamlPath } from "../input/yaml-document.js";
-import type { ConditionName, ResourceModel } from "./project-model.js";
+import type { ConditionName, ExpressionName, FilterName, ResourceModel } from "./project-model.js";
 import type { ResourceCatalog } from "./resource-catalog.js";
 
 /** A project whose names of kinds were looked up; what was not found is left out. */
@@ -15,12 +23,21 @@ export interface ResolvedController {
   readonly spec: WorkflowSpec;
   readonly primary?: ResourceModel;
   readonly dependents: readonly ResolvedDependent[];
+  readonly eventSources: readonly ResolvedEventSource[];
 }
 
 /** A dependent of a workflow spec with its kind. */
 export interface ResolvedDependent {
   readonly name: string;
   readonly spec: DependentSpec;
+  readonly path: YamlPath;
+  readonly resource?: ResourceModel;
+}
+
+/** An event source of a workflow spec, with its kind if it watches one. */
+export interface ResolvedEventSource {
+  readonly name: string;
+  readonly spec: EventSourceSpec;
   readonly path: YamlPath;
   readonly resource?: ResourceModel;
 }
@@ -55,4 +72,52 @@ export function conditionsOf({ spec, path }: ResolvedDependent): LocatedConditio
     const condition = spec[name];
     return condition === undefined ? [] : [{ name, condition, path: [...path, name] }];
   });
+}
+
+/** A filter of a primary, a dependent or an event source, and the way to it. */
+export interface LocatedFilter {
+  readonly name: FilterName;
+  readonly filter: FilterSpec;
+  readonly path: YamlPath;
+}
+
+/** The names that the expression of each filter may refer to, in the order of the arguments of a filter. */
+export const FILTER_ARGUMENTS: { readonly [K in FilterName]: readonly ExpressionName[] } = {
+  onAdd: ["object"],
+  onUpdate: ["object", "old"],
+  onDelete: ["object", "isFinalStateUnknown"],
+  generic: ["object"],
+};
+
+/** Returns the filters that are stated in one place. */
+export function filtersIn(filters: FiltersSpec = {}, path: YamlPath): LocatedFilter[] {
+  return (Object.keys(FILTER_ARGUMENTS) as FilterName[]).flatMap((name) => {
+    const filter = filters[name];
+    return filter === undefined ? [] : [{ name, filter, path: [...path, "filters", name] }];
+  });
+}
+
+/** Returns all filters of a controller. */
+export function filtersOf({ spec, dependents, eventSources }: ResolvedController): LocatedFilter[] {
+  return [
+    ...filtersIn(spec.controller.filters, ["spec", "controller"]),
+    ...[...dependents, ...eventSources].flatMap((member) => filtersIn(member.spec.filters, member.path)),
+  ];
+}
+
+/** A function of the user's that an event source names, and the way to its name. */
+export interface LocatedFunction {
+  readonly name: string;
+  readonly path: YamlPath;
+}
+
+/** Returns the functions that an event source names for its own file. */
+export function functionsOf({ spec: { mapping, primaryToSecondary }, path }: ResolvedEventSource): LocatedFunction[] {
+  const mapper = typeof mapping === "object" ? mapping.function : undefined;
+  return [
+    ...(mapper === undefined ? [] : [{ name: mapper, path: [...path, "mapping", "function"] }]),
+    ...(primaryToSecondary === undefined
+      ? []
+      : [{ name: primaryToSecondary.function, path: [...path, "primaryToSecondary", "function"] }]),
+  ];
 }

@@ -61,20 +61,29 @@ export function parseKind(text: string): KindName {
 function resourcesOfCrd(crd: Crd): ResourceModel[] {
   const { group, kind, plural, singular, listKind, scope, file, document } = crd;
   const definitions: ResourceModel["definitions"] = new Map();
-  return crd.versions.map(({ name, schema, isServed, isStorage, hasStatusSubresource, deprecationWarning }) =>
-    Object.freeze({
-      ...{ group, version: name, kind, plural, singular, listKind, scope },
-      ...{ hasStatusSubresource, isCustom: true, isStorage, isServed },
-      ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
-      ...{ schema, definitions, crdFile: file, crd: document },
-    }),
+  return crd.versions.map(
+    ({ name, schema, isServed, isStorage, hasStatusSubresource, selectableFields, deprecationWarning }) =>
+      Object.freeze({
+        ...{ group, version: name, kind, plural, singular, listKind, scope },
+        ...{ hasStatusSubresource, isCustom: true, isStorage, isServed },
+        selectableFields: selectorFieldsOf(selectableFields, scope === "Namespaced"),
+        ...(deprecationWarning === undefined ? {} : { deprecationWarning }),
+        ...{ schema, definitions, crdFile: file, crd: document },
+      }),
   );
 }
 
 function resourceOfBuiltin(builtin: BuiltinKind, definitions: ResourceModel["definitions"]): ResourceModel {
-  const { group, version, kind, plural, singular, scope, hasStatusSubresource, schema } = builtin;
+  const { group, version, kind, plural, singular, scope, hasStatusSubresource, selectableFields, schema } = builtin;
+  // The server takes a namespace also for kinds that have none, unless it lists their fields one by one.
+  const hasNamespace = scope === "Namespaced" || selectableFields.length === 0;
   return Object.freeze({
     ...{ group, version, kind, plural, singular, listKind: `${kind}List`, scope, hasStatusSubresource },
     ...{ isCustom: false, isStorage: true, isServed: true, schema, definitions },
+    selectableFields: selectorFieldsOf(selectableFields, hasNamespace),
   });
+}
+
+function selectorFieldsOf(own: readonly string[], hasNamespace: boolean): readonly string[] {
+  return Object.freeze(["metadata.name", ...(hasNamespace ? ["metadata.namespace"] : []), ...own]);
 }

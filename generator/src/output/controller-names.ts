@@ -1,4 +1,4 @@
-import type { ControllerModel, ResourceModel } from "../model/project-model.js";
+import type { ControllerModel, FilterName, ResourceModel } from "../model/project-model.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
 import type { ResourceName } from "./resource-name.js";
 
@@ -14,6 +14,10 @@ export interface ControllerNames {
   readonly controller: string;
   /** `WebPageDependents` */
   readonly dependents: string;
+  /** `WebPageSources`: what the event sources know of one primary. */
+  readonly sources: string;
+  /** `WebPageLookups`: what looking resources up by their class gives, where that is less than all of them. */
+  readonly lookups: string;
   /** `WebPageReconciler` */
   readonly reconciler: string;
   /** `WebPageReconcileArguments` */
@@ -24,12 +28,17 @@ export interface ControllerNames {
 
 /** Names what the files of a controller contain; `others` are all controllers of the project. */
 export function controllerNamesOf(
-  { name, primary, dependents }: ControllerModel,
+  { name, primary, dependents, eventSources }: ControllerModel,
   all: ReadonlyMap<ResourceModel, ResourceName>,
   others: readonly ControllerModel[],
 ): ControllerNames {
-  const used = new Set([primary, ...dependents.map(({ resource }) => resource)]);
-  const declared = new Set(dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))));
+  const watched = eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : []));
+  const used = new Set([primary, ...dependents.map(({ resource }) => resource), ...watched]);
+  const declared = new Set([
+    ...dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))),
+    ...eventSources.flatMap((source) => Object.values(sourceNamesOf(source))),
+    ...[...dependents, ...eventSources].flatMap(({ name: member }) => Object.values(filterNamesOf(member))),
+  ]);
   const resources = new Map([...used].map((resource) => [resource, unlike(declared, nameOrThrow(all, resource))]));
   const local = nameOrThrow(resources, primary).localName;
   // The kind says more than the name of the controller, unless several controllers have it.
@@ -41,6 +50,8 @@ export function controllerNamesOf(
     workflow: `${prefix}Workflow`,
     controller: `${prefix}Controller`,
     dependents: `${local}Dependents`,
+    sources: `${local}Sources`,
+    lookups: `${local}Lookups`,
     reconciler: `${local}Reconciler`,
     reconcileArguments: `${local}ReconcileArguments`,
     resources,
@@ -78,6 +89,50 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     desired: `${type}Desired`,
     condition: `${type}Condition`,
     conditionArguments: `${type}ConditionArguments`,
+  };
+}
+
+/** What the files of a controller call one event source. */
+export interface SourceNames {
+  /** `pods`, as in the spec. */
+  readonly name: string;
+  /** `pods`: the name of the user's file. */
+  readonly file: string;
+  /** `podsFunctions`: what is in the user's file. */
+  readonly module: string;
+  /** `podsSource`: the source itself, where the user's code has to reach it. */
+  readonly source: string;
+  readonly resource: string;
+  readonly mapper: string;
+  readonly primaryMapper: string;
+  readonly fetch: string;
+  readonly idOf: string;
+}
+
+/** Names the types of an event source. */
+export function sourceNamesOf({ name }: { readonly name: string }): SourceNames {
+  const type = pascalCase(name);
+  return {
+    name,
+    file: kebabCase(name),
+    module: `${name}Functions`,
+    source: `${name}Source`,
+    resource: `${type}Resource`,
+    mapper: `${type}Mapper`,
+    primaryMapper: `${type}PrimaryMapper`,
+    fetch: `${type}Fetch`,
+    idOf: `${type}IdOf`,
+  };
+}
+
+/** Names the types of the filters of the primary, a dependent or an event source, by the kind of change. */
+export function filterNamesOf(owner: string): { readonly [K in FilterName]: string } {
+  const type = pascalCase(owner);
+  return {
+    onAdd: `${type}Filter`,
+    onUpdate: `${type}UpdateFilter`,
+    onDelete: `${type}DeleteFilter`,
+    generic: `${type}Filter`,
   };
 }
 

@@ -1,33 +1,54 @@
+import type { ImportDeclarationStructure } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
-import type { ControllerModel, ResourceModel } from "../model/project-model.js";
-import type { ControllerNames } from "./controller-names.js";
+import type { ControllerModel, ExpressionModel, FunctionModel, ResourceModel } from "../model/project-model.js";
+import { nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
+import {
+  needsFunctions,
+  renderEventSources,
+  renderInboundSources,
+  runtimeValuesOf,
+  usesMapper,
+} from "./emit-event-sources.js";
 import { inputNameOf } from "./emit-resource.js";
+import { filteredOf, hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
 import type { ResourceName } from "./resource-name.js";
-import { codegenModule } from "./runtime-symbols.js";
+import { codegenModule, runtimeModule } from "./runtime-symbols.js";
 import type { SourcePrinter } from "./source-file.js";
 
 const { StructureKind, VariableDeclarationKind } = loadLibrary("ts-morph");
 
-/** Emits the definition of a controller: its workflow, the user's reconciler and the settings of the spec. */
+/** Emits the definition of a controller: its workflow, the user's reconciler, the settings and event sources of the spec. */
 export function emitController(
-  { name, settings }: ControllerModel,
+  controller: ControllerModel,
   names: ControllerNames,
   source: SourcePrinter,
 ): Promise<OutputFile> {
+  const { name, settings } = controller;
+  const filters = renderFilters(controller.filters, names.primary);
+  const eventSources = renderEventSources(controller, names);
   const stated = Object.entries(settings).filter(([, value]) => value !== undefined);
   const options = [
     `name: ${JSON.stringify(name)}`,
     `workflow: ${names.workflow}`,
     "reconciler",
     ...stated.map(([key, value]) => `${key}: ${printLine(value)}`),
+    ...(filters === undefined ? [] : [`filters: ${filters}`]),
+    ...(eventSources === undefined ? [] : [`eventSources: ${eventSources}`]),
   ];
+  const runtimeValues = runtimeValuesOf(controller);
+  const resources = resourceImports(controller, names);
   return source.print(`src/generated/${names.folder}/controller.ts`, [
+    ...(runtimeValues.length > 0 ? [importLine(runtimeValues.join(", "), runtimeModule)] : []),
     importLine("defineController", codegenModule),
     `import type { ControllerDefinition } from "${codegenModule}";`,
+    ...userImports(controller, names),
     importLine("reconciler", `../../${names.folder}/reconciler.js`),
+    ...resources,
+    ...typeImport(controller, names, resources),
     importLine(names.workflow, "./workflow.js"),
+    ...renderInboundSources(controller, names),
     {
       kind: StructureKind.VariableStatement,
       isExported: true,
@@ -42,6 +63,59 @@ export function emitController(
       ],
     },
   ]);
+}
+
+function userImports({ eventSources, filters }: ControllerModel, { folder }: ControllerNames): string[] {
+  const named = eventSources.filter(needsFunctions).map(sourceNamesOf);
+  const usesFilters =
+    hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
+  return [
+    ...named.map(({ module, file }) => `import * as ${module} from "../../${folder}/event-sources/${file}.js";`),
+    ...(usesFilters ? [`import * as filters from "../../${folder}/filters.js";`] : []),
+  ];
+}
+
+// The classes are values here: the primary's for its mappers, those of the event sources to watch them.
+function resourceImports(
+  { eventSources, primary }: ControllerModel,
+  { resources }: ControllerNames,
+): ImportDeclarationStructure[] {
+  const informers = eventSources.filter((source) => source.kind === "informer");
+  const used = new Set([
+    ...(informers.some(({ mapping }) => usesMapper(mapping)) ? [primary] : []),
+    ...informers.map(({ resource }) => resource),
+  ]);
+  return [...used]
+    .map((resource) => nameOrThrow(resources, resource))
+    .map(({ className, localName, module }) => ({
+      kind: StructureKind.ImportDeclaration,
+      moduleSpecifier: `../${module}.js`,
+      namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
+    }));
+}
+
+/** Returns the import of the types that expressions and event sources name, but for those that are imported as classes. */
+function typeImport(
+  controller: ControllerModel,
+  names: ControllerNames,
+  imported: readonly ImportDeclarationStructure[],
+) {
+  const filtered = filteredOf(controller, names).filter(
+    ({ path, filters }) => !path.startsWith("dependents.") && Object.values(filters).some(namesObjects),
+  );
+  const types = new Set([
+    ...filtered.map(({ objectType }) => objectType),
+    ...controller.eventSources.flatMap((source) => (source.kind === "inbound" ? [sourceNamesOf(source).resource] : [])),
+  ]);
+  const hasPrimary = imported.some(({ moduleSpecifier }) =>
+    moduleSpecifier.endsWith(`${nameOrThrow(names.resources, controller.primary).module}.js`),
+  );
+  if (hasPrimary) types.delete(names.primary);
+  return types.size > 0 ? [`import type { ${[...types].sort().join(", ")} } from "./types.js";`] : [];
+}
+
+function namesObjects(filter: ExpressionModel | FunctionModel): boolean {
+  return filter.kind === "when" && filter.names.length > 0;
 }
 
 /** Emits the index of all that is generated: the controllers and the classes. */

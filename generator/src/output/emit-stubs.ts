@@ -1,18 +1,14 @@
 import type { ConditionModel, ControllerModel, DependentModel, ResourceModel } from "../model/project-model.js";
-import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
+import { dependentNamesOf, nameOrThrow, type DependentNames } from "./controller-names.js";
 import { conditionsOf } from "./conditions-of.js";
+import { eventSourceStubs, filtersStub } from "./event-source-stubs.js";
 import { minimalFieldsOf } from "./minimal-value.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
 import { buildRuntimeSchema } from "./runtime-schema.js";
 import { runtimeModule } from "./runtime-symbols.js";
+import type { NamedController, Stub } from "./stub.js";
 import { listTemplates, renderTemplate } from "./template.js";
-
-/** A controller with what its files call things. */
-export interface NamedController {
-  readonly controller: ControllerModel;
-  readonly names: ControllerNames;
-}
 
 /** Emits the files that the user fills in; they are written only where there is none yet. */
 export async function emitStubs(controllers: readonly NamedController[]): Promise<OutputFile[]> {
@@ -28,11 +24,6 @@ export async function emitStubs(controllers: readonly NamedController[]): Promis
   );
 }
 
-interface Stub {
-  readonly path: string;
-  readonly text: string;
-}
-
 async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
   const { controller, names } = named;
   const folder = `src/${names.folder}`;
@@ -40,6 +31,8 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
   return [
     ...(await Promise.all(controller.dependents.map((dependent) => dependentStub(dependent, named, kinds)))),
     ...(await conditionsStub(named)),
+    ...(await filtersStub(named)),
+    ...(await eventSourceStubs(named)),
     {
       path: `${folder}/reconciler.ts`,
       text: await renderTemplate("stubs/reconciler.ts", { Primary: names.primary, controller: names.folder }),

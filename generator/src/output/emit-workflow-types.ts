@@ -7,6 +7,13 @@ import { loadLibrary } from "../model/library.js";
 import type { ControllerModel, DependentModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
 import { inputNameOf } from "./emit-resource.js";
+import {
+  externalResourceImports,
+  filterTypesOf,
+  isReduced,
+  lookupTypesOf,
+  sourceTypesOf,
+} from "./emit-source-types.js";
 import type { OutputFile } from "./output-file.js";
 import { codegenModule, type RuntimeType } from "./runtime-symbols.js";
 import type { SourcePrinter, Statements } from "./source-file.js";
@@ -22,20 +29,31 @@ export function emitWorkflowTypes(
   return source.print(`src/generated/${names.folder}/types.ts`, [
     importTypes(controller),
     ...resourceImports(names),
+    ...externalResourceImports(controller, names.folder),
     ...resourceExports(names),
+    ...sourceTypesOf(controller, names),
+    ...lookupTypesOf(controller, names),
+    ...filterTypesOf(controller, names),
     ...controller.dependents.flatMap((dependent) => dependentTypesOf(dependent, controller, names)),
     ...reconcilerTypesOf(controller, names),
   ]);
 }
 
-function importTypes({ dependents }: ControllerModel): ImportDeclarationStructure {
-  const forDependents: RuntimeType[] = ["Condition", "ConditionArguments", "DependentArguments", "Desired"];
+function importTypes(controller: ControllerModel): ImportDeclarationStructure {
+  const { dependents } = controller;
+  const reduced = isReduced(controller);
+  const forFunctions: RuntimeType[] = reduced ? [] : ["Condition", "Desired"];
+  const forDependents: RuntimeType[] = ["ConditionArguments", "DependentArguments", ...forFunctions];
   const forReconciler: RuntimeType[] = ["ReconcileArguments", "Reconciler"];
   return {
     kind: StructureKind.ImportDeclaration,
     isTypeOnly: true,
     moduleSpecifier: codegenModule,
-    namedImports: [...(dependents.length > 0 ? forDependents : []), ...forReconciler],
+    namedImports: [
+      ...(dependents.length > 0 ? forDependents : []),
+      ...(reduced ? (["Kept", "Narrowed", "NarrowedReconciler"] satisfies RuntimeType[]) : []),
+      ...forReconciler,
+    ].sort(),
   };
 }
 
@@ -60,9 +78,12 @@ function resourceExports({ resources }: ControllerNames): Statements & string[] 
 
 function dependentTypesOf(
   dependent: DependentModel,
-  { dependents }: ControllerModel,
-  { primary, resources }: ControllerNames,
+  controller: ControllerModel,
+  { primary, resources, sources, lookups }: ControllerNames,
 ): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
+  const { dependents, eventSources } = controller;
+  const reduced = isReduced(controller);
+  const narrowed = (type: string) => (reduced ? `Narrowed<${type}, ${lookups}>` : type);
   const types = dependentNamesOf(dependent);
   const input = inputNameOf(nameOrThrow(resources, dependent.resource).localName);
   return [
@@ -71,6 +92,7 @@ function dependentTypesOf(
         types.secondary,
         `The live dependents as "${dependent.name}" sees them: what it waits for is there.`,
       ),
+      ...(eventSources.length > 0 ? { extends: [sources] } : {}),
       properties: dependents.map(({ name, resource }) => {
         const isPresent = dependent.waitsFor.includes(name);
         const type = nameOrThrow(resources, resource).localName;
@@ -82,24 +104,44 @@ function dependentTypesOf(
         };
       }),
     },
-    alias(types.arguments, `DependentArguments<${primary}, ${types.secondary}>`),
-    alias(types.desired, `Desired<${primary}, ${types.secondary}, ${input}>`),
-    alias(types.conditionArguments, `ConditionArguments<${primary}, ${types.secondary}>`),
-    alias(types.condition, `Condition<${primary}, ${types.secondary}>`),
+    alias(types.arguments, narrowed(`DependentArguments<${primary}, ${types.secondary}>`)),
+    alias(
+      types.desired,
+      reduced
+        ? `(args: ${types.arguments}) => ${input} | Promise<${input}>`
+        : `Desired<${primary}, ${types.secondary}, ${input}>`,
+    ),
+    alias(types.conditionArguments, narrowed(`ConditionArguments<${primary}, ${types.secondary}>`)),
+    alias(
+      types.condition,
+      reduced
+        ? `(args: ${types.conditionArguments}) => boolean | Promise<boolean>`
+        : `Condition<${primary}, ${types.secondary}>`,
+    ),
   ];
 }
 
 function reconcilerTypesOf(
-  { dependents, primary: { hasStatusSubresource, schema } }: ControllerModel,
+  controller: ControllerModel,
   { primary, resources, ...names }: ControllerNames,
 ): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
+  const { dependents, eventSources, settings } = controller;
+  const { hasStatusSubresource, schema } = controller.primary;
   const properties = schema["properties"];
   const hasStatus =
     hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
   const status = hasStatus ? `NonNullable<${primary}["status"]>` : "never";
+  const reduced = isReduced(controller);
+  const args = `ReconcileArguments<${primary}, ${names.dependents}>`;
+  const whole = `Reconciler<${primary}, ${names.dependents}, ${status}>`;
+  const reconciler = reduced ? `NarrowedReconciler<${whole}, ${names.lookups}>` : whole;
   return [
     {
-      ...interfaceOf(names.dependents, `The live dependents of one ${primary}.`),
+      ...interfaceOf(
+        names.dependents,
+        `The live dependents of one ${primary}${eventSources.length > 0 ? ", and what the event sources know of it" : ""}.`,
+      ),
+      ...(eventSources.length > 0 ? { extends: [names.sources] } : {}),
       properties: dependents.map(({ name, resource }) => ({
         name,
         isReadonly: true,
@@ -107,8 +149,8 @@ function reconcilerTypesOf(
         type: `${nameOrThrow(resources, resource).localName} | undefined`,
       })),
     },
-    alias(names.reconcileArguments, `ReconcileArguments<${primary}, ${names.dependents}>`),
-    alias(names.reconciler, `Reconciler<${primary}, ${names.dependents}, ${status}>`),
+    alias(names.reconcileArguments, reduced ? `Narrowed<${args}, ${names.lookups}>` : args),
+    alias(names.reconciler, settings.reconcilesOnAllEvents ? `Omit<${reconciler}, "cleanup">` : reconciler),
   ];
 }
 

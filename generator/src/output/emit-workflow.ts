@@ -3,6 +3,7 @@ import type { ConditionModel, ControllerModel, DependentModel } from "../model/p
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
+import { hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
 import { builtinConditions, codegenModule, runtimeModule } from "./runtime-symbols.js";
@@ -24,24 +25,38 @@ export function emitWorkflow(
       isExported: true,
       declarationKind: VariableDeclarationKind.Const,
       leadingTrivia: `\n/** What ${names.primary} objects depend on. */\n`,
-      declarations: [{ name: names.workflow, initializer: `defineWorkflow(${names.primary})${links.join("")}` }],
+      declarations: [
+        {
+          name: names.workflow,
+          initializer: `defineWorkflow${typeArgumentsOf(controller, names)}(${names.primary})${links.join("")}`,
+        },
+      ],
     },
   ]);
 }
 
+// The event sources are there besides the dependents, in whatever is called with them.
+function typeArgumentsOf({ eventSources }: ControllerModel, { primary, sources }: ControllerNames): string {
+  return eventSources.length === 0 ? "" : `<${primary}, ${sources}>`;
+}
+
 function renderLink(dependent: DependentModel, names: ControllerNames): string {
   const types = dependentNamesOf(dependent);
-  const { namespace, labelSelector } = dependent;
+  const { namespace, labelSelector, fieldSelector } = dependent;
+  const resource = nameOrThrow(names.resources, dependent.resource).localName;
+  const filters = renderFilters(dependent.filters, resource);
   const stated = {
     ...(dependent.dependsOn.length > 0 ? { dependsOn: dependent.dependsOn } : {}),
     ...(namespace === undefined ? {} : { namespace }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
     ...(dependent.isGarbageCollected ? {} : { isGarbageCollected: false }),
   };
   const options = [
-    `resource: ${nameOrThrow(names.resources, dependent.resource).localName}`,
+    `resource: ${resource}`,
     `desired: ${moduleNameOf(types)}.desired`,
     ...Object.entries(stated).map(([name, value]) => `${name}: ${printLine(value)}`),
+    ...(filters === undefined ? [] : [`filters: ${filters}`]),
     ...conditionsOf(dependent).map(([name, condition]) => `${name}: ${renderCondition(condition, types)}`),
   ];
   return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
@@ -63,7 +78,10 @@ function renderCondition(condition: ConditionModel, { conditionArguments }: Depe
   return `({ ${names.join(", ")} }${type}) => (\n${expression}\n)`;
 }
 
-function importsOf({ dependents }: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
+function importsOf(controller: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
+  const { dependents, eventSources } = controller;
+  // Dependents come before event sources, so the classes are those of the primary and the dependents.
+  const used = new Set([controller.primary, ...dependents.map(({ resource }) => resource)]);
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
   );
@@ -71,7 +89,10 @@ function importsOf({ dependents }: ControllerModel, names: ControllerNames): Imp
     all.some(({ condition }) => condition.kind === "builtin" && condition.name === name),
   );
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
-  const argumentTypes = new Set(typed.map(({ types }) => types.conditionArguments));
+  const importedTypes = new Set([
+    ...typed.map(({ types }) => types.conditionArguments),
+    ...(eventSources.length > 0 ? [names.sources] : []),
+  ]);
   const user = `../../${names.folder}`;
   return [
     ...(builtins.length > 0 ? [named(runtimeModule, builtins)] : []),
@@ -79,14 +100,17 @@ function importsOf({ dependents }: ControllerModel, names: ControllerNames): Imp
     ...(all.some(({ condition }) => condition.kind === "function")
       ? [namespace(`${user}/conditions.js`, "conditions")]
       : []),
+    ...(dependents.some(({ filters }) => hasFunctions(filters)) ? [namespace(`${user}/filters.js`, "filters")] : []),
     ...dependents
       .map(dependentNamesOf)
       .map((types) => namespace(`${user}/dependents/${types.file}.js`, moduleNameOf(types))),
-    ...[...names.resources.values()].map(({ className, localName, module }) => ({
-      ...named(`../${module}.js`, []),
-      namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
-    })),
-    ...(argumentTypes.size > 0 ? [{ ...named("./types.js", [...argumentTypes]), isTypeOnly: true }] : []),
+    ...[...used]
+      .map((resource) => nameOrThrow(names.resources, resource))
+      .map(({ className, localName, module }) => ({
+        ...named(`../${module}.js`, []),
+        namedImports: [{ name: className, ...(className === localName ? {} : { alias: localName }) }],
+      })),
+    ...(importedTypes.size > 0 ? [{ ...named("./types.js", [...importedTypes]), isTypeOnly: true }] : []),
   ];
 }
 

@@ -4,7 +4,7 @@ import { parseAllDocuments } from "yaml";
 import { mergePackage } from "./merge-package.js";
 import { kebabCase } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
-import { isRecord } from "./raw-schema.js";
+import { isRecord } from "../model/raw-schema.js";
 import { renderTemplate } from "./template.js";
 import { writeFiles } from "./write-files.js";
 

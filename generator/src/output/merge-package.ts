@@ -1,4 +1,4 @@
-import { isRecord } from "./raw-schema.js";
+import { isRecord } from "../model/raw-schema.js";
 
 /** What came of adding one package.json to another. */
 export interface MergedPackage {

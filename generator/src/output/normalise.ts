@@ -2,9 +2,10 @@ import type { JsonValue } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../model/project-model.js";
 import { descriptionLinesOf, docLinesOf } from "./doc-comment.js";
 import { classNameOf, NameAllocator, pascalCase } from "./naming.js";
-import { isObjectMetaRef, realDefaultOf, resolveRef, shortNameOf } from "./definitions.js";
+import { isObjectMetaRef, realDefaultOf, resolveRef, shortNameOf } from "../model/definitions.js";
 import { runtimeTypes } from "./runtime-symbols.js";
-import { enumTypeOf, isIntOrString, isRecord, isStatusCondition, ownSchema, schemasOf } from "./raw-schema.js";
+import { isIntOrString, isRecord, isStatusCondition, ownSchema, schemasOf } from "../model/raw-schema.js";
+import { enumTypeOf } from "./enum-type.js";
 import type { FieldModel, NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
 
 /**

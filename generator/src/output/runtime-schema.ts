@@ -1,8 +1,8 @@
 import type { Schema } from "@gen-operator/runtime/codegen";
 import type { RawSchema, ResourceModel } from "../model/project-model.js";
-import { realDefaultOf, resolveRef, shortNameOf } from "./definitions.js";
+import { realDefaultOf, resolveRef, shortNameOf } from "../model/definitions.js";
 import { NameAllocator } from "./naming.js";
-import { isIntOrString, ownSchema, schemasOf } from "./raw-schema.js";
+import { isIntOrString, ownSchema, schemasOf } from "../model/raw-schema.js";
 
 const COPIED = [
   "type",

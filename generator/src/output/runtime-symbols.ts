@@ -25,6 +25,9 @@ interface RuntimeTypes {
   DependentArguments: codegen.DependentArguments<never, never>;
   Desired: codegen.Desired<never, never, never>;
   IntOrString: codegen.IntOrString;
+  Kept: codegen.Kept<object, never>;
+  Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
+  NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;
   ObjectMeta: codegen.ObjectMeta;
   ReconcileArguments: codegen.ReconcileArguments<never, never>;
   Reconciler: codegen.Reconciler<never, never, never>;
@@ -47,6 +50,9 @@ export const runtimeTypes = Object.keys({
   DependentArguments: true,
   Desired: true,
   IntOrString: true,
+  Kept: true,
+  Narrowed: true,
+  NarrowedReconciler: true,
   ObjectMeta: true,
   ReconcileArguments: true,
   Reconciler: true,
@@ -61,3 +67,17 @@ export const builtinConditions = [
   "deleted",
   "ready",
 ] as const satisfies readonly (keyof typeof runtime)[];
+
+/** What generated code declares event sources with. */
+export const eventSourceValues = [
+  "byAnnotation",
+  "byLabel",
+  "byOwnerReference",
+  "cachingInboundSource",
+  "informerSource",
+  "perPrimaryPollingSource",
+  "pollingSource",
+] as const satisfies readonly (keyof typeof runtime)[];
+
+/** A value that generated code may import to declare event sources. */
+export type EventSourceValue = (typeof eventSourceValues)[number];

@@ -16,5 +16,5 @@ export interface ControllerOptions<Primary, Secondary, Status, Input = PrimaryPa
 export function defineController<Primary, Secondary, Status, Input = PrimaryPatch<Primary>>(
   options: ControllerOptions<Primary, Secondary, Status, Input>,
 ): ControllerDefinition {
-  return Object.freeze(options) as ControllerDefinition;
+  return Object.freeze(options) as unknown as ControllerDefinition;
 }

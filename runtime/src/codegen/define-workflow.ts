@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
+import type { EventFilters } from "../cluster/event-filters.js";
 import type { Condition, DependentDefinition, Desired, WorkflowDefinition } from "../workflow/workflow-definition.js";
 
 /** The dependents that a chain has declared: their resource types by name. */
@@ -8,12 +9,16 @@ export type DependentTypes = { readonly [name: string]: KubernetesObject };
 /** For each dependent, the names of all those that it waits for. */
 export type WaitsFor = { readonly [name: string]: string };
 
-/** The live dependents as one of them sees them: what it waits for is there, anything else may be absent. */
-export type SecondaryOf<Nodes extends DependentTypes, Present extends string> = {
+/** The live dependents as one of them sees them: what it waits for is there, anything else may be absent; and what event sources know. */
+export type SecondaryOf<
+  Nodes extends DependentTypes,
+  Present extends string,
+  Sources extends object = Record<never, never>,
+> = {
   readonly [Name in keyof Nodes & string as Name extends Present ? Name : never]: Nodes[Name];
 } & {
   readonly [Name in keyof Nodes & string as Name extends Present ? never : Name]?: Nodes[Name] | undefined;
-};
+} & Sources;
 
 /** A name that the chain has already; its text is what the compiler prints. */
 export interface DuplicateDependent<Name extends string> {
@@ -28,16 +33,19 @@ export interface DependentOptions<
   Resource extends KubernetesObject,
   Input,
   Names extends keyof Nodes & string,
+  Sources extends object = Record<never, never>,
 > {
   readonly resource: ResourceClass<Resource, Input>;
-  readonly desired: Desired<Primary, SecondaryOf<Nodes, Names | Waits[Names]>, NoInfer<Input>>;
+  readonly desired: Desired<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>, NoInfer<Input>>;
   readonly dependsOn?: readonly Names[];
-  readonly activationCondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
-  readonly reconcilePrecondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
-  readonly readyPostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
-  readonly deletePostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names]>>;
+  readonly activationCondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
+  readonly reconcilePrecondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
+  readonly readyPostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
+  readonly deletePostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
   readonly namespace?: string;
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly isGarbageCollected?: boolean;
 }
 
@@ -50,6 +58,7 @@ export interface WorkflowBuilder<
   Primary,
   Nodes extends DependentTypes,
   Waits extends WaitsFor,
+  Sources extends object = Record<never, never>,
 > extends WorkflowDefinition {
   /** Adds a dependent that is created after those it depends on. */
   dependent<
@@ -59,22 +68,24 @@ export interface WorkflowBuilder<
     const Names extends keyof Nodes & string = never,
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
-    options: DependentOptions<Primary, Nodes, Waits, Resource, Input, Names>,
+    options: DependentOptions<Primary, Nodes, Waits, Resource, Input, Names, Sources>,
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: Resource },
-    Waits & { readonly [N in Name]: Names | Waits[Names] }
+    Waits & { readonly [N in Name]: Names | Waits[Names] },
+    Sources
   >;
 }
 
-/** Starts the workflow of a primary kind; `dependent` adds to it. */
-export function defineWorkflow<Primary extends KubernetesObject>(
+/** Starts the workflow of a primary kind; `dependent` adds to it. `Sources` is what event sources add to what the functions see. */
+export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
   primary: Pick<ResourceClass<Primary>, "definition">,
-): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>> {
+): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>, Sources> {
   return builderOf({ primary: primary.definition, dependents: [] }) as unknown as WorkflowBuilder<
     Primary,
     Record<never, never>,
-    Record<never, never>
+    Record<never, never>,
+    Sources
   >;
 }
 

@@ -14,6 +14,8 @@ export type {
   WaitsFor,
   WorkflowBuilder,
 } from "./define-workflow.js";
+export type { Kept } from "./kept.js";
+export type { Narrowed, NarrowedReconciler } from "./narrowed.js";
 export { parseResource, SchemaError } from "./parse-resource.js";
 
 // Types of resources

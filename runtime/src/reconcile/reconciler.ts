@@ -1,10 +1,15 @@
 import type { DependentArguments } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
+/** The names of the dependents among what a function of the user sees; what event sources know are lists. */
+export type DependentNames<Secondary> = {
+  [Name in keyof Secondary & string]-?: NonNullable<Secondary[Name]> extends readonly unknown[] ? never : Name;
+}[keyof Secondary & string];
+
 /** What a reconciler is called with: the run of the workflow came before. */
 export interface ReconcileArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
   /** What the workflow did in this reconcile. */
-  readonly workflow: WorkflowResult<keyof Secondary & string>;
+  readonly workflow: WorkflowResult<DependentNames<Secondary>>;
 }
 
 /** What `updateErrorStatus` is called with. */
@@ -12,7 +17,7 @@ export interface ErrorArguments<Primary, Secondary> extends DependentArguments<P
   /** What was thrown: by `initContext`, `reconcile` or a write; a WorkflowError if dependents failed. */
   readonly error: unknown;
   /** What the workflow did in this reconcile; absent if it was not reached. */
-  readonly workflow?: WorkflowResult<keyof Secondary & string>;
+  readonly workflow?: WorkflowResult<DependentNames<Secondary>>;
 }
 
 /** Any part of a value. */

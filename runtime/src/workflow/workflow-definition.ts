@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { EventFilters } from "../cluster/event-filters.js";
 import type { Context } from "./context.js";
 
 export type { Context } from "./context.js";
@@ -54,6 +55,10 @@ export interface DependentDefinition {
   readonly namespace?: string;
   /** Limits the watch to objects with these labels, which `desired` has to set. */
   readonly labelSelector?: string;
+  /** Limits the watch to objects with these fields, of those that the API server can select by. */
+  readonly fieldSelector?: string;
+  /** Which events of the object cause a reconcile; all unless given. */
+  readonly filters?: EventFilters<never>;
   /**
    * Whether Kubernetes' garbage collector deletes the object after its primary (an owner reference ties it to the primary), as
    * opposed to the runtime in the order of the graph (annotations tie it).

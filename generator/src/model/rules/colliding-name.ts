@@ -1,9 +1,21 @@
 import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
 import type { Place } from "../../input/yaml-document.js";
-import type { ResolvedController, Rule } from "../resolved-project.js";
+import {
+  functionsOf,
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedEventSource,
+  type Rule,
+} from "../resolved-project.js";
 
 /** What the names of the types of a dependent end in. */
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
+
+/** What the names of the types of filters end in, where there are filters. */
+const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];
+
+/** What the names of the types of an event source end in. */
+const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Fetch", "IdOf"];
 
 /** What the generated types of a controller import. */
 const IMPORTED = [
@@ -15,8 +27,11 @@ const IMPORTED = [
   "Reconciler",
 ];
 
+/** What the names of the types of the primary end in. */
+const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Lookups", "Reconciler", "ReconcileArguments"];
+
 /**
- * Finds names from which the same file or type would be made.
+ * Finds names from which the same file or type would be made, and event sources that are called like dependents.
  *
  * Compares without case and separators: some file systems do not tell `fooBar` from `foobar`, and neither do people.
  */
@@ -25,21 +40,49 @@ export const checkCollidingName: Rule = ({ controllers }) => {
   return controllers.flatMap((controller) => {
     const { spec } = controller;
     const place = spec.document.valueAt(["metadata", "name"]);
-    return [...folders.add(spec.name, spec.name, place), ...checkDependents(controller)];
+    return [
+      ...folders.add(spec.name, spec.name, place),
+      ...checkMembers(controller),
+      ...controller.eventSources.flatMap((source) => checkFunctions(source, controller)),
+    ];
   });
 };
 
-function checkDependents({ spec: { document }, primary, dependents }: ResolvedController): Diagnostic[] {
-  const files = new Names("dependent");
+// Dependents and event sources are fields of one object: `secondary`.
+function checkMembers({
+  spec: { document, controller },
+  primary,
+  dependents,
+  eventSources,
+}: ResolvedController): Diagnostic[] {
+  const members = new Names("member");
   const types = new Names("type");
-  const ofPrimary = ["Dependents", "Reconciler", "ReconcileArguments"].map((suffix) => `${primary?.kind}${suffix}`);
+  const withFilters = (suffixes: readonly string[], filters: object | undefined) =>
+    filters === undefined ? suffixes : [...suffixes, ...FILTER_SUFFIXES];
+  const ofPrimary = withFilters(PRIMARY_SUFFIXES, controller.filters).map((suffix) => `${primary?.kind}${suffix}`);
   for (const name of [...IMPORTED, ...ofPrimary]) types.reserve(name);
-  return dependents.flatMap(({ name, path }) => {
+  const check = (
+    noun: string,
+    suffixes: readonly string[],
+    { name, path }: Pick<ResolvedDependent, "name" | "path">,
+  ) => {
     const place = document.keyAt(path);
-    const alike = files.add(name, name, place);
+    const alike = members.add(name, `${noun} ${quote(name)}`, place);
     if (alike.length > 0) return alike;
-    return SUFFIXES.flatMap((suffix) => types.add(name + suffix, `dependent ${quote(name)}`, place)).slice(0, 1);
-  });
+    return suffixes.flatMap((suffix) => types.add(name + suffix, `${noun} ${quote(name)}`, place)).slice(0, 1);
+  };
+  return [
+    ...dependents.flatMap((each) => check("dependent", withFilters(SUFFIXES, each.spec.filters), each)),
+    ...eventSources.flatMap((each) => check("event source", withFilters(SOURCE_SUFFIXES, each.spec.filters), each)),
+  ];
+}
+
+// Both are functions of one file.
+function checkFunctions(source: ResolvedEventSource, { spec: { document } }: ResolvedController): Diagnostic[] {
+  const [mapper, other] = functionsOf(source);
+  if (mapper === undefined || other === undefined || mapper.name !== other.name) return [];
+  const message = `function ${quote(other.name)} cannot be both mapping and primaryToSecondary of ${quote(source.name)}`;
+  return [{ severity: "error", rule: "colliding-name", message, ...document.valueAt(other.path) }];
 }
 
 /** The names that were used so far for one kind of thing. */
@@ -64,11 +107,17 @@ class Names {
     // The same name twice is reported as such.
     if (other.user === user) return [];
     const first = other.place === undefined ? "" : `, first at ${formatPosition(other.place.position)}`;
-    const message =
-      this.#what === "type"
-        ? `${user} needs another name: the type ${capital(name)} belongs to ${other.user}${first}`
-        : `${this.#what} ${quote(name)} differs from ${quote(other.name)} only in case and separators${first}`;
-    return [{ severity: "error", rule: "colliding-name", message, ...place }];
+    return [
+      { severity: "error", rule: "colliding-name", message: `${this.#describe(name, user, other)}${first}`, ...place },
+    ];
+  }
+
+  #describe(name: string, user: string, other: { readonly name: string; readonly user: string }): string {
+    if (this.#what === "type") return `${user} needs another name: the type ${capital(name)} belongs to ${other.user}`;
+    if (this.#what === "controller")
+      return `controller ${quote(name)} differs from ${quote(other.name)} only in case and separators`;
+    if (name === other.name) return `${user} needs another name: it belongs to ${other.user}`;
+    return `${user} differs from ${other.user} only in case and separators`;
   }
 }
 

@@ -1,25 +1,37 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import type { ParseExpression } from "../expression.js";
-import { conditionsOf, ruleOfController, type ResolvedProject, type Rule } from "../resolved-project.js";
+import type { YamlPath } from "../../input/yaml-document.js";
+import {
+  conditionsOf,
+  filtersOf,
+  ruleOfController,
+  type ResolvedController,
+  type ResolvedProject,
+  type Rule,
+} from "../resolved-project.js";
 
 /** Finds texts of `when:` that are not one harmless expression. */
 export function checkConditionExpression(parse: ParseExpression): Rule {
-  return ruleOfController(({ spec: { document }, dependents }) =>
-    dependents.flatMap((dependent) =>
-      conditionsOf(dependent).flatMap(({ condition: { when }, path }): Diagnostic[] => {
-        const parsed = when === undefined ? undefined : parse(when);
-        if (parsed?.kind !== "problem") return [];
-        const at = [...path, "when"];
-        const position = document.characterAt(at, parsed.offset);
-        return [{ severity: "error", rule: "when-syntax", message: parsed.message, ...document.valueAt(at), position }];
-      }),
-    ),
+  return ruleOfController((controller) =>
+    expressionsOf(controller).flatMap(({ when, path }): Diagnostic[] => {
+      const parsed = parse(when);
+      if (parsed.kind !== "problem") return [];
+      const { document } = controller.spec;
+      const position = document.characterAt(path, parsed.offset);
+      return [{ severity: "error", rule: "when-syntax", message: parsed.message, ...document.valueAt(path), position }];
+    }),
   );
 }
 
-/** Tells whether any condition of a project is an expression. */
+/** Tells whether any condition or filter of a project is an expression. */
 export function hasExpressions({ controllers }: ResolvedProject): boolean {
-  return controllers.some(({ dependents }) =>
-    dependents.some((dependent) => conditionsOf(dependent).some(({ condition }) => condition.when !== undefined)),
-  );
+  return controllers.some((controller) => expressionsOf(controller).length > 0);
+}
+
+function expressionsOf(controller: ResolvedController): { readonly when: string; readonly path: YamlPath }[] {
+  const conditions = controller.dependents.flatMap(conditionsOf);
+  return [
+    ...conditions.map(({ condition: { when }, path }) => ({ when, path })),
+    ...filtersOf(controller).map(({ filter: { when }, path }) => ({ when, path })),
+  ].flatMap(({ when, path }) => (when === undefined ? [] : [{ when, path: [...path, "when"] }]));
 }

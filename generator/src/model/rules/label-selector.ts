@@ -12,11 +12,11 @@ const REQUIREMENT = new RegExp(
 
 /** Finds label selectors that no API server accepts. */
 export const checkLabelSelector = ruleOfController((controller) => {
-  const { spec, dependents } = controller;
+  const { spec, dependents, eventSources } = controller;
   return [
     ...checkSelector(spec.controller.labelSelector, ["spec", "controller", "labelSelector"], controller),
-    ...dependents.flatMap((dependent) =>
-      checkSelector(dependent.spec.labelSelector, [...dependent.path, "labelSelector"], controller),
+    ...[...dependents, ...eventSources].flatMap((member) =>
+      checkSelector(member.spec.labelSelector, [...member.path, "labelSelector"], controller),
     ),
   ];
 });

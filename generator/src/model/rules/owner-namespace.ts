@@ -35,6 +35,7 @@ function problemOf(
   if (resource?.scope === "Cluster") return `${resource.kind} is cluster-scoped, and the primary is in a namespace`;
   const { namespace } = spec;
   const { namespaces = [] } = controller;
-  if (namespace === undefined || (namespaces.length === 1 && namespaces[0] === namespace)) return undefined;
+  const isOnlyOne = Array.isArray(namespaces) && namespaces.length === 1 && namespaces[0] === namespace;
+  if (namespace === undefined || isOnlyOne) return undefined;
   return `it is in the namespace ${quote(namespace)}, and the primary may be in another`;
 }

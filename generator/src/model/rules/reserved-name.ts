@@ -1,6 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { Place, YamlPath } from "../../input/yaml-document.js";
-import { conditionsOf, ruleOfController } from "../resolved-project.js";
+import { conditionsOf, filtersOf, functionsOf, ruleOfController } from "../resolved-project.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
 const OBJECT_MEMBERS: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Object.prototype));
@@ -21,24 +21,29 @@ const RESERVED_WORDS: ReadonlySet<string> = new Set(
 );
 
 /** Finds names that cannot be used for files, properties or functions. */
-export const checkReservedName = ruleOfController(({ spec, dependents }) => {
+export const checkReservedName = ruleOfController((controller) => {
+  const { spec, dependents, eventSources } = controller;
+  const functions = [
+    ...dependents.flatMap(conditionsOf).map(({ condition, path }) => ({ name: condition.function, owner: path })),
+    ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
+  ].flatMap(({ name, owner }) => (name === undefined ? [] : [{ name, path: [...owner, "function"] }]));
   return [
     ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)
       ? [reserved(spec.document.valueAt(["metadata", "name"]), `controller ${quote(spec.name)}`)]
       : []),
-    ...dependents.flatMap((dependent) => [
-      ...(OBJECT_MEMBERS.has(dependent.name) || DEVICES.test(dependent.name)
-        ? [reserved(spec.document.keyAt(dependent.path), `dependent ${quote(dependent.name)}`)]
-        : []),
-      ...conditionsOf(dependent).flatMap(({ condition, path }) => {
-        const name = condition.function;
-        if (name === undefined || !RESERVED_WORDS.has(name)) return [];
-        const at: YamlPath = [...path, "function"];
-        return [reserved(spec.document.valueAt(at), `function ${quote(name)}`)];
-      }),
-    ]),
+    ...[...dependents, ...eventSources]
+      .filter(({ name }) => OBJECT_MEMBERS.has(name) || DEVICES.test(name))
+      .map(({ name, path }) => reserved(spec.document.keyAt(path), `${nounOf(path)} ${quote(name)}`)),
+    ...[...functions, ...eventSources.flatMap(functionsOf)]
+      .filter(({ name }) => RESERVED_WORDS.has(name))
+      .map(({ name, path }) => reserved(spec.document.valueAt(path), `function ${quote(name)}`)),
   ];
 });
+
+/** Returns what a path of a spec leads to. */
+function nounOf([, list]: YamlPath): string {
+  return list === "eventSources" ? "event source" : "dependent";
+}
 
 function reserved(place: Place, what: string): Diagnostic {
   return {

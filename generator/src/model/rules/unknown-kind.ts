@@ -3,24 +3,35 @@ import type { YamlPath } from "../../input/yaml-document.js";
 import { formatKind, parseKind, type ResourceCatalog } from "../resource-catalog.js";
 import { ruleOfController, type ResolvedController } from "../resolved-project.js";
 
-/** What the runtime has to do with every kind. */
-const NEEDED_VERBS = ["get", "list", "patch", "watch"];
+/** What the runtime has to do with what it only reads. */
+const READING_VERBS = ["get", "list", "watch"];
+
+/** What the runtime has to do with primaries and dependents. */
+const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
 /** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
-export const checkUnknownKind = ruleOfController(({ spec, dependents }, { catalog }) => {
+export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSources }, { catalog }) => {
   const { resource } = spec.primary;
+  const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
+  const reading = { spec, catalog, neededVerbs: READING_VERBS };
   return [
-    ...(resource === undefined ? [] : checkKind(resource, ["spec", "primary", "resource"], { spec, catalog })),
-    ...dependents.flatMap((dependent) =>
-      checkKind(dependent.spec.resource, [...dependent.path, "resource"], { spec, catalog }),
+    ...(resource === undefined ? [] : checkKind(resource, ["spec", "primary", "resource"], writing)),
+    ...dependents.flatMap((dependent) => checkKind(dependent.spec.resource, [...dependent.path, "resource"], writing)),
+    ...eventSources.flatMap(({ spec: source, path }) =>
+      source.resource === undefined ? [] : checkKind(source.resource, [...path, "resource"], reading),
     ),
   ];
 });
 
+interface KindCheck extends Pick<ResolvedController, "spec"> {
+  readonly catalog: ResourceCatalog;
+  readonly neededVerbs: readonly string[];
+}
+
 function checkKind(
   text: string,
   path: YamlPath,
-  { spec: { document }, catalog }: Pick<ResolvedController, "spec"> & { catalog: ResourceCatalog },
+  { spec: { document }, catalog, neededVerbs }: KindCheck,
 ): Diagnostic[] {
   const fail = (rule: string, message: string, hint?: { hint: string }): Diagnostic[] => [
     { severity: "error", rule, message, ...document.valueAt(path), ...hint },
@@ -39,7 +50,7 @@ function checkKind(
       servedKind(text, catalog),
     );
   const verbs = catalog.verbsOf(resource);
-  const missing = NEEDED_VERBS.filter((verb) => verbs !== undefined && !verbs.includes(verb));
+  const missing = neededVerbs.filter((verb) => verbs !== undefined && !verbs.includes(verb));
   if (missing.length === 0) return [];
   return fail("unusable-kind", `${quote(text)} has no ${missing.join(", ")}, which an operator needs`);
 }

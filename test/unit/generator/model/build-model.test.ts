@@ -16,11 +16,17 @@ const builtin = await readBuiltinKinds();
 const checkSpec = await loadSpecSchema();
 
 /** Builds the model of a spec whose parts are given as YAML or JSON on one line. */
-function build(spec: { primary?: string; controller?: string; dependents?: string }): Promise<BuiltModel> {
+function build(spec: {
+  primary?: string;
+  controller?: string;
+  dependents?: string;
+  eventSources?: string;
+}): Promise<BuiltModel> {
   const { primary = "{ resource: apps/v1/Deployment }", controller = "{}", dependents = "{}" } = spec;
+  const { eventSources = "{}" } = spec;
   const text =
     "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec:\n" +
-    `  primary: ${primary}\n  controller: ${controller}\n  dependents: ${dependents}\n`;
+    `  primary: ${primary}\n  controller: ${controller}\n  dependents: ${dependents}\n  eventSources: ${eventSources}\n`;
   const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
   assert.equal(diagnostics.map(formatDiagnostic), []);
   return buildModel({ crds, workflows, builtin });
@@ -100,6 +106,68 @@ suite("buildModel", (test) => {
       fieldManager: "me",
       finalizer: "example.com/mine",
     });
+  });
+
+  test("settings that are the default anyway are not stated", async () => {
+    const stated =
+      "{ namespaces: current, fieldSelector: metadata.name=a, onAllEvents: true, generationAware: false, defaultFilters: false, " +
+      "serverSideApply: false, maxConcurrentReconciles: 3 }";
+    assert.equal((await controllerOf({ controller: stated })).settings, {
+      namespaces: "current",
+      fieldSelector: "metadata.name=a",
+      reconcilesOnAllEvents: true,
+      isGenerationAware: false,
+      hasDefaultFilters: false,
+      usesServerSideApply: false,
+      maxConcurrentReconciles: 3,
+    });
+    const usual = "{ onAllEvents: false, generationAware: true, defaultFilters: true, serverSideApply: true }";
+    assert.equal((await controllerOf({ controller: usual })).settings, {});
+  });
+
+  test("event sources keep their order and are tagged by where their resources come from", async () => {
+    const { eventSources } = await controllerOf({
+      eventSources:
+        "{ pods: { resource: v1/Pod, mapping: { label: { name: a/b } }, cache: { paths: [status.phase, metadata.labels] } }, " +
+        "node: { resource: v1/Node, primaryToSecondary: { function: nodesOf }, namespaces: all, cache: metadata }, " +
+        "maps: { resource: v1/ConfigMap, namespaces: sameAsController, filters: { onUpdate: { when: object !== old } } }, " +
+        "prices: { poll: { every: 1m30s } }, quotes: { perPrimaryPoll: { every: 500ms } }, hooks: { inbound: {} } }",
+    });
+    const summaries = eventSources.map((source) =>
+      source.kind === "informer"
+        ? [
+            source.name,
+            source.resource.kind,
+            source.mapping,
+            source.namespaces,
+            source.form,
+            Object.keys(source.filters),
+          ]
+        : source,
+    );
+    assert.equal(summaries, [
+      [
+        "pods",
+        "Pod",
+        { kind: "label", keys: { name: "a/b" } },
+        undefined,
+        { kind: "paths", paths: ["status.phase"] },
+        [],
+      ],
+      ["node", "Node", { kind: "primaryToSecondary" }, "all", { kind: "metadata" }, []],
+      ["maps", "ConfigMap", { kind: "ownerReference" }, undefined, { kind: "full" }, ["onUpdate"]],
+      { kind: "poll", name: "prices", intervalMs: 90_000 },
+      { kind: "perPrimaryPoll", name: "quotes", intervalMs: 500 },
+      { kind: "inbound", name: "hooks" },
+    ]);
+  });
+
+  test("a filter sees the names of its kind of change", async () => {
+    const controller = "{ filters: { onUpdate: { when: object !== old }, generic: { function: isWanted } } }";
+    const { filters } = await controllerOf({ controller });
+    const { onUpdate } = filters;
+    assert.equal(onUpdate?.kind === "when" ? onUpdate.names : [], ["object", "old"]);
+    assert.equal(filters.generic, { kind: "function", name: "isWanted" });
   });
 
   test("conditions are tagged by what decides them, with the place of an expression", async () => {

@@ -82,7 +82,7 @@ suite("expressions of conditions", (test) => {
       "primary.a ===\u2028 'b'",
       "primary.a === '\u2029'",
     ];
-    for (const text of texts) assert.match(problemIn(text).message, /^a condition cannot /, text);
+    for (const text of texts) assert.match(problemIn(text).message, /^an expression cannot /, text);
   });
 
   test("a problem is at its character, and never outside of the text", () => {

@@ -1,6 +1,8 @@
 import type {
   ControllerModel,
   DependentModel,
+  ExpressionModel,
+  FiltersModel,
   ProjectModel,
   RawSchema,
   ResourceModel,
@@ -28,7 +30,18 @@ function controllerOf(
   const resources = [...new Set([primary, ...dependents.map(({ resource }) => resource)])];
   return {
     resources,
-    controllers: [{ name: "thing", primary, dependents, settings: {}, specFile: "workflow.yaml", ...rest }],
+    controllers: [
+      {
+        name: "thing",
+        primary,
+        dependents,
+        eventSources: [],
+        filters: {},
+        settings: {},
+        specFile: "workflow.yaml",
+        ...rest,
+      },
+    ],
   };
 }
 
@@ -111,6 +124,65 @@ suite("emitted project", (declareTest) => {
     const controller = await contentOf(model, "src/generated/thing/controller.ts");
     assert.match(controller, /rateLimit: \{ maxReconciliations: 2, withinMs: 3000 \}/);
     assert.is(await compile(model), "");
+  });
+
+  test("states event sources, filters and their functions, and compiles", async () => {
+    const when = (expression: string, names: ExpressionModel["names"]): ExpressionModel => ({
+      kind: "when",
+      ...{ expression, names, position },
+    });
+    const informer = { kind: "informer", filters: {}, form: { kind: "full" } } as const;
+    const node = builtinResource("", "v1", "Node");
+    const filters: FiltersModel = {
+      onAdd: when("true", []),
+      onUpdate: when("object.metadata.name !== old.metadata.name", ["object", "old"]),
+      onDelete: when("!isFinalStateUnknown", ["isFinalStateUnknown"]),
+      generic: { kind: "function", name: "isWanted" },
+    };
+    const model = controllerOf(
+      thing,
+      [{ ...dependentOf("first", configMap), fieldSelector: "metadata.name=a", filters }],
+      {
+        settings: { namespaces: "current", reconcilesOnAllEvents: true, usesServerSideApply: false },
+        filters: { onUpdate: when("old.spec?.size !== 1", ["old"]), generic: { kind: "function", name: "isWanted" } },
+        eventSources: [
+          { ...informer, name: "maps", resource: configMap, mapping: { kind: "ownerReference" }, filters },
+          {
+            ...{ ...informer, name: "nodes", resource: node, namespaces: ["a", "b"], labelSelector: "a=b" },
+            mapping: { kind: "function", name: "toThings" },
+            primaryToSecondary: { kind: "function", name: "nodesOf" },
+            form: { kind: "paths", paths: ["spec.unschedulable", "status.phase"] },
+          },
+          {
+            ...{ ...informer, name: "things", resource: other, namespaces: "all", form: { kind: "metadata" } },
+            mapping: { kind: "annotation", keys: { name: "a/b", namespace: "a/c", type: "a/d" } },
+          },
+          { kind: "poll", name: "prices", intervalMs: 1000 },
+          { kind: "perPrimaryPoll", name: "quotes", intervalMs: 1000 },
+          { kind: "inbound", name: "hooks" },
+        ],
+      },
+    );
+    const project = { ...model, resources: [...model.resources, node, other] };
+    const controller = await contentOf(project, "src/generated/thing/controller.ts");
+    for (const part of [
+      'namespaces: "current"',
+      "mapper: byOwnerReference(",
+      'mapper: byAnnotation(ExampleComThing, { name: "a/b", namespace: "a/c", type: "a/d" })',
+      "mapper: nodesFunctions.toThings",
+      "primaryToSecondary: nodesFunctions.nodesOf",
+      'form: { paths: ["spec.unschedulable", "status.phase"] }',
+      'form: "metadata"',
+      "onUpdate: (_object: ExampleComThing, old: ExampleComThing) => old.spec?.size !== 1",
+      "onDelete: (_object: MapsResource, isFinalStateUnknown: boolean) => !isFinalStateUnknown",
+      "onAdd: () => true",
+      "export const hooksSource = cachingInboundSource<HooksResource>",
+    ])
+      assert.ok(controller.includes(part), `${part}\n${controller}`);
+    assert.match(await contentOf(project, "src/thing/filters.ts"), /ExampleComThingFilter & FirstFilter & MapsFilter/);
+    assert.match(await contentOf(project, "src/generated/thing/types.ts"), /Omit<\s*NarrowedReconciler/);
+    // An expression is checked before it is emitted; here it may be anything.
+    assert.is(await compile(project), "");
   });
 
   test("two controllers of one kind have names of their own", async () => {

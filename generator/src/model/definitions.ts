@@ -1,4 +1,4 @@
-import type { RawSchema } from "../model/project-model.js";
+import type { RawSchema } from "./project-model.js";
 import { isRecord } from "./raw-schema.js";
 
 const PREFIX = "#/components/schemas/";

@@ -1,0 +1,65 @@
+import type { CacheSpec, FiltersSpec, MappingSpec } from "../input/workflow-spec.js";
+import type { YamlPath } from "../input/yaml-document.js";
+import { parseDuration } from "./duration.js";
+import type { EventSourceModel, FiltersModel, FormModel, InformerModel, MappingModel } from "./project-model.js";
+import type { ResolvedController, ResolvedEventSource } from "./resolved-project.js";
+import { IDENTITY_FIELDS } from "./schema-path.js";
+
+/** Builds the filters that are stated in one place. */
+export type BuildFilters = (filters: FiltersSpec | undefined, path: YamlPath) => FiltersModel;
+
+/** Builds the model of an event source that broke no rule. */
+export function buildEventSource(
+  source: ResolvedEventSource,
+  controller: ResolvedController,
+  buildFilters: BuildFilters,
+): EventSourceModel {
+  const { name, spec } = source;
+  if (spec.resource !== undefined) return Object.freeze(informerOf(source, controller, buildFilters));
+  for (const kind of ["poll", "perPrimaryPoll"] as const) {
+    const schedule = spec[kind];
+    if (schedule !== undefined) return Object.freeze({ kind, name, intervalMs: parseDuration(schedule.every) });
+  }
+  return Object.freeze({ kind: "inbound", name });
+}
+
+function informerOf(
+  { name, spec, path, resource }: ResolvedEventSource,
+  { spec: { document } }: ResolvedController,
+  buildFilters: BuildFilters,
+): InformerModel {
+  if (resource === undefined) throw new Error(`event source ${name} has no kind`);
+  const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, cache, maxCachedObjects } = spec;
+  return {
+    kind: "informer",
+    ...{ name, resource },
+    mapping:
+      mapping === undefined && primaryToSecondary !== undefined
+        ? { kind: "primaryToSecondary" as const }
+        : mappingOf(mapping),
+    ...(primaryToSecondary === undefined
+      ? {}
+      : { primaryToSecondary: { kind: "function" as const, name: primaryToSecondary.function } }),
+    ...(namespaces === undefined || namespaces === "sameAsController" ? {} : { namespaces }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    filters: buildFilters(spec.filters, path),
+    form: formOf(cache),
+    ...(cache === undefined ? {} : { statedForm: document.valueAt([...path, "cache"]) }),
+    ...(maxCachedObjects === undefined ? {} : { maxCachedObjects }),
+  };
+}
+
+function mappingOf(mapping: MappingSpec = "ownerReference"): MappingModel {
+  if (mapping === "ownerReference") return { kind: "ownerReference" };
+  if (mapping.function !== undefined) return { kind: "function", name: mapping.function };
+  if (mapping.label !== undefined) return { kind: "label", keys: mapping.label };
+  if (mapping.annotation !== undefined) return { kind: "annotation", keys: mapping.annotation };
+  throw new Error("a mapping was not checked");
+}
+
+function formOf(cache: CacheSpec = "full"): FormModel {
+  if (typeof cache === "string") return { kind: cache };
+  const paths = cache.paths.filter((path) => !IDENTITY_FIELDS.has(path.split(".")[0] ?? ""));
+  return paths.length === 0 ? { kind: "metadata" } : { kind: "paths", paths: Object.freeze(paths.sort()) };
+}

@@ -1,0 +1,40 @@
+import type { ControllerSpec } from "../input/workflow-spec.js";
+import { parseDuration } from "./duration.js";
+import type { ControllerSettings } from "./project-model.js";
+
+/** Builds the settings of a controller: exactly what the spec states. */
+export function buildSettings(spec: ControllerSpec): ControllerSettings {
+  const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
+  const { retry, rateLimit, maxConcurrentReconciles } = spec;
+  const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
+  return Object.freeze({
+    // All namespaces are what a controller watches unless told otherwise.
+    ...(namespaces === undefined || namespaces.includes("*") ? {} : { namespaces }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    // What is the default anyway is not stated.
+    ...(spec.onAllEvents === true ? { reconcilesOnAllEvents: true } : {}),
+    ...(spec.generationAware === false ? { isGenerationAware: false } : {}),
+    ...(spec.defaultFilters === false ? { hasDefaultFilters: false } : {}),
+    ...(spec.serverSideApply === false ? { usesServerSideApply: false } : {}),
+    ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
+    ...(retry === undefined
+      ? {}
+      : {
+          retry: {
+            ...(maxAttempts === undefined ? {} : { maxAttempts }),
+            ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
+            ...(multiplier === undefined ? {} : { multiplier }),
+            ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),
+          },
+        }),
+    ...(rateLimit === undefined
+      ? {}
+      : { rateLimit: { maxReconciliations: rateLimit.maxReconciliations, withinMs: parseDuration(rateLimit.within) } }),
+    ...(maxReconciliationInterval === undefined
+      ? {}
+      : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
+    ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(finalizer === undefined ? {} : { finalizer }),
+  });
+}

@@ -1,0 +1,49 @@
+import { resolveRef } from "./definitions.js";
+import type { RawSchema, ResourceModel } from "./project-model.js";
+import { isIntOrString, ownSchema, schemasOf } from "./raw-schema.js";
+
+/** The way to a field through objects: no items of lists, no values of maps. */
+export type FieldPath = readonly string[];
+
+/** What every object has and every form of a cache keeps. */
+export const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
+
+/** What a field of a kind is, or where the path to it leaves the schema. */
+export type FieldAt =
+  | { readonly kind: "object" | "list" | "map" | "scalar" | "any" }
+  | {
+      readonly kind: "unknown";
+      /** `whole`: what is before has items or values, and not fields. */
+      readonly reason: "name" | "whole";
+      /** How much of the path the schema has. */
+      readonly depth: number;
+      /** The fields that are there instead. */
+      readonly known: readonly string[];
+    };
+
+/** Looks a field up in the schema of a kind. */
+export function fieldAt({ schema, definitions }: ResourceModel, path: FieldPath): FieldAt {
+  let current = resolveRef(schema, definitions).schema;
+  for (const [depth, name] of path.entries()) {
+    if (depth === 0 && IDENTITY_FIELDS.has(name)) return { kind: name === "metadata" ? "object" : "scalar" };
+    const kind = kindOf(current);
+    if (depth > 0 && kind !== "object") return { kind: "unknown", reason: "whole", depth, known: [] };
+    const properties = schemasOf(current, "properties");
+    const next = properties.get(name);
+    if (next === undefined) {
+      const known = [...properties.keys()].filter((other) => depth > 0 || !IDENTITY_FIELDS.has(other));
+      return { kind: "unknown", reason: "name", depth, known };
+    }
+    current = resolveRef(next, definitions).schema;
+  }
+  return { kind: kindOf(current) };
+}
+
+function kindOf(schema: RawSchema): "object" | "list" | "map" | "scalar" | "any" {
+  if (isIntOrString(schema)) return "scalar";
+  if (schemasOf(schema, "properties").size > 0)
+    return schema["x-kubernetes-preserve-unknown-fields"] === true ? "any" : "object";
+  if (schema["type"] === "array") return "list";
+  if (ownSchema(schema, "additionalProperties") !== undefined || schema["type"] === "object") return "map";
+  return schema["type"] === undefined ? "any" : "scalar";
+}

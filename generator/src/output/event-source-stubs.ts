@@ -1,0 +1,82 @@
+import type { EventSourceModel, FilterName, InformerModel } from "../model/project-model.js";
+import { sourceNamesOf } from "./controller-names.js";
+import { needsFunctions } from "./emit-event-sources.js";
+import { filteredOf } from "./filtered.js";
+import type { NamedController, Stub } from "./stub.js";
+import { renderTemplate } from "./template.js";
+
+/** Returns the file with the functions that filter, if the spec names any. */
+export async function filtersStub({ controller, names }: NamedController): Promise<Stub[]> {
+  const used = new Map<string, { types: Set<string>; docs: string[] }>();
+  for (const { path, filters, types } of filteredOf(controller, names))
+    for (const [key, filter] of Object.entries(filters)) {
+      if (filter.kind !== "function") continue;
+      const use = used.get(filter.name) ?? { types: new Set(), docs: [] };
+      use.types.add(types[key as FilterName]);
+      use.docs.push(`Decides ${key} of ${path}: whether it is worth a reconcile.`);
+      used.set(filter.name, use);
+    }
+  if (used.size === 0) return [];
+  const imports = new Set([...used.values()].flatMap(({ types }) => [...types]));
+  const texts = await Promise.all(
+    [...used].map(([filter, { types, docs }]) =>
+      // One function in several places has to do for each of them.
+      renderTemplate("stubs/filter.ts", { filter, Filter: [...types].join(" & "), doc: docs.join(" ") }),
+    ),
+  );
+  const head = `import type { ${[...imports].sort().join(", ")} } from "../generated/${names.folder}/types.js";`;
+  return [{ path: `src/${names.folder}/filters.ts`, text: [head, ...texts].join("\n\n") }];
+}
+
+/** Returns a file for each event source that needs functions of the user's. */
+export function eventSourceStubs({ controller, names }: NamedController): Promise<Stub[]> {
+  return Promise.all(
+    controller.eventSources.filter(needsFunctions).map(async (source) => ({
+      path: `src/${names.folder}/event-sources/${sourceNamesOf(source).file}.ts`,
+      text: await renderSource(source, { controller, names }),
+    })),
+  );
+}
+
+async function renderSource(source: EventSourceModel, { names }: NamedController): Promise<string> {
+  const { name, ...types } = sourceNamesOf(source);
+  if (source.kind === "informer") return renderFunctions(source, names.folder);
+  return renderTemplate(`stubs/event-sources/${source.kind}.ts`, {
+    name,
+    Primary: names.primary,
+    Fetch: types.fetch,
+    IdOf: types.idOf,
+    controller: names.folder,
+    source: types.source,
+  });
+}
+
+async function renderFunctions({ name, resource, mapping, primaryToSecondary }: InformerModel, folder: string) {
+  const types = sourceNamesOf({ name });
+  const functions = [
+    ...(mapping.kind === "function"
+      ? [
+          {
+            function: mapping.name,
+            Type: types.mapper,
+            doc: `Returns the keys, namespace/name, of what a ${resource.kind} concerns; it must look at nothing else.`,
+          },
+        ]
+      : []),
+    ...(primaryToSecondary === undefined
+      ? []
+      : [
+          {
+            function: primaryToSecondary.name,
+            Type: types.primaryMapper,
+            doc: `Returns the keys, namespace/name, of each ${resource.kind} that it refers to, there or not; it must look at nothing else.`,
+          },
+        ]),
+  ];
+  const texts = await Promise.all(
+    functions.map((replacements) => renderTemplate("stubs/event-sources/mapper.ts", replacements)),
+  );
+  const imports = functions.map(({ Type }) => Type).sort();
+  const head = `import type { ${imports.join(", ")} } from "../../generated/${folder}/types.js";`;
+  return [head, ...texts].join("\n\n");
+}

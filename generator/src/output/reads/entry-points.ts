@@ -1,0 +1,145 @@
+import type ts from "typescript";
+import { loadLibrary } from "../../model/library.js";
+import type { ControllerModel, FiltersModel, LocateExpression } from "../../model/project-model.js";
+import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
+import { constantOf, functionOf, isFunctionNode, resolveFunction, type FunctionNode } from "./functions.js";
+import type { ReadFollower } from "./follow-reads.js";
+import type { CodeFile, SourceProgram } from "./source-program.js";
+import { rootOf, type TrackedSource, type Value } from "./values.js";
+
+const compiler = loadLibrary("typescript");
+
+const ARGUMENTS: Value = { kind: "arguments" };
+
+/** A function that the runtime calls, and what with. */
+interface EntryPoint {
+  readonly path: string;
+  /** The name under which it is exported. */
+  readonly name: string;
+  readonly values: readonly Value[];
+}
+
+/** Follows all that the runtime hands to the code of a controller. */
+export function followController(
+  controller: ControllerModel,
+  { folder, sources }: { readonly folder: string; readonly sources: readonly TrackedSource[] },
+  { program, follower }: { readonly program: SourceProgram; readonly follower: ReadFollower },
+): void {
+  for (const { path, name, values } of entryPointsOf(controller, folder, sources)) {
+    const file = program.fileAt(path);
+    // A file that is not there is written as a stub, which reads nothing.
+    if (file === undefined) continue;
+    const found = functionOf(program.exportOf(file, name), program);
+    if (found === undefined) follower.giveUp(file);
+    else bindParameters(found, values, follower);
+  }
+  const file = program.fileAt(`src/${folder}/reconciler.ts`);
+  if (file === undefined) return;
+  for (const found of methodsOf(program.exportOf(file, "reconciler"), program)) {
+    if (found === undefined) follower.giveUp(file);
+    else bindParameters(found, [ARGUMENTS], follower);
+  }
+}
+
+/** Returns the expressions of a controller as files, each with one function that the runtime calls. */
+export function expressionFiles(controller: ControllerModel, folder: string, locate: LocateExpression): CodeFile[] {
+  return expressionsOf(controller, folder, []).map(({ path, parameters, expression }) => {
+    const head = `export const entry = (${parameters}) => (\n`;
+    return {
+      path,
+      text: `${head}${expression.expression}\n);\n`,
+      locate: (offset) => locate(expression, Math.max(0, offset - head.length)),
+    };
+  });
+}
+
+function entryPointsOf(controller: ControllerModel, folder: string, sources: readonly TrackedSource[]): EntryPoint[] {
+  const { dependents, eventSources } = controller;
+  const functionsOf = (filters: FiltersModel) =>
+    Object.entries(filters).flatMap(([kind, filter]) =>
+      filter.kind === "function" ? [{ name: filter.name, seen: kind === "onUpdate" ? 2 : 1 }] : [],
+    );
+  return [
+    ...expressionsOf(controller, folder, sources).map(({ path, values }) => ({ path, name: "entry", values })),
+    ...dependents.map((dependent) => ({
+      path: `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
+      name: "desired",
+      values: [ARGUMENTS],
+    })),
+    ...dependents
+      .flatMap(({ conditions }) => Object.values(conditions))
+      .flatMap((condition) => (condition.kind === "function" ? [condition.name] : []))
+      .map((name) => ({ path: `src/${folder}/conditions.ts`, name, values: [ARGUMENTS] })),
+    ...eventSources.flatMap((source): EntryPoint[] => {
+      const tracked = sources.find(({ model }) => model === source);
+      if (source.kind !== "informer" || tracked === undefined) return [];
+      const values = [rootOf(tracked), rootOf(tracked)];
+      return [
+        ...functionsOf(source.filters).map(({ name, seen }) => ({
+          path: `src/${folder}/filters.ts`,
+          name,
+          values: values.slice(0, seen),
+        })),
+        ...(source.mapping.kind === "function"
+          ? [
+              {
+                path: `src/${folder}/event-sources/${sourceNamesOf(source).file}.ts`,
+                name: source.mapping.name,
+                values: values.slice(0, 1),
+              },
+            ]
+          : []),
+      ];
+    }),
+  ];
+}
+
+function expressionsOf(controller: ControllerModel, folder: string, sources: readonly TrackedSource[]) {
+  const { dependents, eventSources } = controller;
+  const conditions = dependents.flatMap(({ name, conditions }) =>
+    Object.entries(conditions).flatMap(([kind, condition]) =>
+      condition.kind === "when"
+        ? [
+            {
+              path: `spec/${folder}/${name}.${kind}.ts`,
+              parameters: `{ ${condition.names.join(", ")} }`,
+              values: [ARGUMENTS],
+              expression: condition,
+            },
+          ]
+        : [],
+    ),
+  );
+  const filters = eventSources.flatMap((source) => {
+    if (source.kind !== "informer") return [];
+    const tracked = sources.find(({ model }) => model === source);
+    const values = tracked === undefined ? [] : [rootOf(tracked), rootOf(tracked)];
+    return Object.entries(source.filters).flatMap(([kind, filter]) => {
+      if (filter.kind !== "when") return [];
+      const parameters = kind === "onDelete" ? "object, isFinalStateUnknown" : "object, old";
+      const path = `spec/${folder}/${source.name}.${kind}.ts`;
+      return [{ path, parameters, values: kind === "onDelete" ? values.slice(0, 1) : values, expression: filter }];
+    });
+  });
+  return [...conditions, ...filters];
+}
+
+/** Returns the functions of the object that is a reconciler; undefined for what cannot be looked into. */
+function methodsOf(declaration: ts.Declaration | undefined, program: SourceProgram): (FunctionNode | undefined)[] {
+  const object = declaration === undefined ? undefined : constantOf(declaration);
+  if (object === undefined || !compiler.isObjectLiteralExpression(object)) return [undefined];
+  return object.properties.map((property) => {
+    if (isFunctionNode(property)) return property;
+    if (compiler.isPropertyAssignment(property)) return resolveFunction(property.initializer, program);
+    if (compiler.isShorthandPropertyAssignment(property))
+      return functionOf(program.declarationOf(property.name), program);
+    return undefined;
+  });
+}
+
+function bindParameters({ parameters }: FunctionNode, values: readonly Value[], follower: ReadFollower): void {
+  for (const [index, value] of values.entries()) {
+    const parameter = parameters[index];
+    if (parameter !== undefined) follower.bind(parameter, value);
+  }
+}

@@ -1,0 +1,253 @@
+// Follows the objects of event sources through the user's code, and notes what is read of them.
+//
+// Promises: what is read is noted, or the whole is. It knows property chains, destructuring, constants, loops, the methods of lists with
+// functions written in place, and functions of the project that are called by name. Whatever else becomes of an object - it is passed on,
+// spread, returned, stored, or given another type - somebody may read all of it.
+import type ts from "typescript";
+import { loadLibrary } from "../../model/library.js";
+import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
+import { listMethodOf } from "./list-methods.js";
+import { lookupOf } from "./lookups.js";
+import type { ReadLog } from "./read-log.js";
+import type { SourceProgram } from "./source-program.js";
+import { keyOfValue, stepInto, type Value } from "./values.js";
+
+const compiler = loadLibrary("typescript");
+const { SyntaxKind } = compiler;
+
+/** Follows values from where the runtime hands them over. */
+export class ReadFollower {
+  readonly #program: SourceProgram;
+  readonly #log: ReadLog;
+  readonly #followed = new Set<string>();
+  /** Where what a function returns ends up, for functions that are written in place. */
+  readonly #results = new Map<FunctionNode, (value: Value, node: ts.Node) => void>();
+
+  constructor(program: SourceProgram, log: ReadLog) {
+    this.#program = program;
+    this.#log = log;
+  }
+
+  /** Follows what a parameter, a variable or a part of one is given. */
+  bind(declaration: ts.ParameterDeclaration | ts.VariableDeclaration | ts.BindingElement, value: Value): void {
+    const type = compiler.isBindingElement(declaration) ? undefined : declaration.type;
+    if (type !== undefined && !this.#keepsType(type, value)) return this.#escape(value, type);
+    const takesRest = !compiler.isVariableDeclaration(declaration) && declaration.dotDotDotToken !== undefined;
+    if (takesRest) return this.#escape(value, declaration);
+    this.#bindName(declaration.name, value);
+  }
+
+  /** Notes that nobody can tell what becomes of anything from here on. */
+  giveUp(node: ts.Node): void {
+    this.#log.readEverything(this.#program.positionOf(node));
+  }
+
+  // The types that are generated for what is kept stay right when the code changes; a type that says more would let it read more.
+  #keepsType(type: ts.TypeNode, value: Value): boolean {
+    if (value.kind === "list") return this.#keepsType(type, value.of);
+    if (value.kind !== "object") return type.kind !== SyntaxKind.AnyKeyword && type.kind !== SyntaxKind.UnknownKeyword;
+    const words = type.getText().match(/[\w$]+/g) ?? [];
+    const isKnown = words.every(
+      (word) =>
+        ["readonly", "undefined", "Readonly", "Array", "ReadonlyArray"].includes(word) ||
+        word === value.source.typeName,
+    );
+    return value.path.length === 0 && isKnown;
+  }
+
+  #bindName(name: ts.BindingName, value: Value): void {
+    if (compiler.isIdentifier(name)) {
+      if (!this.#isNew(name, value)) return;
+      for (const reference of this.#program.referencesOf(name)) this.#use(reference, value);
+    } else if (compiler.isObjectBindingPattern(name)) {
+      for (const element of name.elements) this.#bindField(element, value);
+    } else if (value.kind === "list") {
+      for (const element of name.elements) {
+        if (compiler.isOmittedExpression(element)) continue;
+        if (element.dotDotDotToken === undefined) this.#bindName(element.name, value.of);
+        else this.#bindName(element.name, value);
+      }
+    } else this.#escape(value, name);
+  }
+
+  #bindField(element: ts.BindingElement, value: Value): void {
+    const name = element.propertyName ?? element.name;
+    if (element.dotDotDotToken !== undefined || !(compiler.isIdentifier(name) || compiler.isStringLiteral(name)))
+      return this.#escape(value, element);
+    const next = this.#step(value, name.text, element);
+    if (next !== undefined) this.bind(element, next);
+  }
+
+  /** Follows an expression that stands for a value to what is done with it. */
+  #use(node: ts.Node, value: Value): void {
+    if (!this.#isNew(node, value)) return;
+    const { parent } = node;
+    if (
+      compiler.isParenthesizedExpression(parent) ||
+      compiler.isNonNullExpression(parent) ||
+      compiler.isAwaitExpression(parent)
+    )
+      return this.#use(parent, value);
+    if (compiler.isPropertyAccessExpression(parent)) return this.#useField(parent, parent.name.text, value);
+    if (compiler.isElementAccessExpression(parent) && parent.expression === node)
+      return this.#useElement(parent, value);
+    if (compiler.isCallExpression(parent)) return this.#useInCall(parent, node, value);
+    if (compiler.isBinaryExpression(parent)) return this.#useInBinary(parent, node, value);
+    if (compiler.isConditionalExpression(parent))
+      return parent.condition === node ? this.#look(value, node) : this.#use(parent, value);
+    if (compiler.isVariableDeclaration(parent)) return this.#useInVariable(parent, value);
+    if (compiler.isForOfStatement(parent) && parent.expression === node) return this.#useInLoop(parent, value);
+    if (compiler.isSpreadElement(parent) && compiler.isArrayLiteralExpression(parent.parent) && value.kind === "list")
+      return this.#use(parent.parent, value);
+    if (compiler.isArrayLiteralExpression(parent)) return this.#use(parent, { kind: "list", of: value });
+    if (isFunctionNode(parent) && parent.body === node) return this.#return(parent, value, node);
+    if (compiler.isReturnStatement(parent)) return this.#return(enclosingFunction(parent), value, node);
+    if (compiler.isExpressionStatement(parent)) return;
+    if (isLook(parent, node)) return this.#look(value, node);
+    this.#escape(value, node);
+  }
+
+  #useField(access: ts.PropertyAccessExpression | ts.ElementAccessExpression, name: string, value: Value): void {
+    const call = callOf(access);
+    if (value.kind === "eventSources" || value.kind === "resources") return this.#lookUp(call, { value, name }, access);
+    if (value.kind === "list" && call !== undefined) return this.#useListMethod(call, name, value);
+    const next = this.#step(value, name, access);
+    if (next !== undefined) this.#use(access, next);
+  }
+
+  #useElement(access: ts.ElementAccessExpression, value: Value): void {
+    const { argumentExpression: index } = access;
+    if (compiler.isStringLiteralLike(index)) return this.#useField(access, index.text, value);
+    if (value.kind === "list") return this.#use(access, value.of);
+    this.#escape(value, access);
+  }
+
+  #useInCall(call: ts.CallExpression, node: ts.Node, value: Value): void {
+    if (call.expression === node)
+      return value.kind === "lookup" ? this.#lookUp(call, { value, name: "" }, node) : this.#escape(value, node);
+    const callee = resolveFunction(call.expression, this.#program);
+    const parameter = callee?.parameters[call.arguments.findIndex((argument) => argument === node)];
+    const isPlain = parameter !== undefined && !call.arguments.some(compiler.isSpreadElement);
+    if (isPlain) this.bind(parameter, value);
+    else this.#escape(value, node);
+  }
+
+  #lookUp(call: ts.CallExpression | undefined, used: { value: Value; name: string }, node: ts.Node): void {
+    const found = lookupOf(call, used, { program: this.#program, sources: this.#log.sources });
+    if (found === undefined) return this.giveUp(node);
+    for (const value of found.values) {
+      if (found.isWhole || call === undefined) this.#escape(value, node);
+      else this.#use(call, value);
+    }
+  }
+
+  #useListMethod(call: ts.CallExpression, name: string, list: Value & { kind: "list" }): void {
+    const method = listMethodOf(name, call);
+    if (method === undefined) return this.#escape(list, call);
+    if (method.looksAt) this.#look(list.of, call);
+    const [callback] = call.arguments;
+    const inline = callback === undefined ? undefined : unwrap(callback);
+    const callee = callback === undefined ? undefined : resolveFunction(callback, this.#program);
+    if (method.parameters.length > 0) {
+      if (callee === undefined) return this.#escape(list, callback ?? call);
+      if (callee === inline) this.#results.set(callee, (value, node) => this.#useResult(call, { name, value, node }));
+      for (const [index, role] of method.parameters.entries()) {
+        const parameter = callee.parameters[index];
+        if (parameter !== undefined && role !== "other") this.bind(parameter, role === "list" ? list : list.of);
+      }
+    }
+    if (method.result === "element") this.#use(call, list.of);
+    if (method.result === "list") this.#use(call, list);
+    if (method.result === "flat") this.#use(call, list.of.kind === "list" ? list.of : list);
+  }
+
+  /** Follows what a function that is given to a method of a list returns. */
+  #useResult(call: ts.CallExpression, { name, value, node }: { name: string; value: Value; node: ts.Node }): void {
+    if (name === "map") return this.#use(call, { kind: "list", of: value });
+    if (name === "flatMap") return this.#use(call, value.kind === "list" ? value : { kind: "list", of: value });
+    if (name.startsWith("reduce")) return this.#escape(value, node);
+    this.#look(value, node);
+  }
+
+  #useInBinary(binary: ts.BinaryExpression, node: ts.Node, value: Value): void {
+    const operator = binary.operatorToken.kind;
+    if (operator === SyntaxKind.BarBarToken || operator === SyntaxKind.QuestionQuestionToken)
+      return this.#use(binary, value);
+    if (operator === SyntaxKind.AmpersandAmpersandToken)
+      return binary.right === node ? this.#use(binary, value) : this.#look(value, node);
+    const isAssignment = operator >= SyntaxKind.FirstAssignment && operator <= SyntaxKind.LastAssignment;
+    if (isAssignment || operator === SyntaxKind.InKeyword || operator === SyntaxKind.CommaToken)
+      return this.#escape(value, node);
+    this.#look(value, node);
+  }
+
+  // A variable that may get another value is no name for this one.
+  #useInVariable(declaration: ts.VariableDeclaration, value: Value): void {
+    const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
+    if (isConstant) this.bind(declaration, value);
+    else this.#escape(value, declaration);
+  }
+
+  #useInLoop({ initializer }: ts.ForOfStatement, value: Value): void {
+    const declaration = compiler.isVariableDeclarationList(initializer) ? initializer.declarations[0] : undefined;
+    const isConstant = (initializer.flags & compiler.NodeFlags.Const) !== 0;
+    if (declaration !== undefined && isConstant && value.kind === "list") this.bind(declaration, value.of);
+    else this.#escape(value, initializer);
+  }
+
+  #return(from: FunctionNode | undefined, value: Value, node: ts.Node): void {
+    const result = from === undefined ? undefined : this.#results.get(from);
+    if (result === undefined || from?.modifiers?.some(({ kind }) => kind === SyntaxKind.AsyncKeyword))
+      return this.#escape(value, node);
+    result(value, node);
+  }
+
+  #step(value: Value, name: string, node: ts.Node): Value | undefined {
+    const step = stepInto(value, name, this.#log.sources);
+    if (step.kind === "value") return step.value;
+    if (step.kind === "unknown") this.#escape(value, node);
+    if (step.kind === "read" && value.kind === "object")
+      this.#log.read(value.source, step.path, this.#program.positionOf(node));
+    return undefined;
+  }
+
+  // Whether an object is there, and which one it is, needs nothing of it; what is inside of an object has to be kept to be there.
+  #look(value: Value, node: ts.Node): void {
+    if (value.kind === "object" && value.path.length > 0)
+      this.#log.read(value.source, value.path, this.#program.positionOf(node));
+  }
+
+  #escape(value: Value, node: ts.Node): void {
+    if (value.kind === "list") return this.#escape(value.of, node);
+    if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
+    else this.giveUp(node);
+  }
+
+  #isNew(node: ts.Node, value: Value): boolean {
+    const key = `${node.getSourceFile().fileName}:${node.pos}:${node.end}:${node.kind}:${keyOfValue(value)}`;
+    if (this.#followed.has(key)) return false;
+    this.#followed.add(key);
+    return true;
+  }
+}
+
+function callOf(access: ts.Expression): ts.CallExpression | undefined {
+  const { parent } = access;
+  return compiler.isCallExpression(parent) && parent.expression === access ? parent : undefined;
+}
+
+function enclosingFunction(node: ts.Node): FunctionNode | undefined {
+  for (let current = node.parent; current !== undefined; current = current.parent)
+    if (isFunctionNode(current)) return current;
+  return undefined;
+}
+
+/** Tells whether a node only looks at what stands in it. */
+function isLook(parent: ts.Node, node: ts.Node): boolean {
+  if (compiler.isPrefixUnaryExpression(parent) || compiler.isTypeOfExpression(parent)) return true;
+  if (compiler.isVoidExpression(parent) || compiler.isTemplateSpan(parent)) return true;
+  if (compiler.isCaseClause(parent) || compiler.isSwitchStatement(parent)) return parent.expression === node;
+  if (compiler.isIfStatement(parent) || compiler.isWhileStatement(parent) || compiler.isDoStatement(parent))
+    return parent.expression === node;
+  return compiler.isForStatement(parent) && parent.condition === node;
+}

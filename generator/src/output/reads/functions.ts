@@ -1,0 +1,51 @@
+import type ts from "typescript";
+import { loadLibrary } from "../../model/library.js";
+import type { SourceProgram } from "./source-program.js";
+
+const compiler = loadLibrary("typescript");
+
+/** A function whose text is there. */
+export type FunctionNode = ts.ArrowFunction | ts.FunctionExpression | ts.FunctionDeclaration | ts.MethodDeclaration;
+
+/** Tells whether a node is a function that can be looked into. */
+export function isFunctionNode(node: ts.Node): node is FunctionNode {
+  return (
+    compiler.isArrowFunction(node) ||
+    compiler.isFunctionExpression(node) ||
+    compiler.isFunctionDeclaration(node) ||
+    compiler.isMethodDeclaration(node)
+  );
+}
+
+/** Returns an expression without what only the compiler reads: parentheses, `as`, `satisfies`, `!`. */
+export function unwrap(expression: ts.Expression): ts.Expression {
+  return compiler.isParenthesizedExpression(expression) ||
+    compiler.isAsExpression(expression) ||
+    compiler.isSatisfiesExpression(expression) ||
+    compiler.isNonNullExpression(expression)
+    ? unwrap(expression.expression)
+    : expression;
+}
+
+/** Returns the function that an expression stands for; undefined if that cannot be told. */
+export function resolveFunction(expression: ts.Expression, program: SourceProgram): FunctionNode | undefined {
+  const plain = unwrap(expression);
+  if (isFunctionNode(plain)) return plain;
+  return compiler.isIdentifier(plain) ? functionOf(program.declarationOf(plain), program) : undefined;
+}
+
+/** Returns the function that a declaration declares. */
+export function functionOf(declaration: ts.Declaration | undefined, program: SourceProgram): FunctionNode | undefined {
+  if (declaration === undefined) return undefined;
+  // One of several signatures has no body.
+  if (compiler.isFunctionDeclaration(declaration)) return declaration.body === undefined ? undefined : declaration;
+  const value = constantOf(declaration);
+  return value === undefined ? undefined : resolveFunction(value, program);
+}
+
+/** Returns what a constant is. */
+export function constantOf(declaration: ts.Declaration): ts.Expression | undefined {
+  if (!compiler.isVariableDeclaration(declaration) || declaration.initializer === undefined) return undefined;
+  const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
+  return isConstant ? unwrap(declaration.initializer) : undefined;
+}

@@ -1,0 +1,58 @@
+import { formatPosition, type SourcePosition } from "../../diagnostic.js";
+import type { FormModel } from "../../model/project-model.js";
+import type { FieldPath } from "../../model/schema-path.js";
+import type { TrackedSource } from "./values.js";
+
+/** A field that is read, and where. */
+export interface FieldRead {
+  readonly path: string;
+  readonly position: SourcePosition;
+}
+
+/** What is read of each event source. */
+export class ReadLog {
+  readonly #reads = new Map<TrackedSource, FieldRead[]>();
+  readonly #escapes = new Map<TrackedSource, SourcePosition>();
+  readonly sources: readonly TrackedSource[];
+
+  constructor(sources: readonly TrackedSource[]) {
+    this.sources = sources;
+  }
+
+  /** Takes that all at a path is needed; the empty path is the whole object. */
+  read(source: TrackedSource, path: FieldPath, position: SourcePosition): void {
+    if (path.length === 0) {
+      if (!this.#escapes.has(source)) this.#escapes.set(source, position);
+      return;
+    }
+    this.#reads.set(source, [...this.readsOf(source), { path: path.join("."), position }]);
+  }
+
+  /** Takes that nobody can tell what is read of any event source. */
+  readEverything(position: SourcePosition): void {
+    for (const source of this.sources) this.read(source, [], position);
+  }
+
+  /** Returns what is read of an event source, in the order in which it was found. */
+  readsOf(source: TrackedSource): readonly FieldRead[] {
+    return this.#reads.get(source) ?? [];
+  }
+
+  /** Returns the least that has to be kept, and why, for people. */
+  formOf(source: TrackedSource): { readonly form: FormModel; readonly reason: string } {
+    const escape = this.#escapes.get(source);
+    if (escape !== undefined) return { form: { kind: "full" }, reason: `used as a whole in ${formatPosition(escape)}` };
+    const reads = this.readsOf(source);
+    if (reads.length === 0) return { form: { kind: "metadata" }, reason: "nothing else is read" };
+    const all = [...new Set(reads.map(({ path }) => path))].sort();
+    const paths = all.filter((path) => !all.some((other) => path.startsWith(`${other}.`)));
+    const places = new Set(
+      paths.map((path) => placeOf(reads.find((read) => read.path === path || read.path.startsWith(`${path}.`)))),
+    );
+    return { form: { kind: "paths", paths: Object.freeze(paths) }, reason: `read in ${[...places].join(", ")}` };
+  }
+}
+
+function placeOf(read: FieldRead | undefined): string {
+  return read === undefined ? "" : `${read.position.file}:${read.position.line}`;
+}

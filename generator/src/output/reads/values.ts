@@ -1,0 +1,94 @@
+import type { InformerModel } from "../../model/project-model.js";
+import { fieldAt, IDENTITY_FIELDS, type FieldPath } from "../../model/schema-path.js";
+
+/** An event source that is looked at, and what the user's code calls its things. */
+export interface TrackedSource {
+  readonly model: InformerModel;
+  /** The names of its class. */
+  readonly classNames: ReadonlySet<string>;
+  /** The name of the type of what is kept. */
+  readonly typeName: string;
+}
+
+/** What a piece of the user's code stands for, as far as it matters here. */
+export type Value =
+  /** What the runtime calls a function with. */
+  | { readonly kind: "arguments" | "secondary" | "context" | "eventSources" | "resources" }
+  /** `context.secondary` or `context.secondaries`. */
+  | { readonly kind: "lookup"; readonly isList: boolean }
+  | { readonly kind: "list"; readonly of: Value }
+  /** An object of an event source, or one inside of it; never something that is kept as a whole. */
+  | { readonly kind: "object"; readonly source: TrackedSource; readonly path: FieldPath };
+
+/** What reading a field leads to. */
+export type Step =
+  | { readonly kind: "value"; readonly value: Value }
+  /** The field is kept as a whole from here on. */
+  | { readonly kind: "read"; readonly path: FieldPath }
+  /** Nothing that matters, or what is always kept. */
+  | { readonly kind: "nothing" }
+  /** Nobody can tell what it leads to. */
+  | { readonly kind: "unknown" };
+
+const NOTHING: Step = { kind: "nothing" };
+const UNKNOWN: Step = { kind: "unknown" };
+
+/** What of a context has nothing to do with event sources. */
+const HARMLESS: ReadonlySet<string> = new Set([
+  "signal",
+  "client",
+  "logger",
+  "retry",
+  "reasons",
+  "isNextReconcileImminent",
+  "isPrimaryDeleted",
+  "isPrimaryFinalStateUnknown",
+  "primaries",
+  "attributes",
+]);
+
+/** Returns what a field of a value is. */
+export function stepInto(value: Value, name: string, sources: readonly TrackedSource[]): Step {
+  switch (value.kind) {
+    case "arguments":
+      return name === "secondary" || name === "context" ? { kind: "value", value: { kind: name } } : NOTHING;
+    case "secondary": {
+      const source = sources.find(({ model }) => model.name === name);
+      return source === undefined ? NOTHING : { kind: "value", value: { kind: "list", of: rootOf(source) } };
+    }
+    case "context":
+      if (name === "secondary" || name === "secondaries")
+        return { kind: "value", value: { kind: "lookup", isList: name === "secondaries" } };
+      if (name === "eventSources" || name === "resources") return { kind: "value", value: { kind: name } };
+      return HARMLESS.has(name) ? NOTHING : UNKNOWN;
+    case "list":
+      return name === "length" ? NOTHING : UNKNOWN;
+    case "object":
+      return stepIntoObject(value.source, value.path, name);
+    default:
+      return UNKNOWN;
+  }
+}
+
+function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): Step {
+  if (path.length === 0 && IDENTITY_FIELDS.has(name)) return NOTHING;
+  const next = [...path, name];
+  const { kind } = fieldAt(source.model.resource, next);
+  if (kind === "unknown") return UNKNOWN;
+  // What has items, values or fields of any name is kept as a whole, and so is a single value.
+  return kind === "object"
+    ? { kind: "value", value: { kind: "object", source, path: next } }
+    : { kind: "read", path: next };
+}
+
+/** Returns the object of an event source itself. */
+export function rootOf(source: TrackedSource): Value {
+  return { kind: "object", source, path: [] };
+}
+
+/** Returns a text that is the same for the same value. */
+export function keyOfValue(value: Value): string {
+  if (value.kind === "list") return `[${keyOfValue(value.of)}]`;
+  if (value.kind === "object") return `${value.source.model.name}:${value.path.join(".")}`;
+  return value.kind === "lookup" ? `lookup ${value.isList}` : value.kind;
+}

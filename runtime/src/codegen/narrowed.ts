@@ -1,0 +1,16 @@
+/**
+ * The arguments of a function of the user's whose context gives less of some resources than their classes say: `Lookups` has what
+ * `secondary` and `secondaries` return for these classes.
+ */
+export type Narrowed<Arguments extends { readonly context: unknown }, Lookups> = Omit<Arguments, "context"> & {
+  // The first that fits a call wins.
+  readonly context: Lookups & Arguments["context"];
+};
+
+/** A reconciler whose functions are called with narrowed arguments. */
+export type NarrowedReconciler<Reconciler, Lookups> = {
+  [Name in keyof Reconciler]: Reconciler[Name] extends
+    ((args: infer Arguments extends { readonly context: unknown }) => infer Result) | undefined
+    ? (args: Narrowed<Arguments, Lookups>) => Result
+    : Reconciler[Name];
+};

@@ -1,0 +1,2 @@
+/** __doc__ */
+export const __function__: __Type__ = () => [];

@@ -1,0 +1,12 @@
+import type { __Fetch__, __IdOf__ } from "../../generated/__controller__/types.js";
+
+/** One of "__name__", as it is outside of Kubernetes. */
+export interface Resource {
+  readonly id: string;
+}
+
+/** Returns those that belong to a __Primary__; what is missing is gone. */
+export const fetch: __Fetch__ = () => [];
+
+/** Tells those of one __Primary__ apart. */
+export const idOf: __IdOf__ = ({ id }) => id;

@@ -1,0 +1,2 @@
+/** __doc__ */
+export const __filter__: __Filter__ = () => true;

@@ -1,0 +1,242 @@
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import type {
+  ControllerModel,
+  ExpressionModel,
+  FormModel,
+  InformerModel,
+  ProjectModel,
+} from "#generator/model/project-model.js";
+import { deriveForms, type DerivedModel } from "#generator/output/reads/derive-forms.js";
+import { dependentOf } from "../../../../support/dependent-models.js";
+import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+const pod = builtinResource("", "v1", "Pod");
+const configMap = builtinResource("", "v1", "ConfigMap");
+const thing = thingOf({ type: "object", properties: { size: { type: "integer" } } });
+
+const pods: InformerModel = {
+  kind: "informer",
+  name: "pods",
+  resource: pod,
+  mapping: { kind: "ownerReference" },
+  filters: {},
+  form: { kind: "full" },
+};
+
+function expressionOf(expression: string, names: ExpressionModel["names"]): ExpressionModel {
+  return { kind: "when", expression, names, position: { file: "workflow.yaml", line: 7, column: 1 } };
+}
+
+/** Derives what "pods" keeps, with these files of the user's below src/thing. */
+function derive(files: { readonly [name: string]: string }, rest: Partial<ControllerModel> = {}): DerivedModel {
+  const model: ProjectModel = {
+    resources: [thing, pod, configMap],
+    controllers: [
+      {
+        ...{ name: "thing", primary: thing, dependents: [], settings: {}, filters: {}, specFile: "workflow.yaml" },
+        eventSources: [pods],
+        ...rest,
+      },
+    ],
+  };
+  const code = Object.entries(files).map(([name, text]) => ({ path: `src/${name}`, text }));
+  return deriveForms(model, code, ({ position }) => position);
+}
+
+function formIn({ model }: DerivedModel): FormModel {
+  const source = model.controllers[0]?.eventSources[0];
+  if (source?.kind !== "informer") throw new Error("there is no such source");
+  return source.form;
+}
+
+/** Describes what is kept for the body of a reconcile: `full`, `metadata` or the paths. */
+function keptFor(body: string, more = ""): string {
+  const text = `${more}\nexport const reconciler = { async reconcile({ primary, secondary, context }) { ${body} } };\n`;
+  return describe(formIn(derive({ "thing/reconciler.ts": text })));
+}
+
+function describe(form: FormModel): string {
+  return form.kind === "paths" ? form.paths.join(" ") : form.kind;
+}
+
+const PHASE = "status.phase";
+
+/** Pieces of code, and what has to be kept for each. */
+const BODIES: readonly (readonly [body: string, kept: string])[] = [
+  // Nothing of the object.
+  ["", "metadata"],
+  ["return secondary.pods.length;", "metadata"],
+  ["return secondary.pods.map((pod) => pod.metadata.name);", "metadata"],
+  ["if (secondary.pods[0] === undefined) return;", "metadata"],
+  ["return secondary.configMap;", "metadata"],
+  ["for (const { metadata: { labels } } of secondary.pods) use(labels);", "metadata"],
+  ["return !secondary.pods.find(({ kind }) => kind === 'Pod');", "metadata"],
+  // Paths.
+  ["return secondary.pods.some((pod) => pod.status?.phase === 'Running');", PHASE],
+  ["return secondary.pods.every(({ status }) => status?.phase === 'Running');", PHASE],
+  ["return secondary.pods.filter((pod) => pod.status!.phase).length;", PHASE],
+  ["return secondary.pods.find((pod) => pod.metadata.name === 'a')?.status?.phase;", PHASE],
+  ["return secondary.pods[0]?.status?.['phase'];", PHASE],
+  ["return secondary['pods'].at(-1)?.status?.phase;", PHASE],
+  ["for (const pod of secondary.pods) use(pod.status?.phase);", PHASE],
+  ["for (const { status: { phase } } of secondary.pods) use(phase);", PHASE],
+  ["const { pods } = secondary; return pods.map(({ status }) => status?.phase);", PHASE],
+  ["const { pods: [first, ...others] } = secondary; use(first.status.phase, others.length);", PHASE],
+  ["const all = secondary.pods; const [one] = all; const status = one.status; return status.phase;", PHASE],
+  ["return secondary.pods.map((pod) => pod.status).filter((status) => status !== undefined)", "status"],
+  ["return secondary.pods.map((pod) => pod.status?.phase).join();", PHASE],
+  ["return secondary.pods.flatMap((pod) => [pod.status]).map((status) => status?.phase);", PHASE],
+  ["return secondary.pods.reduce((sum, pod) => sum + (pod.status?.phase === 'Running' ? 1 : 0), 0);", PHASE],
+  ["secondary.pods.forEach((pod, index, all) => use(all[index + 1].status.phase));", PHASE],
+  ["return [...secondary.pods].sort((a, b) => a.spec.priority - b.spec.priority).length;", "spec.priority"],
+  ["const pod = secondary.pods[0] ?? secondary.pods[1]; return pod?.status?.phase;", PHASE],
+  ["const pod = primary.x ? secondary.pods[0] : undefined; return `${pod?.status?.phase}`;", PHASE],
+  ["return secondary.pods.filter(() => true).slice(1).toReversed().map((pod) => pod.status.phase);", PHASE],
+  ["return () => secondary.pods.map((pod) => pod.status.phase);", PHASE],
+  ["use({ phase: secondary.pods[0].status.phase, count: secondary.pods.length });", PHASE],
+  ["const later = () => pods.some((pod) => pod.status.phase); const pods = secondary.pods; return later();", PHASE],
+  ["return secondary.pods.map((pod) => pod.status.phase + pod.spec.nodeName);", `spec.nodeName ${PHASE}`],
+  // Lists, maps and what is inside of an object is kept as a whole.
+  ["return secondary.pods.map((pod) => pod.status.conditions.map(({ type }) => type));", "status.conditions"],
+  ["return secondary.pods.map((pod) => pod.spec.nodeSelector['zone']);", "spec.nodeSelector"],
+  ["return secondary.pods.map((pod) => ({ status: pod.status }));", "status"],
+  ["return secondary.pods.map((pod) => pod.status && pod.status.phase);", "status"],
+  ["return JSON.stringify(secondary.pods[0].status);", "status"],
+  ["const { status: { phase, ...others } } = secondary.pods[0];", "status"],
+  ["let status = secondary.pods[0].status; return status.phase;", "status"],
+  ["const status: PodStatus = secondary.pods[0].status; return status.phase;", "status"],
+  ["return secondary.pods.map((pod) => pod.status as PodStatus);", "status"],
+  // Anything may be read.
+  ["return JSON.stringify(secondary.pods);", "full"],
+  ["return secondary.pods;", "full"],
+  ["return { ...secondary.pods[0] };", "full"],
+  ["return Object.keys(secondary);", "full"],
+  ["use(secondary.pods.map((pod) => [pod]));", "full"],
+  ["kept.pods = secondary.pods;", "full"],
+  ["for (const name of names) use(secondary[name]);", "full"],
+  ["for (const pod of secondary.pods) use(pod[primary.name]);", "full"],
+  ["const { metadata, ...others } = secondary.pods[0];", "full"],
+  ["const pod: Pod = secondary.pods[0]; return pod.status.phase;", "full"],
+  ["const pod = secondary.pods[0] as Pod; return pod.status.phase;", "full"],
+  ["return secondary.pods.map((pod: Pod) => pod.status.phase);", "full"],
+  ["let pod = secondary.pods[0]; pod = other; return pod.status.phase;", "full"],
+  ["return secondary.pods.map(describePod);", "full"],
+  ["return secondary.pods.entries();", "full"],
+  ["return secondary.pods[0].stauts;", "full"],
+  ["return new Set(secondary.pods);", "full"],
+  ["return secondary.pods.reduce((last, pod) => pod, undefined);", "full"],
+  ["use(secondary);", "full"],
+  ["use(context);", "full"],
+  ["secondary.pods[0].status.phase = 'Running';", PHASE],
+  // The generated type of what is kept follows it.
+  ["const pod: PodsResource | undefined = secondary.pods[0]; return pod?.status?.phase;", PHASE],
+  ["return secondary.pods.map((pod: PodsResource) => pod.status?.phase);", PHASE],
+];
+
+suite("derived caches", (test) => {
+  for (const [body, kept] of BODIES)
+    test(`${kept} for: ${body || "nothing"}`, () => {
+      assert.is(keptFor(body), kept);
+    });
+
+  test("a function of the project is followed by its name, also into another file and into itself", () => {
+    const helper = "function phaseOf(pod, depth) { return depth > 0 ? phaseOf(pod, depth - 1) : pod.status.phase; }";
+    assert.is(keptFor("return secondary.pods.map((pod) => phaseOf(pod, 3));", helper), PHASE);
+    assert.is(keptFor("return secondary.pods.map(phaseOf);", "const phaseOf = (pod) => pod.status.phase;"), PHASE);
+    const typed = "function phaseOf(pod: Pod) { return pod.status.phase; }";
+    assert.is(keptFor("return secondary.pods.map(phaseOf);", typed), "full");
+    const files = {
+      "thing/reconciler.ts":
+        "import { summarise } from '../lib/summary.js';\nexport const reconciler: R = { reconcile: (args) => summarise(args) };",
+      "lib/summary.ts": "export function summarise({ secondary }: Args) { return secondary.pods[0].status.phase; }",
+    };
+    assert.is(describe(formIn(derive(files))), PHASE);
+    const { "lib/summary.ts": _summary, ...alone } = files;
+    assert.is(describe(formIn(derive(alone))), "full");
+  });
+
+  test("every function of the reconciler counts, and one that cannot be looked into counts for everything", () => {
+    const cleanup =
+      "export const reconciler = { reconcile() {}, cleanup: ({ secondary: { pods } }) => pods[0].spec.nodeName };";
+    assert.is(describe(formIn(derive({ "thing/reconciler.ts": cleanup }))), "spec.nodeName");
+    for (const text of [
+      "export const reconciler = create();",
+      "export const reconciler = { reconcile: withLog(run) };",
+      "export const reconciler = { ...base };",
+      "export class Reconciler {}",
+      "export const reconciler = { reconcile(args) { return this.run(args); } };",
+    ])
+      assert.is(describe(formIn(derive({ "thing/reconciler.ts": text }))), "full", text);
+  });
+
+  test("a lookup by class is a read of the sources of that class, unless another is named", () => {
+    const importing = "import { Pod, ConfigMap } from '../generated/index.js';";
+    const cases = [
+      ["return context.secondaries(Pod).map((pod) => pod.status.phase);", PHASE],
+      ["return context.secondary(Pod, { source: 'pods', name: 'a' })?.status?.phase;", PHASE],
+      ["return context.secondary(Pod, { source: 'others' }).spec;", "metadata"],
+      ["return context.secondary(ConfigMap).data;", "metadata"],
+      ["return context.secondaries('prices');", "metadata"],
+      ["return context.secondaries(kinds[0]);", "full"],
+      ["return context.eventSources.get('pods');", "full"],
+      ["return context.eventSources.get('prices');", "metadata"],
+      ["return context.resources.of(Pod).update(changed);", "full"],
+      ["return context.resources.of(kinds[0], { source: name });", "full"],
+      ["return context.resources.of(ConfigMap).apply(wanted);", "metadata"],
+      ["return context.resources.addFinalizer(primary);", "metadata"],
+      ["context.logger.info(context.retry.attempt); await context.client.get(Pod, { name: 'a' });", "metadata"],
+    ] as const;
+    for (const [body, kept] of cases) assert.is(keptFor(body, importing), kept, body);
+  });
+
+  test("conditions, desired, filters and mappings count, in the spec and in functions", () => {
+    const conditions = {
+      reconcilePrecondition: expressionOf("secondary.pods.some((p) => p.spec?.nodeName)", ["secondary"]),
+    };
+    const dependents = [{ ...dependentOf("configMap", configMap), conditions }];
+    assert.is(describe(formIn(derive({}, { dependents }))), "spec.nodeName");
+    const desired = {
+      "thing/dependents/config-map.ts":
+        "export function desired({ secondary }) { return { data: secondary.pods[0].status.phase }; }",
+    };
+    assert.is(describe(formIn(derive(desired, { dependents: [dependentOf("configMap", configMap)] }))), PHASE);
+    const filters: InformerModel["filters"] = {
+      onUpdate: expressionOf("object.status?.phase !== old.spec?.nodeName", ["object", "old"]),
+      onDelete: { kind: "function", name: "isWanted" },
+    };
+    const eventSources: InformerModel[] = [{ ...pods, filters, mapping: { kind: "function", name: "toThings" } }];
+    const files = {
+      "thing/filters.ts": "export const isWanted = (pod, isUnknown) => use(isUnknown, pod.spec.priority);",
+      "thing/event-sources/pods.ts": "export function toThings({ spec }) { return [spec.hostname]; }",
+    };
+    assert.is(describe(formIn(derive(files, { eventSources }))), `spec.hostname spec.nodeName spec.priority ${PHASE}`);
+  });
+
+  test("the report says what is kept and where it is read", () => {
+    const text =
+      "export const reconciler = {\n  reconcile: ({ secondary }) => use(\n    secondary.pods[0].status.phase),\n};\n";
+    assert.equal(derive({ "thing/reconciler.ts": text }).report, [
+      "pods: keeps status.phase only (read in src/thing/reconciler.ts:3)",
+    ]);
+    assert.equal(derive({}).report, ["pods: keeps metadata only (nothing else is read)"]);
+    const whole = text.replace(".status.phase", "");
+    assert.equal(derive({ "thing/reconciler.ts": whole }).report, [
+      "pods: keeps everything (used as a whole in src/thing/reconciler.ts:3:5)",
+    ]);
+  });
+
+  test("what the spec states wins, and is an error where more is read", () => {
+    const text = "export const reconciler = { reconcile: ({ secondary }) => use(secondary.pods[0].status.phase) };";
+    const stated = (form: FormModel) => {
+      const statedForm = { position: { file: "workflow.yaml", line: 9, column: 14 } };
+      return derive({ "thing/reconciler.ts": text }, { eventSources: [{ ...pods, form, statedForm }] });
+    };
+    assert.equal(stated({ kind: "full" }).report, ["pods: keeps everything (stated in workflow.yaml:9:14)"]);
+    assert.equal(stated({ kind: "paths", paths: ["status"] }).diagnostics, []);
+    assert.equal(stated({ kind: "metadata" }).diagnostics.map(formatDiagnostic), [
+      'workflow.yaml:9:14: error cache-form: "pods" keeps metadata only, but src/thing/reconciler.ts:1:63 reads "status.phase"\n' +
+        "  state cache: { paths: [status.phase] }, or no cache: at all, to keep what is read",
+    ]);
+  });
+});
