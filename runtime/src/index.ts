@@ -1,6 +1,7 @@
 // Running an operator
 export { createOperator } from "./operator.js";
-export type { Operator, OperatorOptions } from "./operator.js";
+export type { Operator, OperatorOptions, RegisteredController } from "./operator.js";
+export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
 export { runOperator } from "./run-operator.js";
 
 // What reconcilers return and throw

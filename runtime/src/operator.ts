@@ -8,6 +8,7 @@ import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
 import { loadConnection } from "./cluster/load-connection.js";
 import { InformerPool } from "./events/informer-pool.js";
+import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
 import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
@@ -45,7 +46,17 @@ export interface Operator extends AsyncDisposable {
    * that was not started.
    */
   stop(): Promise<boolean>;
+  /** Returns a controller by name; throws if there is none, or if the operator is not started. */
+  controller(name: string): RegisteredController;
+  /** How the operator is doing now, with what is wrong where. */
+  health(): OperatorHealth;
 }
+
+/** A controller of a started operator (JOSDK's RegisteredController). */
+export type RegisteredController = Pick<
+  RunningController,
+  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "isStarted" | "counts"
+>;
 
 const STOP_TIMEOUT_MS = 30_000;
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
@@ -104,13 +115,13 @@ class RunnableOperator implements Operator {
       const informers = new InformerPool({ client, fieldManagers, logger });
       const shared = { client, informers, logger, observer: this.#options.observer, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
-      await untilAborted(Promise.all(session.controllers.map((each) => each.startSources())), signal);
+      // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
+      await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
     } catch (error) {
       const reason = timeout?.aborted === true ? this.#startFailure(session, error) : error;
       await this.stop();
       throw reason;
     }
-    for (const controller of session.controllers) controller.startReconciling();
     this.#logger.info(
       { controllers: controllers.map(({ name }) => name), server: this.client.connection.server },
       "started",
@@ -129,6 +140,23 @@ class RunnableOperator implements Operator {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+  }
+
+  controller(name: string): RegisteredController {
+    const controllers = this.#session?.controllers ?? [];
+    const found = controllers.find(({ definition }) => definition.name === name);
+    if (found !== undefined) return found;
+    const names = this.#options.controllers.map((each) => each.name);
+    throw new Error(
+      names.includes(name)
+        ? `controller "${name}" is not there before the operator is started`
+        : `there is no controller "${name}", only ${names.join(", ")}`,
+    );
+  }
+
+  health(): OperatorHealth {
+    const session = this.#session?.stopped === undefined ? this.#session : undefined;
+    return healthOf(session?.controllers);
   }
 
   async #stop({ stopping, controllers }: Session): Promise<boolean> {

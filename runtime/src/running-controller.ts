@@ -4,12 +4,15 @@ import type { SourceHealth } from "./cluster/event-source.js";
 import type { IndexFunction } from "./cluster/object-index.js";
 import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
+import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
+import type { DependentWatch } from "./events/dependent-source.js";
 import { namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
+import type { DependentDefinition } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
 
 /** What the controllers of an operator share. */
@@ -33,6 +36,8 @@ export class RunningController {
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
   #namespaces: readonly string[] | undefined;
+  #isStarted = false;
+  #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
     const { client, logger, observer, fieldManagers } = shared;
@@ -53,18 +58,17 @@ export class RunningController {
     this.#controller = new Controller(definition, { primaries, runner, logger, observer });
   }
 
-  /** Starts all that it watches; resolves when the state is known. */
-  startSources(): Promise<void> {
-    return this.#sources.start();
-  }
-
-  /** Begins to reconcile. */
-  startReconciling(): void {
+  /** Starts all that it watches, and reconciles as soon as the state is known, which resolves it. */
+  async start(): Promise<void> {
+    await this.#sources.start();
+    if (this.#isStopped) return;
     this.#controller.start();
+    this.#isStarted = true;
   }
 
   /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
   stopReconciling(deadlineMs: number): Promise<boolean> {
+    this.#isStopped = true;
     return this.#controller.stop(deadlineMs);
   }
 
@@ -74,10 +78,11 @@ export class RunningController {
   }
 
   /**
-   * Watches other namespaces, all of them if undefined. Nothing is reconciled while the caches change; nothing is lost, and nothing told
-   * twice. Throws, and leaves everything as it is, if one cannot be watched now.
+   * Watches other namespaces, all of them if undefined; resolves when their state is known. Nothing is lost, and nothing told twice; what is
+   * not watched any more is not told as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
     this.#controller.pause();
     try {
       await this.#sources.setNamespaces(namespaces);
@@ -92,8 +97,14 @@ export class RunningController {
     return this.#namespaces;
   }
 
+  /** Its event sources, by name and by type. */
   get sources(): SecondarySources {
     return this.#sources;
+  }
+
+  /** Whether all that it watches is known, so that it reconciles. */
+  get isStarted(): boolean {
+    return this.#isStarted;
   }
 
   /** How each of its event sources is doing, by name. */
@@ -119,10 +130,7 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: workflow.dependents.map((dependent) => ({
-        ...dependent,
-        isActivatedLater: dependent.activationCondition !== undefined,
-      })),
+      dependents: workflow.dependents.map(watchOf),
       sources: definition.eventSources?.(facts),
       namespaces: this.#namespaces,
       labelSelector,
@@ -137,4 +145,10 @@ export class RunningController {
       onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
     });
   }
+}
+
+function watchOf({ filters, ...dependent }: DependentDefinition): DependentWatch {
+  const isActivatedLater = dependent.activationCondition !== undefined;
+  // The filters of a dependent take objects of its kind.
+  return { ...dependent, isActivatedLater, ...(filters === undefined ? {} : { filters: filters as EventFilters }) };
 }

@@ -10,6 +10,7 @@ export interface DependentWatch extends Pick<ViewSourceOptions, "mapper" | "filt
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
   /** Whether the watch starts only when it is activated. */
   readonly isActivatedLater: boolean;
 }
@@ -34,16 +35,16 @@ export interface DependentGroup {
 export function groupDependents(dependents: readonly DependentWatch[]): DependentGroup[] {
   const groups = new Map<string, { source: ViewSource; members: DependentWatch[] }>();
   for (const dependent of dependents) {
-    const { name, resource, namespace, labelSelector, isActivatedLater, mapper, filters } = dependent;
+    const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, mapper, filters } = dependent;
     const isShared = mapper === undefined && filters === undefined;
-    const scope = [resource.apiVersion, resource.kind, namespace, labelSelector, isActivatedLater];
+    const scope = [resource.apiVersion, resource.kind, namespace, labelSelector, fieldSelector, isActivatedLater];
     const key = JSON.stringify(isShared ? scope : [...scope, name]);
     const group = groups.get(key);
     if (group !== undefined) {
       group.members.push(dependent);
       continue;
     }
-    const request = { definition: resource, labelSelector };
+    const request = { definition: resource, labelSelector, fieldSelector };
     const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
     const source = new ViewSource({ name, request, namespaces, mapper, filters });
     groups.set(key, { source, members: [dependent] });

@@ -35,7 +35,7 @@ export interface InformerSourceOptions<
   /** Finds objects by the values that these functions return, through `byIndex`. */
   readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] };
   /** `metadata`: the server sends, and the cache keeps, the metadata alone. */
-  readonly form?: "full" | "metadata";
+  readonly form?: "full" | "metadata" | { readonly paths: readonly string[] };
   /** False for kinds whose versions cannot be compared: own writes are not known before the watch brings them, and come as events. */
   readonly comparesVersions?: boolean;
   /** `first`: known before the other sources are started. */
