@@ -18,7 +18,7 @@ const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
     diagnostic: { values: [] },
     input: { values: ["diagnostic"] },
     model: { values: ["diagnostic"], types: ["input"] },
-    output: { values: ["model"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
+    output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
   },
   runtime: {
     base: { values: [] },
