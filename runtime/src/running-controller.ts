@@ -55,7 +55,11 @@ export class RunningController {
       secondaries: this.#sources,
       namespaces: () => this.#namespaces,
     });
-    this.#controller = new Controller(definition, { primaries, runner, logger, observer });
+    const onReconciled: ReconcileObserver = (event) => {
+      this.#sources.release(event.primary);
+      observer?.(event);
+    };
+    this.#controller = new Controller(definition, { primaries, runner, logger, observer: onReconciled });
   }
 
   /** Starts all that it watches, and reconciles as soon as the state is known, which resolves it. */

@@ -76,6 +76,8 @@ export interface EventSource<Resource = unknown> {
    * fails the reconcile.
    */
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
+  /** Told at the end of a reconcile: what was fetched for it may be forgotten. */
+  release?(primary: ObjectKey): void;
   /** Told about every change of a primary, before any filter (JOSDK ResourceEventAware). */
   onPrimaryChange?(change: ResourceChange): void;
   /** Follows a change of the controller's namespaces; resolves when the new state is known. */

@@ -9,6 +9,9 @@ const NONE: ReadonlySet<ObjectKey> = new Set();
 export class ObjectIndex {
   readonly #valuesOf: IndexFunction;
   readonly #keys = new Map<string, Set<ObjectKey>>();
+  /** The values of objects that are no longer whole, by what is left of them. */
+  readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
+  #remembersAny = false;
 
   constructor(valuesOf: IndexFunction) {
     this.#valuesOf = valuesOf;
@@ -24,9 +27,21 @@ export class ObjectIndex {
     return this.#keys.get(value) ?? NONE;
   }
 
+  /** Returns the values under which an object is found. */
+  valuesOf(object: KubernetesObject): readonly string[] {
+    const remembered = this.#remembersAny ? this.#remembered.get(object) : undefined;
+    return remembered ?? this.#valuesOf(object);
+  }
+
+  /** Takes that `copy` is what is left of an object: it has the same values, which cannot be read from it any more. */
+  remember(copy: KubernetesObject, whole: KubernetesObject): void {
+    this.#remembersAny = true;
+    this.#remembered.set(copy, this.#valuesOf(whole));
+  }
+
   /** Takes an object that is new or has replaced the one before. */
   add(key: ObjectKey, object: KubernetesObject): void {
-    for (const value of this.#valuesOf(object)) {
+    for (const value of this.valuesOf(object)) {
       const keys = this.#keys.get(value);
       if (keys === undefined) this.#keys.set(value, new Set([key]));
       else keys.add(key);
@@ -35,7 +50,7 @@ export class ObjectIndex {
 
   /** Forgets an object, given the state that was added. */
   remove(key: ObjectKey, object: KubernetesObject): void {
-    for (const value of this.#valuesOf(object)) {
+    for (const value of this.valuesOf(object)) {
       const keys = this.#keys.get(value);
       keys?.delete(key);
       if (keys?.size === 0) this.#keys.delete(value);
@@ -83,6 +98,16 @@ export class SharedIndexes {
   /** Returns the keys of the objects for which the function gave `value`. */
   keysOf(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
     return this.#indexes.get(valuesOf)?.index.keysOf(value) ?? NONE;
+  }
+
+  /** Returns the values of an object; undefined if there is no such index. */
+  valuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
+    return this.#indexes.get(valuesOf)?.index.valuesOf(object);
+  }
+
+  /** Takes that `copy` is what is left of an object. */
+  remember(copy: KubernetesObject, whole: KubernetesObject): void {
+    for (const { index } of this.#indexes.values()) index.remember(copy, whole);
   }
 
   /** Takes what an object was and is; absent if it was or is not there. */

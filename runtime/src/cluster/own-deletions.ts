@@ -44,7 +44,7 @@ export class OwnDeletions {
   /** Returns the objects whose deletion a watch at `version` does not bring, because it has another object there, or none. */
   passedBy(
     version: string,
-    observed: ReadonlyMap<ObjectKey, DecodedResource>,
+    observed: { get(key: ObjectKey): DecodedResource | undefined },
   ): { readonly key: ObjectKey; readonly object: KubernetesObject }[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
       const isExpected = uidOf(observed.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version);

@@ -5,20 +5,43 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { isNewerVersion } from "../base/resource-version.js";
 import { AnswerOverlay } from "./answer-overlay.js";
+import { BoundedEntries, type CacheBound } from "./bounded-entries.js";
 import { uidOf, versionOf, type DecodedResource } from "./decode-resource.js";
 import { deepFreeze } from "./deep-freeze.js";
+import { isEvictedCopy } from "./evicted-copy.js";
 import { SharedIndexes, type IndexFunction } from "./object-index.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 export type { ResourceChange } from "./resource-change.js";
 
+/** What a cache is to know of its objects. */
+export interface ResourceCacheOptions {
+  /** Whether versions of this kind can be compared; true unless given. */
+  readonly comparesVersions?: boolean;
+  /** How many objects are kept whole; all of them unless given. */
+  readonly bound?: CacheBound | undefined;
+}
+
+/** For whom objects are made readable. */
+export interface LoadOptions {
+  /** Who needs them to stay readable until it releases them; unless given, they may have to make room at once. */
+  readonly holder?: string;
+  readonly signal?: AbortSignal;
+}
+
+// How many objects are read at the same time for one reconcile.
+const FETCHED_AT_ONCE = 10;
+
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
 export class ResourceCache {
   /** Whether versions of this kind can be compared; if not, nothing is known before the watch brings it. */
   readonly comparesVersions: boolean;
   /** What the watch brought. */
-  readonly #observed = new Map<ObjectKey, DecodedResource>();
+  readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
+  /** The same, if it is bounded. */
+  readonly #bounded: BoundedEntries | undefined;
+  readonly #bound: CacheBound | undefined;
   readonly #answers = new AnswerOverlay();
   readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
@@ -26,8 +49,13 @@ export class ResourceCache {
   #observedVersion = "0";
   #isListing = false;
 
-  constructor({ comparesVersions = true }: { comparesVersions?: boolean } = {}) {
+  constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
+    this.#bound = bound;
+    // What is left of an object does not tell where an index has it.
+    this.#bounded =
+      bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
+    this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
   }
 
   /** Tells `listener` from now on; returns how to end that. */
@@ -47,12 +75,22 @@ export class ResourceCache {
   }
 
   /** How much is kept, for whoever looks for leaks. */
-  get counts(): { observed: number; answers: number; ownDeletions: number; indexed: number } {
+  get counts(): { observed: number; answers: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, answers, ownDeletions] = [this.#observed.size, this.#answers.size, this.#ownDeletions.size];
-    return { observed, answers, ownDeletions, indexed: this.#indexes.size };
+    return { observed, answers, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
   }
 
+  /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
   get(key: ObjectKey): DecodedResource | undefined {
+    const entry = this.peek(key);
+    if (this.#bounded === undefined || entry === undefined) return entry;
+    if (isEvicted(entry)) return undefined;
+    this.#bounded.touch(key);
+    return entry;
+  }
+
+  /** Returns an object, or what is left of one that had to make room. */
+  peek(key: ObjectKey): DecodedResource | undefined {
     const entry = this.#find(key);
     if (entry !== undefined) deepFreeze(entry.object);
     return entry;
@@ -75,7 +113,23 @@ export class ResourceCache {
 
   /** Returns the entry of an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
-    return [this.#answers.get(key), this.#observed.get(key)].find((entry) => entry && versionOf(entry) === version);
+    const known = [this.#answers.get(key), this.#observed.get(key)];
+    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
+  }
+
+  /** Reads again those of these objects that had to make room. What the watch brings meanwhile is newer, and stays. */
+  async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions = {}): Promise<void> {
+    if (this.#bounded === undefined) return;
+    const wanted = new Set(keys);
+    if (holder !== undefined) this.#bounded.hold(wanted, holder);
+    const missing = [...wanted].filter((key) => this.#hasOnlyCopyOf(key));
+    for (let start = 0; start < missing.length; start += FETCHED_AT_ONCE)
+      await Promise.all(missing.slice(start, start + FETCHED_AT_ONCE).map((key) => this.#fetch(key, signal)));
+  }
+
+  /** Lets the objects that were loaded for `holder` make room again. */
+  release(holder: string): void {
+    this.#bounded?.release(holder);
   }
 
   /** Finds objects by what a function returns for them, from now on; each call needs a `removeIndex`. */
@@ -86,6 +140,11 @@ export class ResourceCache {
   /** Gives an index up; without users it is forgotten. */
   removeIndex(valuesOf: IndexFunction): void {
     this.#indexes.release(valuesOf);
+  }
+
+  /** Returns the values for which an index has an object, or one that this is what is left of; undefined without such an index. */
+  indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
+    return this.#indexes.valuesOf(valuesOf, object);
   }
 
   /** Returns the keys of the objects for which the index function gave `value`. */
@@ -169,7 +228,7 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || !isNewerVersion(version, this.#observedVersion)) return;
+    if (!this.comparesVersions || !isNewerVersion(version, this.#observedVersion) || isEvicted(entry)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#answers.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
@@ -203,6 +262,22 @@ export class ResourceCache {
     this.#ownDeletions.clear();
     this.#observedVersion = "0";
     this.#indexes.clear();
+  }
+
+  #hasOnlyCopyOf(key: ObjectKey): boolean {
+    const entry = this.#find(key);
+    return entry !== undefined && isEvicted(entry);
+  }
+
+  async #fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<void> {
+    const entry = await this.#bound!.fetch(key, signal);
+    const before = this.#find(key);
+    // It is gone, or the watch has brought it.
+    if (entry === undefined || before === undefined || !isEvicted(before)) return;
+    // A newer one is read as an answer is: its change is still to be told.
+    if (versionOf(entry) !== versionOf(before)) return this.put(entry);
+    this.#observed.set(key, entry);
+    this.#reindex(key, before);
   }
 
   #find(key: ObjectKey): DecodedResource | undefined {
@@ -284,4 +359,8 @@ export class ResourceCache {
   #reindex(key: ObjectKey, before: DecodedResource | undefined): void {
     if (!this.#indexes.isEmpty) this.#indexes.update(key, before?.object, this.#find(key)?.object);
   }
+}
+
+function isEvicted({ object }: DecodedResource): boolean {
+  return isEvictedCopy(object);
 }

@@ -2,13 +2,14 @@
 // whom to tell of the others, is known here.
 //
 // A write of one controller is seen by the next read of any other, which is told of it by the watch; only the writer is not.
-import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, refOfKey, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "./decode-resource.js";
 import type { IndexFunction } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
-import type { ResourceCache } from "./resource-cache.js";
+import type { LoadOptions, ResourceCache } from "./resource-cache.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
+import { describeObject } from "./resource-path.js";
 
 /** Which objects of a view are wanted. */
 export interface ListOptions {
@@ -23,6 +24,12 @@ interface Attachment {
   readonly unsubscribe: () => void;
 }
 
+/** What a view is of. */
+export interface ResourceViewOptions {
+  /** Whether the caches have only a part of each object, so that nothing can be compared with it. */
+  readonly isPartial?: boolean;
+}
+
 // No namespace has this name.
 const ALL = "";
 const NONE: ReadonlySet<ObjectKey> = new Set();
@@ -30,12 +37,19 @@ const NONE: ReadonlySet<ObjectKey> = new Set();
 /** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
 export class ResourceView {
   readonly definition: ResourceDefinition;
+  /** Whether only a part of each object is known: then nothing can be written through this view. */
+  readonly isPartial: boolean;
   readonly #attachments = new Map<string, Attachment>();
   readonly #indexes = new Map<string, IndexFunction>();
   readonly #listeners = new Set<(change: ResourceChange) => void>();
 
-  constructor(definition: ResourceDefinition, indexes: { readonly [name: string]: IndexFunction } = {}) {
+  constructor(
+    definition: ResourceDefinition,
+    indexes: { readonly [name: string]: IndexFunction } = {},
+    { isPartial = false }: ResourceViewOptions = {},
+  ) {
     this.definition = definition;
+    this.isPartial = isPartial;
     for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
   }
 
@@ -88,8 +102,14 @@ export class ResourceView {
     return count;
   }
 
+  /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
   get(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.get(key);
+  }
+
+  /** Returns an object, or what is left of one that had to make room. */
+  peek(key: ObjectKey): DecodedResource | undefined {
+    return this.#attachmentOf(key)?.cache.peek(key);
   }
 
   /** Tells whether an object is known. */
@@ -101,7 +121,7 @@ export class ResourceView {
     for (const { cache } of this.#attachments.values()) yield* cache.keys();
   }
 
-  /** Returns the objects of a namespace, or of all, that fulfil a condition. */
+  /** Returns the objects of a namespace, or of all, that fulfil a condition; those that had to make room are left out. */
   list({ namespace, where }: ListOptions = {}): DecodedResource[] {
     const found: DecodedResource[] = [];
     for (const key of this.#keysIn(namespace)) {
@@ -144,11 +164,50 @@ export class ResourceView {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
 
-  /** Makes sure that these objects can be read whole. */
-  async load(_keys: Iterable<ObjectKey>): Promise<void> {}
+  /** Returns the values for which an index has an object, or one that this is what is left of. */
+  indexValuesOf(name: string, key: ObjectKey, object: KubernetesObject): readonly string[] | undefined {
+    const valuesOf = this.#indexes.get(name);
+    return valuesOf && this.#attachmentOf(key)?.cache.indexValuesOf(valuesOf, object);
+  }
+
+  /** Makes sure that these objects can be read; those that had to make room are fetched. */
+  async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
+    const wanted = new Map<ResourceCache, ObjectKey[]>();
+    for (const key of keys) {
+      const cache = this.#attachmentOf(key)?.cache;
+      const some = cache && wanted.get(cache);
+      if (some !== undefined) some.push(key);
+      else if (cache !== undefined) wanted.set(cache, [key]);
+    }
+    await Promise.all([...wanted].map(([cache, some]) => cache.load(some, options)));
+  }
+
+  /** Lets the objects that were loaded for `holder` make room again. */
+  release(holder: string): void {
+    for (const { cache } of this.#attachments.values()) cache.release(holder);
+  }
+
+  /** Has the indexes of this view kept over a cache that will be attached; returns how to end that. */
+  addIndexesTo(cache: ResourceCache): () => void {
+    const added = [...this.#indexes.values()];
+    for (const valuesOf of added) cache.addIndex(valuesOf);
+    return () => {
+      for (const valuesOf of added) cache.removeIndex(valuesOf);
+    };
+  }
+
+  /** Throws if objects of this view cannot be written, because a write has to be compared with a whole object. */
+  requireWhole(key: ObjectKey): void {
+    if (!this.isPartial) return;
+    throw new Error(
+      `${describeObject(this.definition, refOfKey(key))} cannot be written: the event source that watches it keeps only a part of each ` +
+        'object; give the source the form "full", or write through another source',
+    );
+  }
 
   /** Announces a write; until `endWrite`, changes of this object are held back. */
   beginWrite(key: ObjectKey): void {
+    this.requireWhole(key);
     const attachment = this.#attachmentOf(key);
     if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
   }

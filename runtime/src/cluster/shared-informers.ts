@@ -14,6 +14,8 @@ export interface InformerScope {
   readonly shardSelector?: string | undefined;
   /** Whether the server sends only the metadata of the objects. */
   readonly isMetadataOnly?: boolean | undefined;
+  /** The paths that are kept of the objects; all of each unless given. */
+  readonly projection?: readonly string[] | undefined;
 }
 
 /** What is wanted of an informer. */
@@ -22,6 +24,8 @@ export interface InformerRequest extends InformerScope {
   readonly connection?: Connection | undefined;
   /** Whether the versions of the kind can be compared, as those of Kubernetes' own API servers can; true unless given. */
   readonly comparesVersions?: boolean | undefined;
+  /** How many objects are kept whole; all of them unless given. A cache that has such a limit is not shared. */
+  readonly maxCachedObjects?: number | undefined;
 }
 
 /** Keeps a cache up to date for everybody who needs it. */

@@ -156,6 +156,12 @@ export class ControllerSources implements SecondarySources {
     if (loading.length > 0) await Promise.all(loading);
   }
 
+  /** Says that a reconcile of a primary ended: what was fetched for it may be forgotten. */
+  release(primary: ObjectKey): void {
+    for (const { source, record } of this.#registered.values())
+      if (source.release !== undefined) record.guard("release", () => source.release?.(primary), undefined);
+  }
+
   /**
    * Watches other namespaces: first gets their state ready, then shows it in one turn, without events for what was known and for what is
    * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.

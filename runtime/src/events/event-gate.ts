@@ -3,6 +3,8 @@ import type { HealthRecord } from "./health-record.js";
 
 /** Tells what passes the filters of an event source. */
 export interface EventGate<Resource> {
+  /** Passes what the filter lets pass that is for every event. */
+  passesGeneric(resource: Resource): boolean;
   passesAdd(resource: Resource): boolean;
   passesUpdate(resource: Resource, old: Resource): boolean;
   passesDelete(resource: Resource, isFinalStateUnknown: boolean): boolean;
@@ -20,6 +22,7 @@ export function createEventGate<Resource>(
   ) => filter === undefined || health.guard(part, () => filter(...args), true);
   const passesGeneric = (resource: Resource) => passes("the generic filter", generic, resource);
   return {
+    passesGeneric,
     passesAdd: (resource) => passesGeneric(resource) && passes("the filter onAdd", onAdd, resource),
     passesUpdate: (resource, old) => passesGeneric(resource) && passes("the filter onUpdate", onUpdate, resource, old),
     passesDelete: (resource, isFinalStateUnknown) =>

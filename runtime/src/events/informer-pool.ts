@@ -5,6 +5,7 @@ import { ApiClient } from "../cluster/api-client.js";
 import type { Connection } from "../cluster/connection.js";
 import { ResourceCache } from "../cluster/resource-cache.js";
 import type { InformerLease, InformerRequest, SharedInformers } from "../cluster/shared-informers.js";
+import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
 
 /** What all informers of a pool have in common. */
@@ -29,6 +30,8 @@ export class InformerPool implements SharedInformers {
   readonly #clients = new Map<Connection, Shared<ApiClient>>();
   readonly #connectionIds = new WeakMap<Connection, number>();
   #connections = 0;
+  /** How many informers with bounded caches there were. */
+  #bounded = 0;
 
   constructor(options: InformerPoolOptions) {
     this.#options = options;
@@ -58,10 +61,13 @@ export class InformerPool implements SharedInformers {
     return { informer, release };
   }
 
-  #create({ connection, comparesVersions = true, ...scope }: InformerRequest): Informer {
-    const { client, ...options } = this.#options;
-    const cache = new ResourceCache({ comparesVersions });
-    return new Informer({ ...scope, ...options, cache, client: this.#acquireClient(connection) ?? client });
+  #create({ connection, comparesVersions = true, maxCachedObjects, ...scope }: InformerRequest): Informer {
+    const { client: own, ...options } = this.#options;
+    const client = this.#acquireClient(connection) ?? own;
+    const fetch = createObjectFetcher(scope, { client, fieldManagers: options.fieldManagers });
+    const bound = maxCachedObjects === undefined ? undefined : { maxObjects: maxCachedObjects, fetch };
+    const cache = new ResourceCache({ comparesVersions, bound });
+    return new Informer({ ...scope, ...options, cache, client });
   }
 
   #acquireClient(connection: Connection | undefined): ApiClient | undefined {
@@ -81,9 +87,12 @@ export class InformerPool implements SharedInformers {
 
   #keyOf(request: InformerRequest): string {
     const { definition, namespace, labelSelector, fieldSelector, shardSelector, connection } = request;
-    const { isMetadataOnly = false, comparesVersions = true } = request;
+    const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
+    // Which objects are whole, and what is remembered of the others, depends on who reads them.
+    const bounded = maxCachedObjects === undefined ? undefined : ++this.#bounded;
+    const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
-    return JSON.stringify([this.#idOf(connection), ...scope, isMetadataOnly, comparesVersions]);
+    return JSON.stringify([this.#idOf(connection), ...scope, ...form, comparesVersions]);
   }
 
   #idOf(connection: Connection | undefined): number {

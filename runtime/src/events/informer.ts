@@ -3,6 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { SourceHealth } from "../cluster/event-source.js";
+import { compileProjection } from "../cluster/projection.js";
 import type { ResourceCache } from "../cluster/resource-cache.js";
 import type { InformerScope, SharedInformer } from "../cluster/shared-informers.js";
 import { describeFailure, describeWatched } from "./describe-failure.js";
@@ -88,13 +89,14 @@ export class Informer implements SharedInformer {
   }
 
   #begin(): Run {
-    const { cache, client, watchIdleTimeoutMs, logger: _logger, ...followed } = this.#options;
+    const { cache, client, watchIdleTimeoutMs, logger: _logger, projection, ...followed } = this.#options;
+    const project = projection && compileProjection(projection);
     let announceSynced = () => {};
     const synced = new Promise<void>((resolve) => (announceSynced = resolve));
     const controller = new AbortController();
     const { transport, requester } = client;
     const ended = runListWatch(
-      { ...followed, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+      { ...followed, project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
       {
         beginReplace: () => cache.beginReplace(),
         replace: (entries, version) => {

@@ -12,6 +12,7 @@ import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "../cluster/decode-resource.js";
 import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js";
 import { LineSplitter } from "../cluster/line-splitter.js";
+import type { Projection } from "../cluster/projection.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
 import type { Transport } from "../cluster/transport.js";
 import { Watchdog } from "./watchdog.js";
@@ -25,6 +26,8 @@ export interface ListWatchOptions {
   readonly shardSelector?: string | undefined;
   /** Whether the server sends only the metadata of the objects. */
   readonly isMetadataOnly?: boolean | undefined;
+  /** What is kept of the objects; everything unless given. */
+  readonly project?: Projection | undefined;
   /** Whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
   readonly transport: Transport;
@@ -144,7 +147,9 @@ async function list(options: ListWatchOptions, run: Run): Promise<void> {
     };
     const { apiVersion, kind } = definition;
     for (const item of page.items)
-      entries.push(decodeResource(Buffer.from(JSON.stringify({ ...item, apiVersion, kind })), { fieldManagers }));
+      entries.push(
+        keptOf(decodeResource(Buffer.from(JSON.stringify({ ...item, apiVersion, kind })), { fieldManagers }), options),
+      );
     version = page.metadata.resourceVersion;
     next = page.metadata.continue || undefined;
   } while (next !== undefined);
@@ -241,7 +246,7 @@ class EventReader {
           state.version = version;
           return;
         }
-        const entry = decode();
+        const entry = keptOf(decode(), this.#options);
         if (this.#initial !== undefined) this.#initial.push(entry);
         else {
           consumer.observe(entry);
@@ -250,7 +255,7 @@ class EventReader {
         return;
       }
       case "DELETED": {
-        const { object: deleted } = decode();
+        const { object: deleted } = keptOf(decode(), this.#options);
         if (this.#initial !== undefined) {
           this.#initial = this.#initial.filter(({ object }) => object.metadata.uid !== deleted.metadata.uid);
           return;
@@ -285,6 +290,11 @@ class EventReader {
     } else consumer.observeVersion(version);
     state.version = version;
   }
+}
+
+// What was applied to an object means nothing for a part of it.
+function keptOf(entry: DecodedResource, { project }: ListWatchOptions): DecodedResource {
+  return project === undefined ? entry : { object: project(entry.object) };
 }
 
 const CLOSE_BRACE = 0x7d;

@@ -2,6 +2,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { EventSource, EventSourceContext, IndexedPrimaries, SourceHealth } from "../cluster/event-source.js";
+import { isEvictedCopy } from "../cluster/evicted-copy.js";
 import type { IndexFunction } from "../cluster/object-index.js";
 import { OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
@@ -54,7 +55,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   #byLink: SecondaryToPrimaryMapper | undefined;
 
   constructor(options: ViewSourceOptions) {
-    const { name, request, filters, indexes = {} } = options;
+    const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
     this.name = name;
     this.type = request.definition;
     this.startPriority = options.startPriority ?? "default";
@@ -62,12 +63,12 @@ export class ViewSource implements EventSource<KubernetesObject> {
     this.#record = new HealthRecord(name);
     this.#gate = createEventGate(filters, this.#record);
     const guarded = Object.entries(indexes).map(([index, valuesOf]) => [index, this.#guardIndex(index, valuesOf)]);
-    // What a primary has is told by the secondaries, unless the primary itself tells it.
-    const owners =
-      options.primaryToSecondary === undefined
-        ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) }
-        : {};
-    this.view = new ResourceView(request.definition, { ...owners, ...Object.fromEntries(guarded) });
+    // What a primary has is told by the secondaries, unless the primary itself tells it. What is left of an object in a bounded cache
+    // cannot be mapped any more: the index remembers whom it concerned.
+    const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
+    const owners = isIndexed ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) } : {};
+    const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
+    this.view = new ResourceView(request.definition, { ...owners, ...Object.fromEntries(guarded) }, { isPartial });
     this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
   }
 
@@ -117,8 +118,17 @@ export class ViewSource implements EventSource<KubernetesObject> {
     return this.view.list(options).map(({ object }) => object);
   }
 
-  async load(primary: KubernetesObject): Promise<void> {
-    await this.view.load(this.#keysOf(primary));
+  async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
+    if (!this.#isBounded) return;
+    await this.view.load(this.#keysOf(primary), { holder: keyOf(primary.metadata), signal });
+  }
+
+  release(primary: ObjectKey): void {
+    if (this.#isBounded) this.view.release(primary);
+  }
+
+  get #isBounded(): boolean {
+    return this.#options.request.maxCachedObjects !== undefined;
   }
 
   #begin(context: EventSourceContext): void {
@@ -154,14 +164,19 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   #primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#options.mapper !== undefined || this.#byLink !== undefined) return this.#mapOnce(object);
+    if (this.#options.mapper !== undefined || this.#byLink !== undefined) {
+      const remembered = isEvictedCopy(object) ? this.view.indexValuesOf(OWNER_INDEX, key, object) : undefined;
+      return remembered ?? this.#mapOnce(object);
+    }
     // The primaries of a secondary are those that name it.
     return this.#context?.primaries.keysByIndex(this.#primaryIndex, key) ?? NONE;
   }
 
   #passes({ kind, object, old, isFinalStateUnknown = false }: ResourceChange): boolean {
     if (kind === "deleted") return this.#gate.passesDelete(object, isFinalStateUnknown);
-    return old === undefined ? this.#gate.passesAdd(object) : this.#gate.passesUpdate(object, old);
+    if (old === undefined) return this.#gate.passesAdd(object);
+    // What had to make room cannot be compared any more, and an event must not be lost.
+    return isEvictedCopy(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
 
   #mapOnce(object: KubernetesObject): readonly ObjectKey[] {

@@ -92,19 +92,30 @@ export class ViewWatch {
       informers,
       this.#namesOf(namespaces).filter((name) => !old.has(name)),
     );
+    // What has to make room before it is shown is indexed by then.
+    const indexed = [...added.values()].map(({ informer }) => this.view.addIndexesTo(informer.cache));
+    const removeIndexes = () => {
+      for (const remove of indexed) remove();
+    };
+    const rollback = () => {
+      removeIndexes();
+      return releaseAll(added.values());
+    };
     try {
       await Promise.all([...added.values()].map(({ informer }) => informer.startOrThrow()));
     } catch (error) {
-      await releaseAll(added.values());
+      await rollback();
       throw error;
     }
     return {
       commit: async () => {
         // It may have been stopped meanwhile.
-        if (this.#informers !== informers || this.#leases !== old) return releaseAll(added.values());
-        await this.#switch(namespaces, added);
+        if (this.#informers !== informers || this.#leases !== old) return rollback();
+        const switched = this.#switch(namespaces, added);
+        removeIndexes();
+        await switched;
       },
-      rollback: () => releaseAll(added.values()),
+      rollback,
     };
   }
 
@@ -151,7 +162,7 @@ export class ViewWatch {
     const entries = new Map<ObjectKey, DecodedResource>();
     for (const key of this.view.keys()) {
       const isShown = names.includes(undefined) || names.some((name) => key.startsWith(`${name}/`));
-      const entry = isShown ? this.view.get(key) : undefined;
+      const entry = isShown ? this.view.peek(key) : undefined;
       if (entry !== undefined) entries.set(key, entry);
     }
     return entries;

@@ -65,6 +65,7 @@ export class Writer {
   ): Promise<Written> {
     const desired = withEncodedData(definition, stated);
     const key = keyOf(desired.metadata);
+    cache.requireWhole(key);
     const record = recordKey(definition, key);
     const subject = live && this.#appliedTo(live);
     const verdict = this.#compare(definition, desired, { live: subject, record });
@@ -102,6 +103,7 @@ export class Writer {
   async applyStatus({ definition, cache }: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
     const { name, namespace, uid, finalizers } = live.object.metadata;
     const key = keyOf({ name, namespace });
+    cache.requireWhole(key);
     const hasSubresource = definition.hasStatusSubresource;
     // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
     const subject = this.#appliedTo(live, hasSubresource ? "status" : "");

@@ -1,0 +1,84 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+
+/** Returns the part of an object that is kept; what is kept whole is the same value. */
+export type Projection = (object: KubernetesObject) => KubernetesObject;
+
+// What an object is, what it belongs to and whether it is going away: caches, mappers and filters need that of every object.
+const IDENTITY = [
+  "name",
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+  "ownerReferences",
+];
+
+const WHOLE = true;
+
+/** What is kept of a value: all of it, or these fields. */
+type Kept = typeof WHOLE | Map<string, Kept>;
+
+/**
+ * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
+ * what they lead to.
+ *
+ * `apiVersion`, `kind` and the metadata are always kept; of the metadata only what identifies the object and its owners, if a path leads
+ * into it. Brackets without a name are for the reader: a path through a list leads into each of its items. Throws if a path is none.
+ */
+export function compileProjection(paths: readonly string[]): Projection {
+  const root = new Map<string, Kept>();
+  const segments = paths.map(parsePath);
+  const metadata = segments.some(([first]) => first === "metadata") ? IDENTITY.map((name) => ["metadata", name]) : [];
+  for (const path of [["apiVersion"], ["kind"], ...(metadata.length > 0 ? metadata : [["metadata"]]), ...segments])
+    keep(root, path);
+  return (object) => project(object, root) as KubernetesObject;
+}
+
+const SEGMENT = /\.?([^.[\]"]+)|\["((?:[^"\\]|\\.)+)"\]|\[\]/y;
+
+function parsePath(path: string): string[] {
+  const names: string[] = [];
+  SEGMENT.lastIndex = 0;
+  while (SEGMENT.lastIndex < path.length) {
+    const start = SEGMENT.lastIndex;
+    const found = SEGMENT.exec(path);
+    const [text, name, quoted] = found ?? [];
+    if (text === undefined || (start === 0 && (text.startsWith(".") || text === "[]"))) throw noPath(path);
+    const field = name ?? quoted?.replace(/\\(.)/g, "$1");
+    if (field !== undefined) names.push(field);
+  }
+  if (names.length === 0) throw noPath(path);
+  return names;
+}
+
+function noPath(path: string): Error {
+  return new Error(
+    `"${path}" is no path to a field: write it like status.phase, spec.containers[].image or metadata.labels["example.com/app"]`,
+  );
+}
+
+function keep(root: Map<string, Kept>, path: readonly string[]): void {
+  let fields = root;
+  for (const [index, name] of path.entries()) {
+    const kept = fields.get(name);
+    if (kept === WHOLE) return;
+    if (index === path.length - 1) {
+      fields.set(name, WHOLE);
+      return;
+    }
+    const inner = kept ?? new Map<string, Kept>();
+    fields.set(name, inner);
+    fields = inner;
+  }
+}
+
+function project(value: unknown, kept: Kept): unknown {
+  if (kept === WHOLE || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => project(item, kept));
+  const part: { [name: string]: unknown } = {};
+  for (const [name, inner] of kept)
+    if (Object.hasOwn(value, name)) part[name] = project((value as { [name: string]: unknown })[name], inner);
+  return part;
+}
