@@ -1,20 +1,27 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 
-/** Returns the values under which an index finds an object. */
+/** Returns the values under which an index finds an object; one for which it throws is not found under that index. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
+
+/** Told that an index function failed for an object, which is then not found under that index; without an error it no longer does. */
+export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
 
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** Finds the keys of objects by a value that a function reads from them. */
 export class ObjectIndex {
   readonly #valuesOf: IndexFunction;
+  readonly #report: IndexReporter | undefined;
+  /** The objects for which the function failed. */
+  readonly #failed = new Set<ObjectKey>();
   readonly #keys = new Map<string, Set<ObjectKey>>();
   /** The values of objects that are no longer whole, by what is left of them. */
   readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
   #remembersAny = false;
 
-  constructor(valuesOf: IndexFunction) {
+  constructor(valuesOf: IndexFunction, report?: IndexReporter) {
     this.#valuesOf = valuesOf;
+    this.#report = report;
   }
 
   /** How many values there are. */
@@ -27,38 +34,60 @@ export class ObjectIndex {
     return this.#keys.get(value) ?? NONE;
   }
 
-  /** Returns the values under which an object is found. */
+  /** Returns the values of an object; none if the function fails for it. */
   valuesOf(object: KubernetesObject): readonly string[] {
     const remembered = this.#remembersAny ? this.#remembered.get(object) : undefined;
-    return remembered ?? this.#valuesOf(object);
+    try {
+      return remembered ?? this.#valuesOf(object);
+    } catch {
+      return [];
+    }
   }
 
   /** Takes that `copy` is what is left of an object: it has the same values, which cannot be read from it any more. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
     this.#remembersAny = true;
-    this.#remembered.set(copy, this.#valuesOf(whole));
+    this.#remembered.set(copy, this.valuesOf(whole));
   }
 
-  /** Takes an object that is new or has replaced the one before. */
-  add(key: ObjectKey, object: KubernetesObject): void {
-    for (const value of this.valuesOf(object)) {
+  /** Takes what an object was, as it was taken before, and what it is; absent if it was or is not there. */
+  update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
+    const hadFailed = this.#failed.size > 0 && this.#failed.delete(key);
+    if (before !== undefined && !hadFailed) this.#remove(key, before);
+    const hasFailed = after !== undefined && !this.#add(key, after);
+    if (hadFailed && !hasFailed) this.#report?.(key);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#keys.clear();
+    for (const key of this.#failed) this.#report?.(key);
+    this.#failed.clear();
+  }
+
+  #add(key: ObjectKey, object: KubernetesObject): boolean {
+    let values;
+    try {
+      values = (this.#remembersAny ? this.#remembered.get(object) : undefined) ?? this.#valuesOf(object);
+    } catch (error) {
+      this.#failed.add(key);
+      this.#report?.(key, error ?? new Error("it threw nothing"));
+      return false;
+    }
+    for (const value of values) {
       const keys = this.#keys.get(value);
       if (keys === undefined) this.#keys.set(value, new Set([key]));
       else keys.add(key);
     }
+    return true;
   }
 
-  /** Forgets an object, given the state that was added. */
-  remove(key: ObjectKey, object: KubernetesObject): void {
+  #remove(key: ObjectKey, object: KubernetesObject): void {
     for (const value of this.valuesOf(object)) {
       const keys = this.#keys.get(value);
       keys?.delete(key);
       if (keys?.size === 0) this.#keys.delete(value);
     }
-  }
-
-  clear(): void {
-    this.#keys.clear();
   }
 }
 
@@ -78,21 +107,27 @@ export class SharedIndexes {
   }
 
   /** Adds an index over what is known; each call needs a `release`. */
-  acquire(valuesOf: IndexFunction, known: () => Iterable<readonly [ObjectKey, KubernetesObject]>): void {
+  acquire(
+    valuesOf: IndexFunction,
+    known: () => Iterable<readonly [ObjectKey, KubernetesObject]>,
+    report?: IndexReporter,
+  ): void {
     const shared = this.#indexes.get(valuesOf);
     if (shared !== undefined) {
       shared.users++;
       return;
     }
-    const index = new ObjectIndex(valuesOf);
+    const index = new ObjectIndex(valuesOf, report);
     this.#indexes.set(valuesOf, { index, users: 1 });
-    for (const [key, object] of known()) index.add(key, object);
+    for (const [key, object] of known()) index.update(key, undefined, object);
   }
 
   /** Gives an index up; without users it is forgotten. */
   release(valuesOf: IndexFunction): void {
     const shared = this.#indexes.get(valuesOf);
-    if (shared !== undefined && --shared.users === 0) this.#indexes.delete(valuesOf);
+    if (shared === undefined || --shared.users > 0) return;
+    this.#indexes.delete(valuesOf);
+    shared.index.clear();
   }
 
   /** Returns the keys of the objects for which the function gave `value`. */
@@ -113,10 +148,7 @@ export class SharedIndexes {
   /** Takes what an object was and is; absent if it was or is not there. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     if (before === after) return;
-    for (const { index } of this.#indexes.values()) {
-      if (before !== undefined) index.remove(key, before);
-      if (after !== undefined) index.add(key, after);
-    }
+    for (const { index } of this.#indexes.values()) index.update(key, before, after);
   }
 
   clear(): void {

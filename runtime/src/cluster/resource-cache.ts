@@ -9,7 +9,7 @@ import { BoundedEntries, type CacheBound } from "./bounded-entries.js";
 import { uidOf, versionOf, type DecodedResource } from "./decode-resource.js";
 import { deepFreeze } from "./deep-freeze.js";
 import { isEvictedCopy } from "./evicted-copy.js";
-import { SharedIndexes, type IndexFunction } from "./object-index.js";
+import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
@@ -133,8 +133,9 @@ export class ResourceCache {
   }
 
   /** Finds objects by what a function returns for them, from now on; each call needs a `removeIndex`. */
-  addIndex(valuesOf: IndexFunction): void {
-    this.#indexes.acquire(valuesOf, () => [...this.keys()].map((key) => [key, this.#find(key)!.object]));
+  addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
+    const known = () => [...this.keys()].map((key) => [key, this.#find(key)!.object] as const);
+    this.#indexes.acquire(valuesOf, known, report);
   }
 
   /** Gives an index up; without users it is forgotten. */

@@ -5,7 +5,7 @@
 import { keyOf, refOfKey, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "./decode-resource.js";
-import type { IndexFunction } from "./object-index.js";
+import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions, ResourceCache } from "./resource-cache.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
@@ -28,6 +28,8 @@ interface Attachment {
 export interface ResourceViewOptions {
   /** Whether the caches have only a part of each object, so that nothing can be compared with it. */
   readonly isPartial?: boolean;
+  /** Told that an index failed for an object, or no longer does. */
+  readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
 
 // No namespace has this name.
@@ -41,15 +43,17 @@ export class ResourceView {
   readonly isPartial: boolean;
   readonly #attachments = new Map<string, Attachment>();
   readonly #indexes = new Map<string, IndexFunction>();
+  readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
 
   constructor(
     definition: ResourceDefinition,
     indexes: { readonly [name: string]: IndexFunction } = {},
-    { isPartial = false }: ResourceViewOptions = {},
+    { isPartial = false, onIndexFailure }: ResourceViewOptions = {},
   ) {
     this.definition = definition;
     this.isPartial = isPartial;
+    this.#onIndexFailure = onIndexFailure;
     for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
   }
 
@@ -64,7 +68,7 @@ export class ResourceView {
     ownEvents.setListing(cache.isListing);
     const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
-    for (const valuesOf of this.#indexes.values()) cache.addIndex(valuesOf);
+    for (const [name, valuesOf] of this.#indexes) cache.addIndex(valuesOf, this.#reporterOf(name));
     for (const [key, { object }] of cache.observed()) this.#tell({ kind: "added", key, object, isInitial: true });
   }
 
@@ -137,7 +141,7 @@ export class ResourceView {
     const before = this.#indexes.get(name);
     this.#indexes.set(name, valuesOf);
     for (const { cache } of this.#attachments.values()) {
-      cache.addIndex(valuesOf);
+      cache.addIndex(valuesOf, this.#reporterOf(name));
       if (before !== undefined) cache.removeIndex(before);
     }
   }
@@ -189,10 +193,10 @@ export class ResourceView {
 
   /** Has the indexes of this view kept over a cache that will be attached; returns how to end that. */
   addIndexesTo(cache: ResourceCache): () => void {
-    const added = [...this.#indexes.values()];
-    for (const valuesOf of added) cache.addIndex(valuesOf);
+    const added = [...this.#indexes];
+    for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
     return () => {
-      for (const valuesOf of added) cache.removeIndex(valuesOf);
+      for (const [, valuesOf] of added) cache.removeIndex(valuesOf);
     };
   }
 
@@ -261,6 +265,10 @@ export class ResourceView {
         for (const change of ownEvents.passTo(version)) this.#tell(change);
       },
     };
+  }
+
+  #reporterOf(name: string): IndexReporter {
+    return (key, ...error) => this.#onIndexFailure?.(name, key, ...error);
   }
 
   #tell(change: ResourceChange): void {

@@ -66,6 +66,8 @@ export class ControllerSources implements SecondarySources {
   readonly dependents: readonly DependentSource[];
   readonly #options: ControllerSourcesOptions;
   readonly #primaryWatch: ViewWatch;
+  /** What became of the indexes of the primaries. */
+  readonly #primaryRecord = new HealthRecord(PRIMARY_SOURCE);
   readonly #registered = new Map<string, Registered>();
   /** The sources of dependents that are started by their activation. */
   readonly #activatedLater: ReadonlySet<EventSource>;
@@ -77,7 +79,9 @@ export class ControllerSources implements SecondarySources {
     const { primary, labelSelector, fieldSelector, shardSelector, indexes, dependents, sources = [] } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
-    this.primaries = new ResourceView(primary, indexes);
+    this.primaries = new ResourceView(primary, indexes, {
+      onIndexFailure: (...failure) => this.#primaryRecord.noteIndex(...failure),
+    });
     const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
     const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
     this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
@@ -100,6 +104,7 @@ export class ControllerSources implements SecondarySources {
    */
   async start(): Promise<void> {
     this.#isStarted = true;
+    this.#primaryRecord.start(this.#options.logger);
     const { ofDependents, first, others } = this.#byStart();
     const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
@@ -114,6 +119,7 @@ export class ControllerSources implements SecondarySources {
     await this.#stopAll(others);
     await this.#stopAll(first);
     await this.#stopAll(ofDependents);
+    this.#primaryRecord.stop();
     await this.#primaryWatch.stop();
   }
 
@@ -178,7 +184,11 @@ export class ControllerSources implements SecondarySources {
       const isFailing = record.health.status === "unhealthy" && source.health.status !== "unhealthy";
       return [name, isFailing ? record.health : source.health] as const;
     });
-    return Object.fromEntries([[PRIMARY_SOURCE, this.#primaryWatch.health], ...all]);
+    const { health } = this.#primaryWatch;
+    return Object.fromEntries([
+      [PRIMARY_SOURCE, health.status === "healthy" ? this.#primaryRecord.health : health],
+      ...all,
+    ]);
   }
 
   /** What is wrong with the sources, for whoever waits for their start. */

@@ -1,3 +1,4 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { SourceHealth } from "../cluster/event-source.js";
 
@@ -50,6 +51,13 @@ export class HealthRecord {
     if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;
     this.#wasReported = false;
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
+  }
+
+  /** Takes that an index of the user fails for an object, or, without an error, no longer does. */
+  noteIndex(index: string, key: ObjectKey, error?: unknown): void {
+    const part = `the index "${index}" for ${key}`;
+    if (error === undefined) this.succeed(part);
+    else this.fail(part, error);
   }
 
   /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */

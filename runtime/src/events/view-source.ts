@@ -62,13 +62,19 @@ export class ViewSource implements EventSource<KubernetesObject> {
     this.#options = options;
     this.#record = new HealthRecord(name);
     this.#gate = createEventGate(filters, this.#record);
-    const guarded = Object.entries(indexes).map(([index, valuesOf]) => [index, this.#guardIndex(index, valuesOf)]);
     // What a primary has is told by the secondaries, unless the primary itself tells it. What is left of an object in a bounded cache
     // cannot be mapped any more: the index remembers whom it concerned.
     const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
     const owners = isIndexed ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) } : {};
     const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
-    this.view = new ResourceView(request.definition, { ...owners, ...Object.fromEntries(guarded) }, { isPartial });
+    this.view = new ResourceView(
+      request.definition,
+      { ...owners, ...indexes },
+      {
+        isPartial,
+        onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
+      },
+    );
     this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
   }
 
@@ -191,10 +197,6 @@ export class ViewSource implements EventSource<KubernetesObject> {
       this.#mapped.set(object, primaries);
     }
     return primaries;
-  }
-
-  #guardIndex(index: string, valuesOf: IndexFunction): IndexFunction {
-    return (object) => this.#record.guard(`the index "${index}"`, () => valuesOf(object), []);
   }
 
   #namespacesIn(controller: Namespaces): Namespaces {

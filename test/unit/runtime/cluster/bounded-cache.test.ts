@@ -117,7 +117,7 @@ suite("bounded cache", (test) => {
     observe("b", "2");
     observe("a", "3");
     remove("b");
-    assert.equal(told, ["added x/a 1", "added x/b 2", "updated x/a nothing>3", "deleted x/b 2"]);
+    assert.equal(told, ["added x/a 1", "added x/b 2", "updated x/a nothing>3", "deleted x/b nothing>2"]);
   });
 
   test("an object that is loaded is found again, without an event, and one that is there is not fetched", async () => {
@@ -198,7 +198,7 @@ suite("bounded cache", (test) => {
     told.length = 0;
     cache.beginReplace();
     cache.replace([server.get("x/b")!], "9");
-    assert.equal([told, fetched, text("b"), cache.counts.observed], [["deleted x/a nothing"], [], "2", 1]);
+    assert.equal([told, fetched, text("b"), cache.counts.observed], [["deleted x/a nothing>nothing"], [], "2", 1]);
   });
 
   test("whatever happens, a bounded cache knows and indexes the same objects as one without limits", () => {
