@@ -9,6 +9,7 @@ import { answerWithFaults } from "./http/fault-endpoint.js";
 import { kubeconfigOf } from "./http/kubeconfig.js";
 import { Listener } from "./http/listener.js";
 import type { Answer, ApiRequest, StreamAnswer } from "./http/message.js";
+import type { JsonObject } from "./json.js";
 import { renderFailure } from "./http/render.js";
 import { createFirstObjects } from "./registry/bootstrap.js";
 import { followDefinitions } from "./registry/custom-resource-definitions.js";
@@ -44,7 +45,7 @@ export interface RequestRecord {
   query: string;
   userAgent: string;
   status: number;
-  /** True for an update or a patch that succeeded and changed nothing. */
+  /** True for an update or a patch that succeeded and changed nothing; one that lets an object go changes it. */
   changedNothing: boolean;
 }
 
@@ -130,10 +131,21 @@ function record(
   });
 }
 
-// What was written while the request was answered has a version of its own.
+// What was written while the request was answered has a version of its own; but the answer to a write that takes the last finalizer of
+// an object has the version before.
 function isOlder(answer: Answer | StreamAnswer, revision: number): boolean {
-  const version = answer.kind === "answer" ? /"resourceVersion":\s*"(\d+)"/.exec(answer.body)?.[1] : undefined;
-  return version !== undefined && Number(version) <= revision;
+  if (answer.kind !== "answer") return false;
+  const version = /"resourceVersion":\s*"(\d+)"/.exec(answer.body)?.[1];
+  return version !== undefined && Number(version) <= revision && !isGone(JSON.parse(answer.body) as JsonObject);
+}
+
+function isGone(object: JsonObject): boolean {
+  const {
+    deletionTimestamp,
+    deletionGracePeriodSeconds = 0,
+    finalizers = [],
+  } = (object["metadata"] ?? {}) as JsonObject;
+  return deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && (finalizers as unknown[]).length === 0;
 }
 
 // The controllers are a client like any other, and most tests do without them.

@@ -1,6 +1,6 @@
 // Retries, intervals and rates, after JOSDK's integration tests.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { noUpdate, updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { Sample, sampleController } from "./sample-kind.js";
 import { spacesOf } from "./space.js";
@@ -119,5 +119,53 @@ suite("retries, intervals and rates", (test) => {
     }
     await running.quiet(50);
     assert.equal(attempts, [0, 1, 1, 1, 1, 1]);
+  });
+
+  test("the status says what failed, for every attempt", async () => {
+    await using space = await openSpace();
+    const attempts: [attempt: number, isLast: boolean][] = [];
+    const controller = sampleController(
+      {
+        reconcile: () => {
+          throw new Error("never");
+        },
+        updateErrorStatus: ({ error, context: { retry } }) => {
+          attempts.push([retry.attempt, retry.isLastAttempt]);
+          return updateStatus({ message: `${(error as Error).message}, attempt ${retry.attempt}` });
+        },
+      },
+      { retry: { maxAttempts: 3, initialIntervalMs: 10 } },
+    );
+    await using running = await space.start([controller]);
+    await space.create(Sample, { metadata: { name: "one" }, spec: {} });
+    await space.until(Sample, "one", ({ status }) => status?.message === "never, attempt 3");
+    await running.quiet();
+    assert.equal(attempts, [
+      [0, false],
+      [1, false],
+      [2, false],
+      [3, true],
+    ]);
+  });
+
+  test("a reconcile that knows that the next one is imminent may leave the status to it", async () => {
+    await using space = await openSpace();
+    const imminent: boolean[] = [];
+    const controller = sampleController({
+      reconcile: async ({ primary, context }) => {
+        if (imminent.length === 0) await waitFor("a change comes", () => context.isNextReconcileImminent());
+        imminent.push(context.isNextReconcileImminent());
+        return context.isNextReconcileImminent() ? noUpdate() : updateStatus({ value: primary.spec.value ?? "" });
+      },
+    });
+    await using running = await space.start([controller]);
+    const written = () => running.requests.filter((request) => request.includes("/one/status")).length;
+    await space.create(Sample, { metadata: { name: "one" }, spec: { value: "a" } });
+    await waitFor("reconcile runs", () => running.operator.controller("sample").counts().running === 1);
+    await space.patch(Sample, "one", { spec: { value: "b" } });
+    await space.until(Sample, "one", ({ status }) => status?.value === "b");
+    await running.quiet();
+    assert.equal(imminent, [true, false]);
+    assert.is(written(), 1);
   });
 });

@@ -1,11 +1,16 @@
-// Which primaries a controller sees, after JOSDK's integration tests.
+// Which primaries and which of their events a controller sees, after JOSDK's integration tests.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
+import { informerSource } from "#runtime/events/informer-source.js";
+import { byAnnotation } from "#runtime/events/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
-import { Sample, sampleController } from "./sample-kind.js";
+import { ConfigMap, Sample, sampleController } from "./sample-kind.js";
 import { spacesOf } from "./space.js";
 
 const openSpace = spacesOf();
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
 suite("filters and selectors", (test) => {
   test("only primaries with the labels are reconciled, also when they get or lose them", async () => {
@@ -47,5 +52,121 @@ suite("filters and selectors", (test) => {
       `a ${space.namespace}/one`,
       `b ${space.namespace}/two`,
     ]);
+  });
+
+  test("the user's filters keep changes of primaries and secondaries from being reconciled", async () => {
+    await using space = await openSpace();
+    const isTold = ({ metadata }: KubernetesObject) => metadata.labels?.["silent"] === undefined;
+    const controller = sampleController(
+      { reconcile: () => {} },
+      {
+        filters: { onUpdate: isTold },
+        eventSources: () => [
+          informerSource({
+            name: "configs",
+            resource: ConfigMap,
+            mapper: byAnnotation(Sample, { name: "sample" }),
+            filters: { onUpdate: isTold },
+          }),
+        ],
+      },
+    );
+    await using running = await space.start([controller]);
+    const reconciles = async (count: number) => {
+      await waitFor(`it is reconciled ${count} times`, () => running.events.length >= count);
+      await running.quiet();
+      assert.is(running.events.length, count);
+    };
+    await space.create(Sample, { metadata: { name: "one" }, spec: {} });
+    await reconciles(1);
+    await space.create(ConfigMap, { metadata: { name: "config", annotations: { sample: "one" } } });
+    await reconciles(2);
+    await space.patch(Sample, "one", { spec: { value: "x" }, metadata: { labels: { silent: "yes" } } });
+    await space.patch(ConfigMap, "config", { data: { value: "x" }, metadata: { labels: { silent: "yes" } } });
+    await reconciles(2);
+    await space.patch(Sample, "one", { spec: { value: "y" }, metadata: { labels: { silent: null } } });
+    await reconciles(3);
+    await space.patch(ConfigMap, "config", { metadata: { labels: { silent: null } } });
+    await reconciles(4);
+  });
+
+  test("without the default filter the user's alone decides", async () => {
+    await using space = await openSpace();
+    const triggerOf = ({ metadata }: Sample) => metadata.annotations?.["trigger"];
+    const controller = sampleController(
+      { reconcile: () => {} },
+      {
+        hasDefaultFilters: false,
+        filters: {
+          onUpdate: (primary, old) =>
+            primary.metadata.generation !== old.metadata.generation ||
+            (triggerOf(primary) !== undefined && triggerOf(primary) !== triggerOf(old)),
+        },
+      },
+    );
+    await using running = await space.start([controller]);
+    const reconciles = async (count: number) => {
+      await waitFor(`it is reconciled ${count} times`, () => running.events.length >= count);
+      await running.quiet();
+      assert.is(running.events.length, count);
+    };
+    await space.create(Sample, { metadata: { name: "one" }, spec: {} });
+    await reconciles(1);
+    await space.patch(Sample, "one", { spec: { value: "x" } });
+    await reconciles(2);
+    await space.patch(Sample, "one", { metadata: { annotations: { trigger: "now" } } });
+    await reconciles(3);
+    await space.patch(Sample, "one", { metadata: { annotations: { trigger: null } } });
+    await reconciles(3);
+  });
+
+  test("namespaces that are taken up and given up while it runs change primaries and secondaries", async () => {
+    await using space = await openSpace();
+    const second = `${space.namespace}-more`;
+    await space.client.create(Namespace, { metadata: { name: second } });
+    const controller = sampleController(
+      { reconcile: ({ context }) => updateStatus({ value: context.secondary(ConfigMap)?.data?.["value"] ?? "none" }) },
+      {
+        eventSources: () => [
+          informerSource({ name: "configs", resource: ConfigMap, mapper: byAnnotation(Sample, { name: "sample" }) }),
+        ],
+      },
+    );
+    await using running = await space.start([controller]);
+    const { client } = space;
+    const registered = running.operator.controller("sample");
+    const valueIn = async (namespace: string) => (await client.get(Sample, { name: "one", namespace }))?.status?.value;
+    const until = (namespace: string, value: string) =>
+      waitFor(`${namespace} says ${value}`, async () => (await valueIn(namespace)) === value);
+    for (const namespace of [space.namespace, second]) {
+      await client.create(Sample, { metadata: { name: "one", namespace }, spec: {} });
+      const metadata = { name: "config", namespace, annotations: { sample: "one" } };
+      await client.create(ConfigMap, { metadata, data: { value: "first" } });
+    }
+    await until(space.namespace, "first");
+    await running.quiet();
+    assert.is(await valueIn(second), undefined);
+
+    await registered.setNamespaces([space.namespace, second]);
+    assert.equal(registered.namespaces, [space.namespace, second]);
+    await until(second, "first");
+
+    await registered.setNamespaces([second]);
+    for (const namespace of [space.namespace, second])
+      await client.mergePatch(ConfigMap, { name: "config", namespace }, { data: { value: "second" } });
+    await until(second, "second");
+    await running.quiet();
+    assert.is(await valueIn(space.namespace), "first");
+
+    await registered.setNamespaces(undefined);
+    await until(space.namespace, "second");
+
+    await registered.setNamespaces([space.namespace]);
+    for (const namespace of [space.namespace, second])
+      await client.mergePatch(ConfigMap, { name: "config", namespace }, { data: { value: "third" } });
+    await until(space.namespace, "third");
+    await running.quiet();
+    assert.is(await valueIn(second), "second");
+    assert.is(registered.counts().states, 1);
   });
 });

@@ -1,0 +1,65 @@
+// Caches that keep few objects whole, after JOSDK's integration tests of Caffeine.
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
+import { informerSource } from "#runtime/events/informer-source.js";
+import { byAnnotation } from "#runtime/events/mappers.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { assert, suite } from "../../support/suite.js";
+import { ClusterSample, ConfigMap, Sample, sampleController } from "./sample-kind.js";
+import { spacesOf } from "./space.js";
+
+const openSpace = spacesOf();
+
+suite("a cache of one object", (test) => {
+  for (const kind of [Sample, ClusterSample]) {
+    const { scope } = kind.definition;
+    test(`serves three primaries, ${scope === "Cluster" ? "cluster-scoped" : "in a namespace"}`, async () => {
+      await using space = await openSpace();
+      const mapper = byAnnotation(kind, { name: "sample", ...(scope === "Cluster" ? {} : { namespace: "in" }) });
+      const controller = sampleController(
+        {
+          reconcile: async ({ primary, context }) => {
+            const { name } = primary.metadata;
+            const seen = context.secondary(ConfigMap)?.data?.["value"];
+            const { value = "" } = primary.spec;
+            if (seen !== value) {
+              const annotations = { sample: name, in: space.namespace };
+              const metadata = { name, namespace: space.namespace, annotations };
+              const config = { metadata, data: { value } };
+              await context.client.apply(ConfigMap, config, { fieldManager: "sample" });
+            }
+            return updateStatus({ value: seen ?? "none" });
+          },
+          cleanup: async ({ primary, context }) => {
+            await context.client.delete(ConfigMap, { name: primary.metadata.name, namespace: space.namespace });
+          },
+        },
+        {
+          workflow: defineWorkflow(kind),
+          eventSources: () => [
+            informerSource({
+              name: "configs",
+              resource: ConfigMap,
+              mapper,
+              namespaces: [space.namespace],
+              maxCachedObjects: 1,
+            }),
+          ],
+        },
+      );
+      await using _ = await space.start([controller]);
+      const names = ["a", "b", "c"].map((name) => `${name}-${space.namespace}`);
+      for (const name of names) await space.create(kind, { metadata: { name }, spec: { value: "first" } });
+      for (const name of names) await space.until(kind, name, ({ status }) => status?.value === "first");
+      for (const name of names) await space.patch(kind, name, { spec: { value: "second" } });
+      for (const name of names) await space.until(kind, name, ({ status }) => status?.value === "second");
+      for (const name of names) await space.delete(kind, name);
+      for (const name of names) await space.untilGone(kind, name);
+      const left = (await space.list(ConfigMap)).map(({ metadata }) => keyOf(metadata));
+      assert.equal(
+        left.filter((key) => names.some((name) => key.endsWith(`/${name}`))),
+        [],
+      );
+    });
+  }
+});
