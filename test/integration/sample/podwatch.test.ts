@@ -1,0 +1,245 @@
+// The sample that reads more than it writes, compiled, against an API server; the same on the embedded and on the real one.
+import {
+  createLogger,
+  createOperator,
+  keyOf,
+  type ApiClient,
+  type Operator,
+  type ReconcileEvent,
+  type RequestObservation,
+} from "@gen-operator/runtime";
+import { Node, Pod, PodWatch, podWatchController } from "#podwatch/generated/index.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { eventually } from "../../support/eventually.js";
+import { assert, shared, suite } from "../../support/suite.js";
+
+const CRD = "fixtures/samples/podwatch/crds/podwatches.example.com.yaml";
+const ZONE = "topology.kubernetes.io/zone";
+/** What the two prices of the sample come to for one pod. */
+const PRICE = 0.75;
+
+interface Run extends AsyncDisposable {
+  readonly operator: Operator;
+  readonly client: ApiClient;
+  readonly events: ReconcileEvent[];
+  readonly requests: string[];
+  /** The reasons of all reconciles of a watch, in order. */
+  reasonsOf(watch: PodWatch): string[];
+}
+
+async function startRun(server: TestApiServer): Promise<Run> {
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const operator = createOperator({
+    controllers: [podWatchController],
+    kubeconfig: server.kubeconfig,
+    logger: createLogger("error"),
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
+  });
+  await operator.start();
+  const reasonsOf = ({ metadata }: PodWatch) =>
+    events
+      .filter(({ primary }) => primary === keyOf(metadata))
+      .flatMap(({ reasons }) => reasons.map((each) => (each.kind === "secondary" ? each.source : each.kind)));
+  const dispose = () => operator[Symbol.asyncDispose]();
+  return { operator, client: operator.client, events, requests, reasonsOf, [Symbol.asyncDispose]: dispose };
+}
+
+/** Lets events arrive that must not cause anything. */
+const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
+
+suite("the podwatch sample", (test) => {
+  const server = shared(() => startTestApiServer({ crds: [CRD] }));
+  let watches = 0;
+
+  const newWatch = (spec: Partial<PodWatch["spec"]> = {}, annotations?: { [name: string]: string }) =>
+    PodWatch.create({
+      metadata: {
+        name: `watch-${++watches}`,
+        namespace: "default",
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+      spec: { mode: "active", ...spec },
+    });
+  const newPod = (watch: PodWatch, name: string, restartPolicy: "Always" | "Never" = "Always") =>
+    Pod.create({
+      metadata: {
+        name: `${watch.metadata.name}-${name}`,
+        namespace: "default",
+        labels: { "example.com/watched-by": watch.metadata.name },
+      },
+      spec: { restartPolicy, containers: [{ name: "main", image: "example.com/app:1" }] },
+    });
+  const createAll = async (client: ApiClient, pods: readonly Pod[]) => {
+    for (const pod of pods) await client.create(Pod, pod);
+  };
+  const setPhase = (client: ApiClient, { metadata }: Pod, phase: "Pending" | "Running" | "Failed") =>
+    client.jsonPatch(Pod, metadata, {
+      subresource: "status",
+      operations: [{ op: "add", path: "/status/phase", value: phase }],
+    });
+  const untilRunning = (client: ApiClient, { metadata }: PodWatch, running: number) =>
+    eventually(`${metadata.name} counts ${running}`, async () => {
+      const watch = await client.get(PodWatch, metadata);
+      return watch?.status?.running === running ? watch : undefined;
+    });
+  const remove = async (client: ApiClient, watch: PodWatch, pods: readonly Pod[] = []) => {
+    for (const { metadata } of pods) await client.delete(Pod, metadata);
+    await client.delete(PodWatch, watch.metadata);
+  };
+
+  test("pods are found by their label, and prices by a fetch before the first reconcile", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const [watch, other] = [newWatch(), newWatch()];
+    const pods = [newPod(watch, "a"), newPod(watch, "b"), newPod(other, "c")];
+    await createAll(client, pods);
+    for (const pod of pods) await setPhase(client, pod, "Running");
+    await client.create(PodWatch, watch);
+    await client.create(PodWatch, other);
+    assert.is((await untilRunning(client, watch, 2)).status?.cost, 2 * PRICE);
+    assert.is((await untilRunning(client, other, 1)).status?.cost, PRICE);
+    assert.ok(run.events.every(({ error }) => error === undefined));
+    await remove(client, watch, pods.slice(0, 2));
+    await remove(client, other, pods.slice(2));
+  });
+
+  test("a change of a phase is told, and no other change of a pod", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const watch = newWatch();
+    const pod = newPod(watch, "a");
+    await client.create(PodWatch, watch);
+    await untilRunning(client, watch, 0);
+    await createAll(client, [pod]);
+    await setPhase(client, pod, "Running");
+    await untilRunning(client, watch, 1);
+    await settle();
+    const before = run.events.length;
+    await client.mergePatch(Pod, pod.metadata, { metadata: { annotations: { note: "changed" } } });
+    await eventually("the cache sees what the filter does not let pass", () => {
+      const seen = run.operator.controller("podwatch").sources.get("pods")?.get?.(keyOf(pod.metadata)) as Pod;
+      return seen.metadata.annotations?.["note"] === "changed";
+    });
+    await settle();
+    assert.is(run.events.length, before);
+    await setPhase(client, pod, "Failed");
+    await untilRunning(client, watch, 0);
+    assert.ok(run.reasonsOf(watch).includes("pods"));
+    await client.delete(Pod, pod.metadata);
+    await remove(client, watch);
+  });
+
+  test("field selectors limit what the server sends, of pods and of primaries", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const [watch, paused] = [newWatch(), newWatch({ mode: "paused" })];
+    const pods = [newPod(watch, "always"), newPod(watch, "never", "Never")];
+    await createAll(client, pods);
+    for (const pod of pods) await setPhase(client, pod, "Running");
+    await client.create(PodWatch, paused);
+    await client.create(PodWatch, watch);
+    await untilRunning(client, watch, 1);
+    await settle();
+    const { sources } = run.operator.controller("podwatch");
+    assert.ok(sources.get("pods")?.get?.(keyOf(pods[0]!.metadata)) !== undefined);
+    assert.is(sources.get("pods")?.get?.(keyOf(pods[1]!.metadata)), undefined);
+    assert.equal(run.reasonsOf(paused), []);
+    await client.mergePatch(PodWatch, paused.metadata, { spec: { mode: "active" } });
+    await untilRunning(client, paused, 0);
+    await client.mergePatch(PodWatch, paused.metadata, { spec: { mode: "paused" } });
+    await settle();
+    const before = run.reasonsOf(paused).length;
+    await client.mergePatch(PodWatch, paused.metadata, { metadata: { labels: { note: "changed" } } });
+    await settle();
+    assert.is(run.reasonsOf(paused).length, before);
+    await remove(client, watch, pods);
+    await remove(client, paused);
+  });
+
+  test("a primary that its filter rejects is not reconciled, until the filter lets it pass", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const watch = newWatch({}, { ignored: "yes" });
+    const pod = newPod(watch, "a");
+    await client.create(PodWatch, watch);
+    await createAll(client, [pod]);
+    await setPhase(client, pod, "Running");
+    await settle();
+    assert.equal(run.reasonsOf(watch), []);
+    await client.mergePatch(PodWatch, watch.metadata, { metadata: { annotations: { ignored: null } } });
+    await untilRunning(client, watch, 1);
+    await remove(client, watch, [pod]);
+  });
+
+  test("a node concerns the watches that name it, there or not, and only when it moves", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const node = { name: `node-of-podwatch-${watches}` };
+    const [watch, other] = [newWatch({ node: node.name }), newWatch()];
+    await client.create(PodWatch, watch);
+    await client.create(PodWatch, other);
+    const zoneOf = async () => (await client.get(PodWatch, watch.metadata))?.status?.zone;
+    const others = async () => (await untilRunning(client, other, 0), await settle(), run.reasonsOf(other).length);
+    const before = await others();
+    assert.is(await zoneOf(), undefined);
+    await client.create(Node, { metadata: { ...node, labels: { [ZONE]: "west" } } });
+    await eventually("the zone is known", async () => (await zoneOf()) === "west");
+    await settle();
+    const reconciles = run.reasonsOf(watch).length;
+    await client.mergePatch(Node, node, { metadata: { labels: { unrelated: "yes" } } });
+    await settle();
+    assert.is(run.reasonsOf(watch).length, reconciles);
+    await client.mergePatch(Node, node, { metadata: { labels: { [ZONE]: "east" } } });
+    await eventually("the zone is the new one", async () => (await zoneOf()) === "east");
+    await client.delete(Node, node);
+    await eventually("the zone is gone", async () => (await zoneOf()) === undefined);
+    assert.is(await others(), before);
+    await remove(client, watch);
+    await remove(client, other);
+  });
+
+  test("of pods and nodes no more is kept than is read, but for what a form cannot leave out", async () => {
+    await using run = await startRun(await server());
+    const { client } = run;
+    const node = { name: `node-of-podwatch-${watches}` };
+    const watch = newWatch({ node: node.name });
+    const pod = newPod(watch, "a");
+    await client.create(Node, { metadata: { ...node, labels: { [ZONE]: "west" } } });
+    await createAll(client, [pod]);
+    await setPhase(client, pod, "Running");
+    await client.create(PodWatch, watch);
+    await untilRunning(client, watch, 1);
+    const { sources } = run.operator.controller("podwatch");
+    const keptPod = sources.get("pods")?.get?.(keyOf(pod.metadata)) as Pod;
+    const keptNode = sources.get("node")?.get?.(node.name) as Node;
+    assert.is(keptPod.status?.phase, "Running");
+    assert.is(keptPod.metadata.labels?.["example.com/watched-by"], watch.metadata.name);
+    // A cache that projects has the paths alone; one that does not has the whole object.
+    if (keptPod.spec === undefined) assert.equal(keptPod.status, { phase: "Running" });
+    assert.is(keptNode.metadata.labels?.[ZONE], "west");
+    assert.is(keptNode.spec, undefined);
+    assert.is(keptNode.status, undefined);
+    await remove(client, watch, [pod]);
+    await client.delete(Node, node);
+  });
+
+  test("nothing but statuses is written, and nothing at all to what is as desired", async () => {
+    const watch = newWatch();
+    const pod = newPod(watch, "a");
+    {
+      await using first = await startRun(await server());
+      await createAll(first.client, [pod]);
+      await setPhase(first.client, pod, "Running");
+      await first.client.create(PodWatch, watch);
+      await untilRunning(first.client, watch, 1);
+      await settle();
+    }
+    await using second = await startRun(await server());
+    await eventually("the watch is reconciled again", () => second.reasonsOf(watch).length > 0);
+    await settle();
+    assert.equal(second.requests, []);
+    await remove(second.client, watch, [pod]);
+  });
+});
