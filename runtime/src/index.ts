@@ -83,7 +83,8 @@ export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
 export { ApiClient } from "./cluster/api-client.js";
-export type { Applied, ApplyOptions, Defined, Deletion } from "./cluster/api-client.js";
+export type { ApplyOptions, Defined, Deletion, PatchTarget } from "./cluster/api-client.js";
+export type { Applied, WriteOptions, WriteRequest, WriteVerb } from "./cluster/write-request.js";
 export { createConnection } from "./cluster/connection.js";
 export type { Connection, ConnectionOptions, Credentials } from "./cluster/connection.js";
 export { loadConnection } from "./cluster/load-connection.js";

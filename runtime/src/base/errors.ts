@@ -45,6 +45,13 @@ export class ApiError extends Error {
 /** A request that got no answer: the server cannot be reached, or the connection broke. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
+  /** Whether the request may have reached the server, which then may have carried it out. */
+  readonly wasSent: boolean;
+
+  constructor(message: string, { wasSent = true, ...options }: ErrorOptions & { wasSent?: boolean } = {}) {
+    super(message, options);
+    this.wasSent = wasSent;
+  }
 }
 
 /** Thrown by a reconciler or a dependent to say that trying again is useless until something changes. */

@@ -1,11 +1,13 @@
 import { isApiError } from "../base/errors.js";
-import type { JsonValue, KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
+import type { JsonPatchOperation } from "../base/json-diff.js";
+import type { KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { ApiRequester, type RequestObserver } from "./api-requester.js";
 import type { Connection } from "./connection.js";
-import { decodeResource, peekResourceVersion, type DecodedResource } from "./decode-resource.js";
+import { decodeResource, type DecodedResource } from "./decode-resource.js";
 import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
 import { Transport } from "./transport.js";
+import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
 /** A class or anything else that carries the definition of a kind. */
 export interface Defined<Resource extends KubernetesObject> {
@@ -13,23 +15,13 @@ export interface Defined<Resource extends KubernetesObject> {
 }
 
 /** What an apply sends; the kind is that of the definition. */
-export interface ApplyOptions {
+export interface ApplyOptions
+  extends WriteOptions, Pick<WriteRequest, "force" | "signal" | "fieldManagers" | "findKnown"> {
   readonly fieldManager: string;
-  /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
-  readonly fieldManagers?: Iterable<string>;
-  /** Takes over fields that others manage; true unless said otherwise, as controllers should. */
-  readonly force?: boolean;
-  readonly subresource?: "status";
-  readonly signal?: AbortSignal;
-  /** Returns the object if this version of it is known already: then the answer is not decoded. */
-  readonly findKnown?: (version: string) => DecodedResource | undefined;
 }
 
-/** What became of an apply. */
-export interface Applied<Resource extends KubernetesObject = KubernetesObject> extends DecodedResource<Resource> {
-  /** Whether the object did not exist before. */
-  readonly wasCreated: boolean;
-}
+/** The object that a patch changes, and how. */
+export interface PatchTarget extends ObjectRef, WriteOptions {}
 
 /** What became of a deletion. */
 export interface Deletion {
@@ -38,16 +30,13 @@ export interface Deletion {
   readonly isGone: boolean;
 }
 
-const APPLY_PATCH = "application/apply-patch+yaml";
-const MERGE_PATCH = "application/merge-patch+json";
-const JSON_PATCH = "application/json-patch+json";
 const LIST_LIMIT = 500;
 
 /**
  * A client for the objects of one API server.
  *
  * Requests carry no rate limit of their own; they are repeated where the server asks for it (429 and 5xx, with Retry-After) and where
- * the connection broke. Errors are ApiError and ConnectionError, with what was asked of which object in the message.
+ * the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError, with what was asked of which object in the message.
  */
 export class ApiClient {
   readonly connection: Connection;
@@ -72,12 +61,21 @@ export class ApiClient {
 
   /** Reads one object; undefined if there is none. */
   async get<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
+    defined: Defined<Resource>,
     ref: ObjectRef,
   ): Promise<Resource | undefined> {
+    return (await this.getEntry(defined, ref))?.object;
+  }
+
+  /** Reads one object as the caches hold it, with what these field managers applied; undefined if there is none. */
+  async getEntry<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    ref: ObjectRef,
+    fieldManagers: Iterable<string> = [],
+  ): Promise<DecodedResource<Resource> | undefined> {
     try {
       const { body } = await this.#requester.send({ method: "GET", path: objectPath(definition, ref) });
-      return decodeResource<Resource>(body, { fieldManagers: [] }).object;
+      return decodeResource<Resource>(body, { fieldManagers });
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       throw failed("get", describeObject(definition, ref), error);
@@ -110,72 +108,64 @@ export class ApiClient {
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
   async create<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
+    defined: Defined<Resource>,
     object: Omit<Resource, "apiVersion" | "kind">,
+    options: Pick<WriteOptions, "fieldManager"> = {},
   ): Promise<Resource> {
-    const { apiVersion, kind } = definition;
-    const { metadata } = object as unknown as KubernetesObject;
-    const path = collectionPath(definition, metadata.namespace);
-    try {
-      const body = JSON.stringify({ apiVersion, kind, ...object });
-      return decodeResource<Resource>((await this.#requester.send({ method: "POST", path, body })).body, {
-        fieldManagers: [],
-      }).object;
-    } catch (error) {
-      throw failed("create", describeObject(definition, metadata), error);
-    }
+    const { metadata: ref } = object as unknown as KubernetesObject;
+    return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
+  }
+
+  /**
+   * Replaces an object, or its status; throws an ApiError with code 409 if it states a resource version and somebody has changed the
+   * object since.
+   */
+  async update<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    object: Omit<Resource, "apiVersion" | "kind">,
+    options: WriteOptions = {},
+  ): Promise<Resource> {
+    const { metadata: ref } = object as unknown as KubernetesObject;
+    return (await this.write(defined, { ...options, verb: "update", ref, body: object })).object;
   }
 
   /** Applies an object server-side, whether it exists or not. */
   async apply<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
+    defined: Defined<Resource>,
     object: object & { metadata: ObjectRef },
     options: ApplyOptions,
   ): Promise<Applied<Resource>> {
-    const { fieldManager, fieldManagers = [fieldManager], force = true, subresource, signal, findKnown } = options;
-    const { apiVersion, kind } = definition;
-    const path = objectPath(definition, object.metadata, subresource) + queryOf({ fieldManager, force });
-    try {
-      const { status, body } = await this.#requester.send({
-        method: "PATCH",
-        path,
-        contentType: APPLY_PATCH,
-        body: JSON.stringify({ apiVersion, kind, ...object }),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      const version = findKnown && peekResourceVersion(body);
-      const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
-      return { ...(known ?? decodeResource<Resource>(body, { fieldManagers })), wasCreated: status === 201 };
-    } catch (error) {
-      const what = subresource === undefined ? "apply of" : `apply of the ${subresource} of`;
-      throw failed(what, describeObject(definition, object.metadata), error);
-    }
+    return this.write(defined, { ...options, verb: "apply", ref: object.metadata, body: object });
   }
 
   /** Changes an object by a JSON merge patch (RFC 7386). */
   async mergePatch<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
-    ref: ObjectRef,
+    target: PatchTarget,
     patch: object,
   ): Promise<Resource> {
-    const { object } = await this.#patch(defined, { ref, contentType: MERGE_PATCH, patch });
-    return object;
+    const { fieldManager = "", subresource } = target;
+    const options = { fieldManager, ...(subresource === undefined ? {} : { subresource }) };
+    return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
   /** Changes an object by a JSON patch (RFC 6902). */
   async jsonPatch<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     ref: ObjectRef,
-    options: {
-      readonly operations: readonly { op: string; path: string; value?: JsonValue }[];
-      readonly fieldManager?: string;
-      /** Whose entries in managed fields are kept; those of `fieldManager` unless given. */
-      readonly fieldManagers?: Iterable<string>;
-      readonly subresource?: "status";
-    },
+    options: WriteOptions &
+      Pick<WriteRequest, "fieldManagers" | "isRepeatable"> & { readonly operations: readonly JsonPatchOperation[] },
   ): Promise<DecodedResource<Resource>> {
-    const { operations, ...rest } = options;
-    return this.#patch(defined, { ...rest, ref, contentType: JSON_PATCH, patch: operations });
+    const { operations: body, ...rest } = options;
+    return this.write(defined, { ...rest, verb: "jsonPatch", ref, body });
+  }
+
+  /** Writes an object in any of the ways, as the caches hold it: what the other writes are made of. */
+  write<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    request: WriteRequest,
+  ): Promise<Applied<Resource>> {
+    return sendWrite(this.#requester, definition, request);
   }
 
   /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
@@ -221,33 +211,4 @@ export class ApiClient {
   async close(): Promise<void> {
     await this.#transport.close();
   }
-
-  async #patch<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
-    options: {
-      ref: ObjectRef;
-      contentType: string;
-      patch: unknown;
-      fieldManager?: string;
-      fieldManagers?: Iterable<string>;
-      subresource?: "status";
-    },
-  ): Promise<DecodedResource<Resource>> {
-    const { ref, contentType, patch, fieldManager, subresource } = options;
-    const { fieldManagers = fieldManager === undefined ? [] : [fieldManager] } = options;
-    const path = objectPath(definition, ref, subresource) + queryOf({ fieldManager });
-    try {
-      const { body } = await this.#requester.send({ method: "PATCH", path, contentType, body: JSON.stringify(patch) });
-      return decodeResource<Resource>(body, { fieldManagers });
-    } catch (error) {
-      throw failed("patch of", describeObject(definition, ref), error);
-    }
-  }
-}
-
-// The error itself is kept (its code and causes matter to callers); its message gets what was asked.
-function failed(what: string, object: string, error: unknown): unknown {
-  if (error instanceof Error && (error.name === "ApiError" || error.name === "ConnectionError"))
-    error.message = `${what} ${object} failed: ${error.message}`;
-  return error;
 }

@@ -1,6 +1,6 @@
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
-import { ApiError, type ApiStatus } from "../base/errors.js";
+import { ApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
 // Servers answer these when they are busy or going away; the same request may succeed a moment later.
@@ -33,7 +33,8 @@ export class ApiRequester {
   /**
    * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
    *
-   * Every request that the runtime makes may be repeated: it reads, applies, deletes, or tests what it changes.
+   * A request that may not be carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the
+   * server says so by 401, 429 or a Retry-After.
    */
   async send(request: TransportRequest): Promise<TransportResponse> {
     const backoff = new Backoff(BACKOFF);
@@ -45,6 +46,7 @@ export class ApiRequester {
         response = await this.#sendOnce(request);
       } catch (error) {
         if (isLast || request.signal?.aborted || (error as Error).name !== "ConnectionError") throw error;
+        if (request.isRepeatable === false && (error as ConnectionError).wasSent) throw withoutRepeat(error as Error);
         await this.#pause(backoff.next(), request);
         continue;
       }
@@ -55,7 +57,7 @@ export class ApiRequester {
         wasRejected = true;
         continue;
       }
-      if (isLast || !isWorthRepeating(error)) throw error;
+      if (isLast || !isWorthRepeating(error, request)) throw error;
       await this.#pause(error.retryAfterMs ?? backoff.next(), request);
     }
   }
@@ -82,9 +84,16 @@ export class ApiRequester {
   }
 }
 
-// 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After.
-function isWorthRepeating({ code, retryAfterMs }: ApiError): boolean {
-  return BUSY_CODES.has(code) && (code !== 500 || retryAfterMs !== undefined);
+// 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
+// what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
+function isWorthRepeating({ code, retryAfterMs }: ApiError, { isRepeatable }: TransportRequest): boolean {
+  if (code === 429 || retryAfterMs !== undefined) return BUSY_CODES.has(code);
+  return BUSY_CODES.has(code) && code !== 500 && isRepeatable !== false;
+}
+
+function withoutRepeat(error: Error): Error {
+  error.message += "; it is not repeated, as it may have been carried out";
+  return error;
 }
 
 /** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message. */

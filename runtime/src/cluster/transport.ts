@@ -13,6 +13,8 @@ export interface TransportRequest {
   readonly contentType?: string;
   readonly accept?: string;
   readonly signal?: AbortSignal;
+  /** Whether it does no harm to carry it out twice; true unless said otherwise. */
+  readonly isRepeatable?: boolean;
 }
 
 /** An answer that has arrived in full. */
@@ -65,9 +67,13 @@ export class Transport {
       const parts: Buffer[] = [];
       let status = 0;
       let headers: IncomingHttpHeaders = {};
+      let wasSent = false;
       const abort = abortWith(request.signal);
       pools.requests.dispatch(options, {
-        onRequestStart: (controller) => abort.connect(controller),
+        onRequestStart: (controller) => {
+          wasSent = true;
+          abort.connect(controller);
+        },
         onResponseStart: (_, statusCode, received) => {
           status = statusCode;
           headers = received;
@@ -81,7 +87,7 @@ export class Transport {
         },
         onResponseError: (_, error) => {
           abort.release();
-          reject(this.#errorOf(error, request));
+          reject(this.#errorOf(error, request, wasSent));
         },
       });
     });
@@ -194,14 +200,12 @@ export class Transport {
     return this.#pools;
   }
 
-  #errorOf(error: Error, request: TransportRequest): Error {
+  #errorOf(error: Error, request: TransportRequest, wasSent = true): Error {
     // What the caller itself aborted with is not a fault of the connection.
     if (request.signal?.aborted) return error;
     return new ConnectionError(
       `${request.method} ${this.connection.server}${request.path.replace(/\?.*$/, "")} got no answer`,
-      {
-        cause: error,
-      },
+      { cause: error, wasSent },
     );
   }
 }

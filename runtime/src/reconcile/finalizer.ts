@@ -103,7 +103,9 @@ async function patchFinalizers(
       return entry;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
-      const isConflict = isApiError(error, 409) || isApiError(error, 422);
+      // An answer that was lost may have been that it is done.
+      const isConflict =
+        isApiError(error, 409) || isApiError(error, 422) || (error as Error).name === "ConnectionError";
       if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
     } finally {
       cache.endWrite(key, written);
