@@ -4,16 +4,17 @@ import { keyOfListItem } from "./list-item.js";
 import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
-/** An object with what one controller applied to it, or through one subresource; absent if it applied nothing. */
-export interface AppliedObject {
-  readonly object: KubernetesObject;
-  readonly owned: OwnedFields | undefined;
-}
-
 interface AppliedRecord {
   readonly desired: string;
   readonly fieldsV1: string;
   readonly stored: string;
+}
+
+/** An object, and what of it was applied. */
+export interface AppliedState {
+  readonly object: KubernetesObject;
+  readonly owned: OwnedFields;
+  readonly schema: SchemaNode;
 }
 
 /**
@@ -23,19 +24,16 @@ interface AppliedRecord {
 export class AppliedRecords {
   readonly #records = new Map<string, AppliedRecord>();
 
-  /** Remembers the answer to an apply of `desired` (JSON text). */
-  remember(key: string, desired: string, { entry, schema }: { entry: AppliedObject; schema: SchemaNode }): void {
-    if (entry.owned === undefined) return;
-    const { fieldsV1 } = entry.owned;
-    this.#records.set(key, { desired, fieldsV1, stored: storedText(entry.object, fieldsV1, schema) });
+  /** Remembers what the server made of `desired` (JSON text). */
+  remember(key: string, desired: string, state: AppliedState): void {
+    this.#records.set(key, { desired, fieldsV1: state.owned.fieldsV1, stored: storedText(state) });
   }
 
   /** Tells whether the same was applied before, and what we own is still as the server stored it then. */
-  isUnchanged(key: string, desired: string, { entry, schema }: { entry: AppliedObject; schema: SchemaNode }): boolean {
+  isUnchanged(key: string, desired: string, state: AppliedState): boolean {
     const record = this.#records.get(key);
-    if (record === undefined || entry.owned === undefined) return false;
-    if (record.desired !== desired || record.fieldsV1 !== entry.owned.fieldsV1) return false;
-    return record.stored === storedText(entry.object, entry.owned.fieldsV1, schema);
+    if (record?.desired !== desired || record.fieldsV1 !== state.owned.fieldsV1) return false;
+    return record.stored === storedText(state);
   }
 
   /** Tells whether anything is remembered of an object. */
@@ -49,9 +47,8 @@ export class AppliedRecords {
   }
 }
 
-function storedText(object: KubernetesObject, fieldsV1: string, schema: SchemaNode): string {
-  const owned = parseOwnedFields(fieldsV1);
-  return JSON.stringify(project(object as unknown as JsonValue, owned, schema));
+function storedText({ object, owned, schema }: AppliedState): string {
+  return JSON.stringify(project(object as unknown as JsonValue, parseOwnedFields(owned.fieldsV1), schema));
 }
 
 // What of a value is owned, with lists in the order in which they stand.

@@ -1,23 +1,18 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type JsonValue, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-import { ownedBy, type DecodedResource } from "../cluster/decode-resource.js";
+import type { DecodedResource } from "../cluster/decode-resource.js";
+import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE } from "../cluster/primary-link.js";
 import { describeObject } from "../cluster/resource-path.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import { AppliedRecords, type AppliedObject } from "./applied-records.js";
-import { hasForeignChange } from "./foreign-change.js";
-import { match, type Verdict } from "./match.js";
-import { parseOwnedFields } from "./owned-fields.js";
-import { plainOf } from "./plain-json.js";
-import { schemaOf } from "./schema-node.js";
+import type { Applied } from "../cluster/write-request.js";
+import { ApplyMatcher, type Application, type WriteTarget } from "./apply-matcher.js";
+import type { Verdict } from "./match.js";
+import { appliedFinalizers } from "./owned-fields.js";
 import { withEncodedData } from "./secret-data.js";
+import { writeThrough } from "./write-through.js";
 
-/** An object to be written, and where its state is kept. */
-export interface WriteTarget {
-  readonly definition: ResourceDefinition;
-  readonly cache: ResourceView;
-}
+export type { WriteTarget } from "./apply-matcher.js";
 
 /** What a write did. */
 export interface Written {
@@ -26,14 +21,6 @@ export interface Written {
   /** Why it was not a match; absent for an unchanged object. */
   readonly verdict?: Verdict & { readonly matches: false };
 }
-
-interface Answer {
-  readonly entry: AppliedObject;
-  /** Under which name it is remembered what the server made of it. */
-  readonly record: string;
-}
-
-type JsonObject = { [key: string]: JsonValue };
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
@@ -44,55 +31,35 @@ export class Writer {
   readonly #fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */
   readonly #fieldManagers: Iterable<string>;
-  readonly #records = new AppliedRecords();
-  /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
-  readonly #sent = new WeakMap<KubernetesObject, object>();
+  readonly #matcher: ApplyMatcher;
 
   constructor(client: ApiClient, fieldManager: string, fieldManagers: Iterable<string> = [fieldManager]) {
     this.#client = client;
     this.#fieldManager = fieldManager;
     this.#fieldManagers = fieldManagers;
+    this.#matcher = new ApplyMatcher(fieldManager);
   }
 
   /**
    * Makes an object as desired. `live` is its state if it exists and may be written; without one it is created, which fails if there
-   * is one after all.
+   * is one after all that is not of this primary.
    */
   async apply(
-    { definition, cache }: WriteTarget,
+    target: WriteTarget,
     stated: object & { metadata: ObjectRef },
     { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
   ): Promise<Written> {
-    const desired = withEncodedData(definition, stated);
-    const key = keyOf(desired.metadata);
-    cache.requireWhole(key);
-    const record = recordKey(definition, key);
-    const subject = live && this.#appliedTo(live);
-    const verdict = this.#compare(definition, desired, { live: subject, record });
-    if (verdict.matches) {
-      if (live !== undefined) this.#sent.delete(live.object);
-      return { kind: "unchanged", entry: live as DecodedResource };
-    }
-    if (live !== undefined && this.#isAnswer(definition, desired, { entry: subject!, record }))
-      return { kind: "unchanged", entry: live };
-    const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
-    cache.beginWrite(key);
-    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
+    const desired = withEncodedData(target.definition, stated);
+    target.cache.requireWhole(keyOf(desired.metadata));
+    const application: Application = { target, part: "object", desired };
+    const verdict = this.#matcher.compare(application, live);
+    if (verdict.matches) return { kind: "unchanged", entry: live! };
+    if (live !== undefined) return this.#send(application, { live, verdict, signal });
     try {
-      const { wasCreated, ...entry } = await this.#client.apply({ definition }, body, {
-        fieldManager: this.#fieldManager,
-        fieldManagers: this.#fieldManagers,
-        findKnown: (version) => cache.getVersion(key, version),
-        ...(signal === undefined ? {} : { signal }),
-      });
-      written = { entry, isOwn: wasCreated || this.#isOwn(definition, subject, this.#appliedTo(entry)) };
-      this.#sent.set(entry.object, desired);
-      return { kind: wasCreated ? "created" : "updated", entry, verdict };
+      return await this.#send(application, { live, verdict, signal });
     } catch (error) {
-      if (live === undefined && isApiError(error, 409)) throw alreadyExists(definition, desired.metadata, error);
-      throw error;
-    } finally {
-      cache.endWrite(key, written);
+      if (!isApiError(error, 409)) throw error;
+      return this.#resume(application, { conflict: error, signal });
     }
   }
 
@@ -100,47 +67,29 @@ export class Writer {
    * Applies the status of an object through its subresource, if it is not as desired already. Where there is no subresource, the uid
    * keeps it from making an object anew that is gone.
    */
-  async applyStatus({ definition, cache }: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
+  async applyStatus(target: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
     const { name, namespace, uid, finalizers } = live.object.metadata;
-    const key = keyOf({ name, namespace });
-    cache.requireWhole(key);
-    const hasSubresource = definition.hasStatusSubresource;
+    target.cache.requireWhole(keyOf({ name, namespace }));
+    const part = target.definition.hasStatusSubresource ? "status" : "object";
     // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
-    const subject = this.#appliedTo(live, hasSubresource ? "status" : "");
-    const { owned } = subject;
-    const ownFinalizers = !hasSubresource && owned?.fieldsV1.includes('"f:finalizers"') ? { finalizers } : {};
+    const applied = part === "object" ? appliedFinalizers(this.#matcher.ownedFields(live, part)?.fieldsV1 ?? "") : [];
+    const ownFinalizers = applied.filter((finalizer) => finalizers?.includes(finalizer));
     const ref = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
-    const desired = { metadata: { ...ref, ...ownFinalizers }, status };
-    const record = `${recordKey(definition, key)}/status`;
-    const verdict = this.#compare(definition, desired, { live: subject, record });
+    const metadata = { ...ref, ...(ownFinalizers.length > 0 ? { finalizers: ownFinalizers } : {}) };
+    const application: Application = { target, part, desired: { metadata, status } as Application["desired"] };
+    const verdict = this.#matcher.compare(application, live);
     if (verdict.matches) return { kind: "unchanged", entry: live };
-    cache.beginWrite(key);
-    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
-    try {
-      const { wasCreated: _wasCreated, ...entry } = await this.#client.apply({ definition }, desired, {
-        fieldManager: this.#fieldManager,
-        fieldManagers: this.#fieldManagers,
-        findKnown: (version) => cache.getVersion(key, version),
-        ...(hasSubresource ? { subresource: "status" } : {}),
-      });
-      const answered = this.#appliedTo(entry, hasSubresource ? "status" : "");
-      written = { entry, isOwn: this.#isOwn(definition, subject, answered) };
-      if (!this.#compare(definition, desired, { live: answered, record }).matches)
-        this.#records.remember(record, JSON.stringify(desired), { entry: answered, schema: schemaOf(definition) });
-      return { kind: "updated", entry, verdict };
-    } finally {
-      cache.endWrite(key, written);
-    }
+    return this.#send(application, { live, verdict });
   }
 
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  async delete({ definition, cache }: WriteTarget, live: KubernetesObject): Promise<boolean> {
+  async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
+    const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
-    const key = keyOf(live.metadata);
     try {
       const { isGone } = await this.#client.delete({ definition }, { name, namespace }, { uid });
-      if (isGone && uid !== undefined) cache.removeOwn(key, uid);
-      this.#records.delete(recordKey(definition, key));
+      if (isGone && uid !== undefined) cache.removeOwn(keyOf(live.metadata), uid);
+      this.#matcher.forget(target, live.metadata);
       return isGone;
     } catch (error) {
       // Another object has the name by now: ours is gone.
@@ -149,65 +98,84 @@ export class Writer {
     }
   }
 
-  #appliedTo(entry: DecodedResource, subresource: "" | "status" = ""): AppliedObject {
-    return { object: entry.object, owned: ownedBy(entry, this.#fieldManager, subresource) };
-  }
-
-  // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
-  // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
-  #isAnswer(definition: ResourceDefinition, desired: object, { entry, record }: Answer): boolean {
-    const sent = this.#sent.get(entry.object);
-    if (sent === undefined) return false;
-    this.#sent.delete(entry.object);
-    const text = JSON.stringify(sent);
-    if (text !== JSON.stringify(desired)) return false;
-    this.#records.remember(record, text, { entry, schema: schemaOf(definition) });
-    return this.#compare(definition, desired, { live: entry, record }).matches;
-  }
-
-  #compare(
-    definition: ResourceDefinition,
-    desired: object,
-    { live, record }: { live: AppliedObject | undefined; record: string },
-  ): Verdict {
-    if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
-    const { owned } = live;
-    if (owned === undefined || owned.apiVersion !== definition.apiVersion)
-      return { matches: false, path: "", reason: "was not applied by this controller in this version" };
-    const schema = schemaOf(definition);
-    const verdict = match(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
-      owned: parseOwnedFields(owned.fieldsV1),
-      schema,
+  async #send(
+    application: Application,
+    options: {
+      live: DecodedResource | undefined;
+      verdict: Verdict & { readonly matches: false };
+      signal?: AbortSignal | undefined;
+    },
+  ): Promise<Written> {
+    const { live, verdict, signal } = options;
+    const { target, part, desired } = application;
+    const { definition, cache } = target;
+    const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
+    const { wasCreated, ...entry } = await writeThrough(cache, {
+      key: keyOf(desired.metadata),
+      isFiltered: true,
+      send: (findKnown): Promise<Applied> =>
+        this.#client.apply({ definition }, body, {
+          fieldManager: this.#fieldManager,
+          fieldManagers: this.#fieldManagers,
+          findKnown,
+          ...(part === "status" ? { subresource: "status" } : {}),
+          ...(signal === undefined ? {} : { signal }),
+        }),
+      before: live,
+      isOwn: (answer, before) => this.#matcher.isOwn(application, before, answer),
     });
-    if (verdict.matches || !this.#records.has(record)) return verdict;
-    const isUnchanged = this.#records.isUnchanged(record, JSON.stringify(desired), { entry: live, schema });
-    return isUnchanged ? { matches: true } : verdict;
+    this.#matcher.remember(application, entry);
+    return { kind: wasCreated ? "created" : "updated", entry, verdict };
   }
 
-  // The version of an answer is our own only if the write changed something and met nothing new: a write that changes nothing answers
-  // with the version of a change that we may not have seen yet.
-  #isOwn(definition: ResourceDefinition, before: AppliedObject | undefined, after: AppliedObject): boolean {
-    if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
-      return false;
-    const owned = [before.owned, after.owned].flatMap((fields) => (fields ? parseOwnedFields(fields.fieldsV1) : []));
-    return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(definition) });
+  // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
+  async #resume(
+    application: Application,
+    { conflict, signal }: { conflict: Error; signal: AbortSignal | undefined },
+  ): Promise<Written> {
+    const { target, desired } = application;
+    const { definition, cache } = target;
+    const { name, namespace } = desired.metadata;
+    const live = await this.#client.getEntry({ definition }, { name, namespace }, this.#fieldManagers);
+    if (live === undefined) throw conflict;
+    const wasApplied = this.#matcher.ownedFields(live, "object") !== undefined;
+    if (!belongsTogether(desired.metadata, live.object.metadata, { isUnlinkedOurs: wasApplied }))
+      throw alreadyExists(definition, desired.metadata, conflict);
+    cache.put(live);
+    const verdict = this.#matcher.compare(application, live);
+    if (verdict.matches) return { kind: "created", entry: live };
+    return this.#send(application, { live, verdict, signal });
   }
 }
 
-function withVersion<Desired extends { metadata: ObjectRef }>(desired: Desired, resourceVersion: string): Desired {
+function withVersion<Desired extends { readonly metadata: ObjectRef }>(
+  desired: Desired,
+  resourceVersion: string,
+): Desired {
   return { ...desired, metadata: { ...desired.metadata, resourceVersion } };
 }
 
-function recordKey({ apiVersion, kind }: ResourceDefinition, key: string): string {
-  return `${apiVersion}/${kind}/${key}`;
+// Both are tied to the same primary, by an owner reference or by annotations.
+function belongsTogether(
+  desired: Partial<ObjectMeta>,
+  live: ObjectMeta,
+  { isUnlinkedOurs }: { isUnlinkedOurs: boolean },
+): boolean {
+  const owners = new Set(live.ownerReferences?.map(({ uid }) => uid));
+  const link = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE];
+  const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
+  const isOwned = (desired.ownerReferences ?? []).length > 0;
+  if (!isAnnotated && !isOwned) return isUnlinkedOurs;
+  return (
+    (isOwned && desired.ownerReferences!.some(({ uid }) => owners.has(uid))) ||
+    (isAnnotated && link.every((name) => desired.annotations![name] === live.annotations?.[name]))
+  );
 }
 
 function alreadyExists(definition: ResourceDefinition, ref: ObjectRef, cause: unknown): Error {
   const object = describeObject(definition, ref);
   return new Error(
     `${object} exists already and does not belong to this primary; delete it or give the dependent another name`,
-    {
-      cause,
-    },
+    { cause },
   );
 }

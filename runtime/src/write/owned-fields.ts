@@ -36,6 +36,13 @@ export function parseOwnedFields(fieldsV1: string): FieldNode {
   return { ...shared, fields: new Map(shared.fields).set("metadata", withOwner) };
 }
 
+/** Returns the finalizers that a manager applied. */
+export function appliedFinalizers(fieldsV1: string): string[] {
+  if (!fieldsV1.includes('"f:finalizers"')) return [];
+  const finalizers = parseOwnedFields(fieldsV1).fields.get("metadata")?.fields.get("finalizers");
+  return [...(finalizers?.values.keys() ?? [])].map((key) => JSON.parse(key) as string);
+}
+
 function parseShared(fieldsV1: string): FieldNode {
   const known = cache.get(fieldsV1);
   if (known !== undefined) return known;

@@ -88,18 +88,6 @@ suite("writer", (test) => {
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
   });
 
-  test("a creation that meets an object says whose it may not be", async () => {
-    const { writer, cache } = createWriter(() => {
-      throw new ApiError(409, { reason: "Conflict", message: "exists" });
-    });
-    const create = writer.apply({ definition: configMap, cache }, { metadata: ref }, { live: undefined });
-    const message = await create.then(
-      () => "",
-      (error: unknown) => (error as Error).message,
-    );
-    assert.match(message, 'ConfigMap "x/a" exists already and does not belong to this primary');
-  });
-
   test("changes of others are told after a failed write, too", async () => {
     const { writer, cache, watched } = createWriter(() => {
       watched.observe(stored("5", { data: { text: "theirs" } }, {}));

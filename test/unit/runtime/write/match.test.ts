@@ -34,7 +34,7 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
         assert.not(verdictOf(liveObject).matches);
         const records = new AppliedRecords();
         const { object, owned: [owned] = [] } = decode(liveObject);
-        const state = { entry: { object, owned }, schema: schemaOf(definition) };
+        const state = { object, owned: owned!, schema: schemaOf(definition) };
         records.remember("key", JSON.stringify(desired), state);
         assert.ok(records.isUnchanged("key", JSON.stringify(desired), state));
       });
