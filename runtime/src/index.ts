@@ -38,6 +38,16 @@ export type {
 export type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./cluster/event-source.js";
 export type { ReconcileReason } from "./base/reconcile-reason.js";
 
+// Writing
+export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResource } from "./write/kind-operations.js";
+export type { KindOperations, ResourceWrite, WholeResource, WriteMode } from "./write/kind-operations.js";
+export { genericMatcher, statusMatcher } from "./write/matchers.js";
+export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./write/matchers.js";
+export type { JsonPatchChange } from "./write/planned-write.js";
+export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
+export type { RetriedPatch } from "./write/conflict-retry.js";
+export type { JsonPatchOperation } from "./base/json-diff.js";
+
 // Conditions
 export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
 

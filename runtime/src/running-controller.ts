@@ -7,13 +7,14 @@ import type { SharedInformers } from "./cluster/shared-informers.js";
 import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { DependentWatch } from "./events/dependent-source.js";
-import { namespacesOf } from "./reconcile/check-controller.js";
+import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import type { DependentDefinition } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
+import { ResourceOperations } from "./write/resource-operations.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts {
@@ -53,6 +54,7 @@ export class RunningController {
       writer,
       fieldManagers,
       secondaries: this.#sources,
+      resources: this.#createOperations(shared),
       namespaces: () => this.#namespaces,
     });
     const onReconciled: ReconcileObserver = (event) => {
@@ -124,6 +126,19 @@ export class RunningController {
   /** Counts what is kept of primaries. */
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
+  }
+
+  #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {
+    const { primary } = this.definition.workflow;
+    return new ResourceOperations({
+      client,
+      fieldManager: fieldManagerOf(this.definition),
+      fieldManagers,
+      primary: { definition: primary, cache: this.#sources.primaries },
+      finalizer: finalizerNameOf(this.definition),
+      sources: this.#sources,
+      logger,
+    });
   }
 
   #createSources({ client, informers, logger }: SharedParts): ControllerSources {

@@ -63,6 +63,8 @@ export interface EventSource<Resource = unknown> {
   readonly health: SourceHealth;
   /** What the controller sees of a kind of Kubernetes, and writes through; absent for anything else. */
   readonly view?: ResourceView;
+  /** The client of the cluster whose objects the view shows, where that is another one than the operator's. */
+  readonly client?: ApiClient | undefined;
   /** Starts; resolves when the state is known. */
   start(context: EventSourceContext): Promise<void>;
   /** Stops; what is known may be forgotten. */

@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "./api-client.js";
 import type { Connection } from "./connection.js";
 import type { SourceHealth } from "./event-source.js";
 import type { ResourceCache } from "./resource-cache.js";
@@ -31,6 +32,8 @@ export interface InformerRequest extends InformerScope {
 /** Keeps a cache up to date for everybody who needs it. */
 export interface SharedInformer {
   readonly cache: ResourceCache;
+  /** Speaks to the cluster that is watched; absent in tests. */
+  readonly client?: ApiClient;
   readonly health: SourceHealth;
   /** Starts watching, if it does not yet; resolves when the whole state is known. */
   start(): Promise<void>;

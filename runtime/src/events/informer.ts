@@ -31,6 +31,7 @@ export class Informer implements SharedInformer {
   readonly definition: ResourceDefinition;
   readonly namespace: string | undefined;
   readonly cache: ResourceCache;
+  readonly client: ApiClient;
   readonly #options: InformerOptions;
   #run: Run | undefined;
   #lastFailure: unknown;
@@ -41,6 +42,7 @@ export class Informer implements SharedInformer {
     this.definition = options.definition;
     this.namespace = options.namespace;
     this.cache = options.cache;
+    this.client = options.client;
     this.#options = options;
   }
 

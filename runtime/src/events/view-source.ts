@@ -1,5 +1,6 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { EventSource, EventSourceContext, IndexedPrimaries, SourceHealth } from "../cluster/event-source.js";
 import { isEvictedCopy } from "../cluster/evicted-copy.js";
@@ -76,6 +77,10 @@ export class ViewSource implements EventSource<KubernetesObject> {
       },
     );
     this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
+  }
+
+  get client(): ApiClient | undefined {
+    return this.#watch.client;
   }
 
   /** Unhealthy if the watch or a function of the user fails. */

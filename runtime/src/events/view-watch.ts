@@ -4,6 +4,7 @@
 // view knew before is told again only if it has changed since; of namespaces that are dropped nothing is told.
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { compareResourceVersions } from "../base/resource-version.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { SourceHealth } from "../cluster/event-source.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
@@ -52,6 +53,12 @@ export class ViewWatch {
 
   get isRunning(): boolean {
     return this.#informers !== undefined;
+  }
+
+  /** The client of the cluster that is watched, if it is another one than the operator's. */
+  get client(): ApiClient | undefined {
+    if (this.#options.request.connection === undefined) return undefined;
+    return [...this.#leases.values()][0]?.informer.client;
   }
 
   /** Unhealthy if the watch of any namespace is. */

@@ -3,9 +3,8 @@ import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import { noSecondarySources, type SecondarySources } from "../cluster/secondary-sources.js";
-import type { Context } from "../workflow/context.js";
+import type { Context, ResourceOperations } from "../workflow/context.js";
 import { buildPlan, type Plan } from "../workflow/plan.js";
-import type { ResourceOperations } from "../workflow/resource-operations.js";
 import {
   cleanupWorkflow,
   reconcileWorkflow,

@@ -4,8 +4,14 @@ import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../cluster/api-client.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import type { SecondarySources, SecondaryType } from "../cluster/secondary-sources.js";
-import type { Context, EventSources, PrimaryView, SecondariesOptions, SecondaryOptions } from "../workflow/context.js";
-import type { ResourceOperations } from "../workflow/resource-operations.js";
+import type {
+  Context,
+  EventSources,
+  PrimaryView,
+  ResourceOperations,
+  SecondariesOptions,
+  SecondaryOptions,
+} from "../workflow/context.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";

@@ -3,7 +3,9 @@ import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../cluster/api-client.js";
 import type { EventSource } from "../cluster/event-source.js";
-import type { ResourceOperations } from "./resource-operations.js";
+import type { ResourceOperations } from "../write/resource-operations.js";
+
+export type { ResourceOperations } from "../write/resource-operations.js";
 
 /** Which of the secondary resources of a type is meant, where there may be several. */
 export interface SecondaryOptions {

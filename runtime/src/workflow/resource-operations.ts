@@ -1,2 +1,0 @@
-/** Writes what no dependent covers. */
-export type ResourceOperations = object;

@@ -1,0 +1,287 @@
+import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
+import { deepFreeze } from "../cluster/deep-freeze.js";
+import { describeObject } from "../cluster/resource-path.js";
+import type { Applied, WriteRequest } from "../cluster/write-request.js";
+import type { Application, ApplyMatcher, WriteTarget } from "./apply-matcher.js";
+import type { Matcher } from "./matchers.js";
+import { appliedFinalizers } from "./owned-fields.js";
+import {
+  isExplained,
+  locked,
+  planApply,
+  planCreate,
+  planJsonPatch,
+  planMergePatch,
+  planUpdate,
+  type JsonPatchChange,
+  type PlannedWrite,
+  type Stated,
+} from "./planned-write.js";
+import { writeThrough } from "./write-through.js";
+
+/**
+ * What is made of the event that a write causes.
+ *
+ * - `matchAndFilter`: nothing is sent if the write would change nothing; its event does not cause a reconcile.
+ * - `filterWithOptimisticLocking`: the same, and the write fails with a conflict (409) unless the object has the version that is stated.
+ * - `forceFilter`: sent without comparing; its event does not cause a reconcile.
+ * - `cacheOnly`: the next read sees the answer; its event causes a reconcile like that of anybody's write.
+ *
+ * An event is kept from the controller only if the answer proves that it is the write's own: what others do is always told.
+ */
+export type WriteMode = "matchAndFilter" | "filterWithOptimisticLocking" | "forceFilter" | "cacheOnly";
+
+/** How a write is made. */
+export interface OperationOptions<Resource extends KubernetesObject = KubernetesObject> {
+  readonly mode?: WriteMode;
+  /** Tells whether the write would change nothing; there is one for each way to write. False: nothing is compared. */
+  readonly matcher?: false | Matcher<Resource>;
+}
+
+/** What a write did; the object is frozen, as what the cache returns. */
+export interface ResourceWrite<Resource extends KubernetesObject = KubernetesObject> {
+  readonly kind: "created" | "updated" | "unchanged";
+  readonly object: Resource;
+}
+
+/** Some of the fields of a value. */
+export type PartOf<Value> = Value extends readonly (infer Item)[]
+  ? readonly PartOf<Item>[]
+  : Value extends object
+    ? { readonly [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
+    : Value;
+
+/** Some of the fields of a value; null removes a field that live has. */
+export type MergePatchOf<Value> = Value extends readonly unknown[]
+  ? Value
+  : Value extends object
+    ? { readonly [Name in keyof Value]?: MergePatchOf<Value[Name]> | null | undefined }
+    : Value;
+
+/** Some of the fields of an object, and which object it is. */
+export type PartialResource<Resource extends KubernetesObject> = PartOf<Omit<Resource, "metadata">> & {
+  readonly metadata: ObjectRef & PartOf<Resource["metadata"]>;
+};
+
+/** A JSON merge patch of the object that its metadata name. */
+export type MergePatchResource<Resource extends KubernetesObject> = MergePatchOf<Omit<Resource, "metadata">> & {
+  readonly metadata: ObjectRef & MergePatchOf<Omit<Resource["metadata"], "name" | "namespace">>;
+};
+
+/** An object without what the class says anyway. */
+export type WholeResource<Resource extends KubernetesObject> = Omit<Resource, "apiVersion" | "kind"> & {
+  readonly metadata: Resource["metadata"];
+};
+
+/** What writing needs besides a kind. */
+export interface OperationDependencies {
+  readonly client: ApiClient;
+  readonly fieldManager: string;
+  /** Whose managed fields the caches keep. */
+  readonly fieldManagers: Iterable<string>;
+  readonly matcher: ApplyMatcher;
+  /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
+  readonly finalizer?: string;
+}
+
+/**
+ * Writes the objects of one kind so that the next read sees what was written and its event causes no reconcile. Those that end in
+ * Status write the status and nothing else.
+ */
+export class KindOperations<Resource extends KubernetesObject> {
+  readonly #target: WriteTarget;
+  readonly #dependencies: OperationDependencies;
+
+  constructor(target: WriteTarget, dependencies: OperationDependencies) {
+    this.#target = target;
+    this.#dependencies = dependencies;
+  }
+
+  /** Applies some fields of an object server-side, taking them over from others; it is created if there is none. */
+  async apply(
+    desired: PartialResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#apply(desired, options, false);
+  }
+
+  /** Applies the status of an object server-side. */
+  async applyStatus(
+    desired: PartialResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#apply(desired, options, true);
+  }
+
+  /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
+  async update(
+    desired: WholeResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#update(desired, options, false);
+  }
+
+  /** Replaces the status of an object by a PUT. */
+  async updateStatus(
+    desired: WholeResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#update(desired, options, true);
+  }
+
+  /** Creates an object; throws an ApiError with code 409 if it exists. */
+  async create(
+    desired: WholeResource<Resource>,
+    options: { readonly mode?: "forceFilter" | "cacheOnly" } = {},
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#write(planCreate(this.#target.definition, desired as Stated), { mode: "forceFilter", ...options });
+  }
+
+  /** Changes an object by a JSON patch: operations, or what a function makes of a copy of `object`, which is what the caller read. */
+  async jsonPatch(
+    object: Resource,
+    change: JsonPatchChange<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: false }), options);
+  }
+
+  /** Changes the status of an object by a JSON patch. */
+  async jsonPatchStatus(
+    object: Resource,
+    change: JsonPatchChange<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: true }), options);
+  }
+
+  /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
+  async mergePatch(
+    patch: MergePatchResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, false), options);
+  }
+
+  /** Changes the status of an object by a JSON merge patch. */
+  async mergePatchStatus(
+    patch: MergePatchResource<Resource>,
+    options?: OperationOptions<Resource>,
+  ): Promise<ResourceWrite<Resource>> {
+    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, true), options);
+  }
+
+  #apply(
+    stated: PartialResource<Resource>,
+    options: OperationOptions<Resource> | undefined,
+    isStatus: boolean,
+  ): Promise<ResourceWrite<Resource>> {
+    const plan = planApply(this.#target.definition, stated as Stated, isStatus);
+    return this.#write({ ...plan, body: this.#withFinalizer(plan) }, options);
+  }
+
+  #withFinalizer({ ref, body, isStatus }: PlannedWrite): object {
+    const { finalizer, matcher } = this.#dependencies;
+    const { metadata } = body as Stated;
+    const isWhole = !isStatus || !this.#target.definition.hasStatusSubresource;
+    if (finalizer === undefined || !isWhole || metadata.finalizers !== undefined) return body;
+    const live = this.#target.cache.get(keyOf(ref));
+    const owned = live && matcher.ownedFields(live, "object");
+    if (owned === undefined || !appliedFinalizers(owned.fieldsV1).includes(finalizer)) return body;
+    return { ...body, metadata: { ...metadata, finalizers: [finalizer] } };
+  }
+
+  #update(
+    desired: WholeResource<Resource>,
+    options: OperationOptions<Resource> = { mode: "filterWithOptimisticLocking" },
+    isStatus: boolean,
+  ): Promise<ResourceWrite<Resource>> {
+    const { mode = "filterWithOptimisticLocking", ...rest } = options;
+    return this.#write(planUpdate(this.#target.definition, desired as Stated, isStatus), { mode, ...rest });
+  }
+
+  async #write(
+    stated: PlannedWrite,
+    { mode = "matchAndFilter", matcher }: OperationOptions<Resource> = {},
+  ): Promise<ResourceWrite<Resource>> {
+    const { definition, cache } = this.#target;
+    this.#check(stated, mode, matcher);
+    const plan = mode === "filterWithOptimisticLocking" ? locked(stated) : stated;
+    const key = keyOf(plan.ref);
+    cache.requireWhole(key);
+    // What had to make room is compared, too.
+    if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
+    const before = cache.get(key);
+    const application = this.#applicationOf(plan);
+    const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create";
+    const live = (plan.given ?? before?.object) as Resource | undefined;
+    if (isCompared && live !== undefined) {
+      const isMatch =
+        matcher === undefined && application !== undefined
+          ? this.#dependencies.matcher.compare(application, before).matches
+          : this.#matches(plan, live, matcher);
+      if (isMatch) return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
+    }
+    const answer = await writeThrough<Resource>(cache, {
+      key,
+      isFiltered: mode !== "cacheOnly",
+      send: (findKnown) => this.#send(plan, findKnown),
+      before,
+      isOwn: (after, state) => {
+        if (plan.lock !== undefined) return after.object.metadata.resourceVersion !== plan.lock;
+        if (application !== undefined) return this.#dependencies.matcher.isOwn(application, state, after);
+        return state !== undefined && isExplained(plan, { before: state.object, after: after.object, definition });
+      },
+    });
+    if (application !== undefined) this.#dependencies.matcher.remember(application, answer);
+    deepFreeze(answer.object);
+    const isChanged = answer.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
+    return { kind: answer.wasCreated ? "created" : isChanged ? "updated" : "unchanged", object: answer.object };
+  }
+
+  #send(
+    { verb, ref, body, isStatus }: PlannedWrite,
+    findKnown: NonNullable<WriteRequest["findKnown"]>,
+  ): Promise<Applied<Resource>> {
+    const { client, fieldManager, fieldManagers } = this.#dependencies;
+    const definition = this.#target.definition as ResourceDefinition<Resource>;
+    const subresource = isStatus && definition.hasStatusSubresource ? { subresource: "status" as const } : {};
+    return client.write<Resource>(
+      { definition },
+      { verb, ref, body, fieldManager, fieldManagers, findKnown, ...subresource },
+    );
+  }
+
+  #matches(plan: PlannedWrite, live: Resource, matcher: Matcher<Resource> | false | undefined): boolean {
+    const { verb, isStatus } = plan;
+    const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
+    const matches = matcher || (plan.matcher as unknown as Matcher<Resource> | undefined);
+    if (desired === undefined || matches === undefined) return false;
+    return matches({ definition: this.#target.definition, verb, isStatus, desired, live });
+  }
+
+  #applicationOf({ verb, isStatus, body }: PlannedWrite): Application | undefined {
+    if (verb !== "apply") return undefined;
+    const part = isStatus && this.#target.definition.hasStatusSubresource ? "status" : "object";
+    return { target: this.#target, part, desired: body as Application["desired"] };
+  }
+
+  #check({ verb, isStatus, ref, version }: PlannedWrite, mode: WriteMode, matcher: unknown): void {
+    const { definition } = this.#target;
+    const what = `${verb}${isStatus ? "Status" : ""} of ${describeObject(definition, ref)}`;
+    if (definition.scope === "Namespaced" && ref.namespace === undefined)
+      throw new Error(`${what} states no metadata.namespace, which its kind needs`);
+    if (verb === "create" && (matcher !== undefined || (mode !== "forceFilter" && mode !== "cacheOnly")))
+      throw new Error(`${what} is compared with nothing, so its mode is forceFilter or cacheOnly, without a matcher`);
+    if (mode === "forceFilter" && matcher)
+      throw new Error(`${what} compares with nothing in mode forceFilter; leave the matcher out`);
+    if (mode === "matchAndFilter" && matcher === false)
+      throw new Error(`${what} needs a matcher in mode matchAndFilter; choose forceFilter to write without comparing`);
+    if (mode === "filterWithOptimisticLocking" && version === undefined)
+      throw new Error(
+        `${what} states no metadata.resourceVersion; write the object as it was read, or in another mode`,
+      );
+  }
+}

@@ -1,0 +1,187 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
+import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient, Defined } from "../cluster/api-client.js";
+import type { EventSource } from "../cluster/event-source.js";
+import { hasType, nameOfType, type SecondarySources } from "../cluster/secondary-sources.js";
+import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
+import { patchWithConflictRetry, type RetriedPatch } from "./conflict-retry.js";
+import {
+  KindOperations,
+  type OperationDependencies,
+  type PartialResource,
+  type ResourceWrite,
+} from "./kind-operations.js";
+
+/** What the operations of a controller are made of. */
+export interface ResourceOperationsOptions {
+  readonly client: ApiClient;
+  readonly fieldManager: string;
+  readonly primary: WriteTarget;
+  /** The finalizer of the controller. */
+  readonly finalizer: string;
+  /** All controllers of the operator: they share what the answers bring; the one alone unless given. */
+  readonly fieldManagers?: Iterable<string>;
+  readonly sources: SecondarySources;
+  readonly logger: Logger;
+}
+
+/** Which finalizer is meant, and what is made of the event. */
+export interface FinalizerOptions {
+  /** That of the controller unless stated. */
+  readonly finalizer?: string;
+  readonly mode?: "matchAndFilter" | "cacheOnly";
+}
+
+/**
+ * Writes for one controller so that its next read sees what was written, and so that the event of a write causes no reconcile
+ * (JOSDK ResourceOperations).
+ *
+ * It writes what the controller watches; for anything else there is `context.client`.
+ */
+export class ResourceOperations {
+  readonly #primary: KindOperations<KubernetesObject>;
+  readonly #options: ResourceOperationsOptions;
+  readonly #dependencies: OperationDependencies;
+  readonly #warned = new Set<string>();
+
+  constructor(options: ResourceOperationsOptions) {
+    const { client, fieldManager, fieldManagers = [fieldManager], finalizer } = options;
+    this.#options = options;
+    this.#dependencies = { client, fieldManager, fieldManagers, matcher: new ApplyMatcher(fieldManager) };
+    this.#primary = new KindOperations(options.primary, { ...this.#dependencies, finalizer });
+  }
+
+  /**
+   * Writes the objects of a kind that the controller watches: its primaries, or through the event source of that name, or else through the
+   * first one of the kind. Throws if there is none.
+   */
+  of<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    { source }: { readonly source?: string } = {},
+  ): KindOperations<Resource> {
+    const isPrimary = source === undefined && hasType({ type: this.#options.primary.definition }, definition);
+    if (isPrimary) return this.#operations<Resource>();
+    const { view, client } = source === undefined ? this.#firstOf(definition) : this.#named(definition, source);
+    const dependencies = client === undefined ? this.#dependencies : { ...this.#dependencies, client };
+    return new KindOperations({ definition, cache: view }, dependencies);
+  }
+
+  /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
+  addFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    options: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary> | undefined> {
+    const { finalizer = this.#options.finalizer, ...rest } = options;
+    return this.patchWithConflictRetry(primary, {
+      ...rest,
+      isNeeded: (object) => object.metadata.deletionTimestamp === undefined && !hasFinalizer(object, finalizer),
+      change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
+    });
+  }
+
+  /**
+   * Puts a finalizer on a primary by server-side apply, unless it has it or is being deleted.
+   *
+   * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
+   */
+  async applyFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    options: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary>> {
+    const { finalizer = this.#options.finalizer, ...rest } = options;
+    const { name, namespace, uid, deletionTimestamp } = primary.metadata;
+    if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
+      return { kind: "unchanged", object: primary };
+    const metadata = { name, namespace, uid, finalizers: [finalizer] };
+    return this.#operations<Primary>().apply({ metadata } as unknown as PartialResource<Primary>, rest);
+  }
+
+  /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
+  removeFinalizer<Primary extends KubernetesObject>(
+    primary: Primary,
+    options: FinalizerOptions = {},
+  ): Promise<ResourceWrite<Primary> | undefined> {
+    const { finalizer = this.#options.finalizer, ...rest } = options;
+    return this.patchWithConflictRetry(primary, {
+      ...rest,
+      isNeeded: (object) => hasFinalizer(object, finalizer),
+      change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
+    });
+  }
+
+  /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
+  patchWithConflictRetry<Primary extends KubernetesObject>(
+    primary: Primary,
+    patch: RetriedPatch<Primary>,
+  ): Promise<ResourceWrite<Primary> | undefined> {
+    const { client, primary: target } = this.#options;
+    return patchWithConflictRetry(primary, patch, {
+      operations: this.#operations<Primary>(),
+      definition: target.definition,
+      client,
+    });
+  }
+
+  // The class of the primaries gives the type.
+  #operations<Primary extends KubernetesObject>(): KindOperations<Primary> {
+    return this.#primary as unknown as KindOperations<Primary>;
+  }
+
+  #firstOf(definition: ResourceDefinition): WritableSource {
+    const candidates = this.#options.sources.find(definition);
+    const first = candidates.find(isWritable);
+    if (first === undefined) throw this.#unwatched(definition, candidates[0]);
+    const kind = kindNameOf(definition);
+    if (candidates.length > 1 && !this.#warned.has(kind)) {
+      this.#warned.add(kind);
+      const names = candidates.map(({ name }) => name).join(", ");
+      const advice = `${first.name} is used; state the source to write through another one`;
+      this.#options.logger.warn({ kind, sources: names }, `several event sources watch ${kind}: ${advice}`);
+    }
+    return first;
+  }
+
+  #named(definition: ResourceDefinition, name: string): WritableSource {
+    const { sources } = this.#options;
+    const kind = kindNameOf(definition);
+    const found = sources.get(name);
+    if (found === undefined) {
+      const names = sources.names().join(", ") || "none";
+      throw new Error(`there is no event source "${name}" to write ${kind} through; the event sources are ${names}`);
+    }
+    if (!hasType(found, definition))
+      throw new Error(
+        `event source "${name}" is of ${nameOfType(found.type)}, so ${kind} cannot be written through it`,
+      );
+    if (!isWritable(found)) throw this.#unwatched(definition, found);
+    return found;
+  }
+
+  #unwatched(definition: ResourceDefinition, unsuitable: EventSource | undefined): Error {
+    const kind = kindNameOf(definition);
+    const advice = `register an informer source for ${kind}, or write it with context.client`;
+    if (unsuitable?.view !== undefined)
+      return new Error(
+        `event source "${unsuitable.name}" keeps only a part of each ${kind}, so none can be written through it; ${advice}`,
+      );
+    if (unsuitable !== undefined)
+      return new Error(
+        `event source "${unsuitable.name}" is no informer, so ${kind} cannot be written through it; ${advice}`,
+      );
+    const { sources, primary } = this.#options;
+    const types = sources.names().flatMap((name) => nameOfType(sources.get(name)?.type) ?? []);
+    const watched = [...new Set([kindNameOf(primary.definition), ...types])].join(", ");
+    return new Error(`no event source watches ${kind}, only ${watched}; ${advice}`);
+  }
+}
+
+type WritableSource = EventSource & Required<Pick<EventSource, "view">>;
+
+function isWritable(source: EventSource): source is WritableSource {
+  return source.view !== undefined && !source.view.isPartial;
+}
+
+function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {
+  return metadata.finalizers?.includes(finalizer) === true;
+}
