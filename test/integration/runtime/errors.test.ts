@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiServer } from "#apiserver/index.js";
+import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { loadConnection } from "#runtime/cluster/load-connection.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
@@ -13,11 +14,13 @@ import {
   createPageOperator,
   Page,
   pageCrd,
+  Secret,
   setText,
   startPageServer,
   textReconciler,
   untilQuiet,
   untilText,
+  type DataObject,
   type PageOperator,
 } from "./page-operator.js";
 
@@ -29,6 +32,19 @@ const RECOVERY = { timeoutMs: 15_000 };
 
 const warningsOf = ({ logs }: PageOperator, words: string) =>
   logs.filter((line) => /^(warn|error)/.test(line) && line.includes(words));
+
+const againOf = ({ logs }: PageOperator) => logs.filter((line) => line.startsWith("info") && line.includes("again"));
+
+/** What is wrong with the watch of the primaries; undefined if nothing is. */
+function problemOf({ operator }: PageOperator): string | undefined {
+  const { status, controllers } = operator.health();
+  const { sources } = controllers["page"]!;
+  assert.is(
+    status === "unhealthy",
+    Object.values(sources).some((source) => source.status === "unhealthy"),
+  );
+  return sources["primary"]!.status === "unhealthy" ? sources["primary"]!.reason : undefined;
+}
 
 const statusOf = async ({ operator }: PageOperator, ref = ONE) => (await operator.client.get(Page, ref))?.status?.text;
 
@@ -66,9 +82,12 @@ suite("operator with lasting errors", (test) => {
     await untilStatus(page, "second", ours);
     await waitFor("it is tried again and again", () => fault.hits >= 2, RECOVERY);
     assert.is(await statusOf(page, theirs), "first");
+    assert.match(problemOf(page)!, 'in the namespace "theirs"');
+    assert.not.match(problemOf(page)!, "ours");
     fault.remove();
     await untilStatus(page, "second", theirs);
-    assert.equal([...new Set(warningsOf(page, "not allowed"))], [line]);
+    assert.equal([warningsOf(page, "not allowed"), problemOf(page)], [[line], undefined]);
+    assert.equal(againOf(page), ['info Page.v1.example.com in namespace "theirs" is watched again']);
   });
 
   test("a right to write that is missing fails the reconciles it is needed for, until it is there", async () => {
@@ -103,11 +122,54 @@ suite("operator with lasting errors", (test) => {
       server.requests.filter(({ path, verb, status }) => path.endsWith("/pages") && verb === "watch" && status === 404);
     await waitFor("it is tried again and again", () => watches().length >= 2, RECOVERY);
     assert.equal(warningsOf(page, "is not installed"), [line]);
+    assert.match(problemOf(page)!, "pages.example.com is not installed");
     await requester.send({ method: "POST", path: DEFINITIONS, body: JSON.stringify(pageCrd) });
     await waitFor("pages are taken", () => createPage(page), RECOVERY);
     await untilStatus(page, "first");
     await setText(page, "second");
     await untilStatus(page, "second");
+    assert.equal([problemOf(page), againOf(page)], [undefined, ["info Page.v1.example.com is watched again"]]);
+  });
+
+  test("a controller that may not watch its primaries at the start does not hold up the others, and says so", async () => {
+    await using server = await startPageServer();
+    const fault = server.faults.add({ verb: ["list", "watch"], path: "/secrets", namespace: "closed", forbid: true });
+    const pages = {
+      name: "page",
+      workflow: { primary: Page.definition, dependents: [] },
+      reconciler: textReconciler as never,
+    };
+    const seen: string[] = [];
+    const secrets = {
+      name: "secret",
+      namespaces: ["closed", "default"],
+      workflow: { primary: Secret.definition, dependents: [] },
+      reconciler: {
+        reconcile: ({ primary }: { primary: DataObject }) => void seen.push(keyOf(primary.metadata)),
+      } as never,
+    };
+    await using page = createPageOperator(server, { operator: { controllers: [pages, secrets] } });
+    const { operator } = page;
+    await operator.client.create(Namespace, { metadata: { name: "closed" } });
+    for (const namespace of ["closed", "default"])
+      await operator.client.create(Secret, { metadata: { name: "one", namespace } });
+    let isStarted = false;
+    const started = operator.start().then(() => (isStarted = true));
+    await waitFor("pages are reconciled", () => operator.health().controllers["page"]?.isStarted, RECOVERY);
+    await createPage(page);
+    await untilStatus(page, "first");
+    const line = await waitFor("it is said", () => warningsOf(page, "not allowed")[0], RECOVERY);
+    assert.match(line, 'Secret.v1 in namespace "closed"');
+    const { status, controllers } = operator.health();
+    assert.equal([status, controllers["secret"]!.isStarted, isStarted], ["unhealthy", false, false]);
+    assert.match(controllers["secret"]!.sources["primary"]!.reason!, 'namespace "closed"');
+    assert.equal(seen, []);
+    fault.remove();
+    await waitFor("it has started", () => isStarted, RECOVERY);
+    await started;
+    await waitFor("secrets are reconciled", () => seen.length === 2);
+    assert.equal([seen.sort(), operator.health().status], [["closed/one", "default/one"], "healthy"]);
+    assert.equal(warningsOf(page, "not allowed"), [line]);
   });
 
   test("a token that expires is said once, and the next one is used without a restart", async () => {
@@ -138,6 +200,7 @@ suite("operator with lasting errors", (test) => {
     await waitFor("the client is let in", () => page.operator.client.get(Page, ONE), RECOVERY);
     await setText(page, "second");
     await untilStatus(page, "second");
+    assert.equal([problemOf(page), againOf(page).length], [undefined, 1]);
     await rm(folder, { recursive: true });
   });
 

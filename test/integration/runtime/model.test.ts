@@ -223,15 +223,30 @@ async function differencesOf({ client, seen }: Real): Promise<string[]> {
   ];
 }
 
+/** Waits until the controller keeps nothing for pages that are gone, and has nothing to do: a lost watch brings a deletion late. */
+async function untilTidy({ client, operator, problems }: Real): Promise<void> {
+  const pages = (await client.list(Page)).length;
+  const counts = () => operator.operator.controller("page").counts();
+  await waitFor(
+    "nothing is left over",
+    () => {
+      const { states, timers, queued, running } = counts();
+      return states <= pages && timers <= pages && queued === 0 && running === 0;
+    },
+    { timeoutMs: 20_000 },
+  ).catch(() => problems.push(`${JSON.stringify(counts())} is kept for ${pages} pages`));
+}
+
 async function checkEnd(real: Real): Promise<void> {
   const { server, faults, problems } = real;
   faults.failures = 0;
   server.faults.clear();
   let differences: string[] = [];
   await waitFor("all is as it should be", async () => (differences = await differencesOf(real)).length === 0, {
-    timeoutMs: 8_000,
+    timeoutMs: 20_000,
     intervalMs: 25,
   }).catch(() => problems.push(...differences));
+  await untilTidy(real);
   const requests = () => real.operator.requests.length;
   for (let before = -1; before !== requests(); await sleep(QUIET_MS)) before = requests();
   problems.push(...(await differencesOf(real)).map((difference) => `after it was quiet: ${difference}`));

@@ -169,7 +169,11 @@ function take(queue: WorkQueue, model: Model): void {
   const { ready, running } = model;
   const taken = queue.take();
   const index = ready.findIndex((each) => each.key === taken);
-  if (ready.length === 0) return void assert.is(taken, undefined);
+  if (ready.length === 0) {
+    // The background did not wait while nothing was handed out.
+    model.editsInARow = 0;
+    return void assert.is(taken, undefined);
+  }
   assert.ok(index >= 0, `${taken} was added`);
   assert.not(running.has(taken!), `${taken} is handed out twice at once`);
   const [entry] = ready.splice(index, 1);
