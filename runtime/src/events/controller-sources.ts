@@ -17,8 +17,9 @@ import {
   type DependentWatch,
 } from "./dependent-source.js";
 import { HealthRecord } from "./health-record.js";
+import { switchNamespaces } from "./switch-namespaces.js";
 import type { ViewSource } from "./view-source.js";
-import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
+import { ViewWatch, type Namespaces } from "./view-watch.js";
 
 /** What a controller watches, and whom it tells. */
 export interface ControllerSourcesOptions {
@@ -56,6 +57,8 @@ interface Registered {
   readonly dependents: readonly string[];
   /** The start that is under way or done; absent before, and after a stop. */
   started?: Promise<void> | undefined;
+  /** Ends the wait for the start. */
+  giveUp?: (() => void) | undefined;
 }
 
 /** The event sources of one controller. */
@@ -103,8 +106,11 @@ export class ControllerSources implements SecondarySources {
     const { ofDependents, first, others } = this.#byStart();
     const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
-    await this.#startAll(first);
-    await this.#startAll(others);
+    for (const next of [first, others]) {
+      // What is stopped while it starts stays so, and so does what was removed meanwhile.
+      if (!this.#isStarted) return;
+      await this.#startAll(next.filter((each) => this.#registered.get(each.source.name) === each));
+    }
   }
 
   /** Stops everything, in the opposite order. */
@@ -184,26 +190,28 @@ export class ControllerSources implements SecondarySources {
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
-    const sources = [...this.#registered.values()].map(({ source }) => source);
-    const following = sources.flatMap((source) =>
-      isViewSource(source) ? (source.prepareNamespaces(namespaces) ?? []) : [],
-    );
-    const changes = await this.#settle([...following, this.#primaryWatch.prepare(namespaces)]);
-    this.#namespaces = namespaces;
-    // The primaries come last: whoever reconciles them finds the secondaries there.
-    const committed = changes.map((change) => change.commit());
-    await Promise.all([...committed, ...sources.map((source) => source.setNamespaces?.(namespaces))]);
+    const onSwitch = () => void (this.#namespaces = namespaces);
+    try {
+      await switchNamespaces(namespaces, { following: () => this.#following(), onSwitch });
+    } catch (error) {
+      const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    }
+    const told = [...this.#registered.values()].map(async ({ source, record }) => {
+      try {
+        await source.setNamespaces?.(namespaces);
+      } catch (error) {
+        record.fail("setNamespaces", error);
+      }
+    });
+    await Promise.all(told);
   }
 
-  async #settle(preparing: readonly Promise<NamespaceChange>[]): Promise<NamespaceChange[]> {
-    const settled = await Promise.allSettled(preparing);
-    const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    const failed = settled.find((each) => each.status === "rejected");
-    if (failed === undefined) return changes;
-    await Promise.all(changes.map((change) => change.rollback()));
-    const { controller } = this.#options;
-    const why = messageOf(failed.reason);
-    throw new Error(`the namespaces of controller "${controller}" stay as they are: ${why}`, { cause: failed.reason });
+  // The primaries come last: whoever reconciles them finds the secondaries there.
+  #following(): readonly ViewWatch[] {
+    const sources = [...this.#registered.values()].map(({ source }) => source);
+    const watches = sources.flatMap((source) => (isViewSource(source) ? (source.following ?? []) : []));
+    return [...watches, this.#primaryWatch];
   }
 
   #byStart(): { ofDependents: Registered[]; first: Registered[]; others: Registered[] } {
@@ -260,24 +268,36 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
-  #begin(
-    { source, record }: Registered,
+  async #begin(
+    registered: Registered,
     start: (source: EventSource, context: EventSourceContext) => Promise<void>,
   ): Promise<void> {
+    const { source, record } = registered;
     record.start(this.#options.logger);
-    return start(source, this.#contextOf(source));
+    const stopped = new Promise<void>((resolve) => (registered.giveUp = resolve));
+    try {
+      // What is stopped while it starts may never have started.
+      await Promise.race([start(source, this.#contextOf(source)), stopped]);
+    } catch (error) {
+      const { controller } = this.#options;
+      const what = `event source "${source.name}" of controller "${controller}" could not be started`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    }
   }
 
   async #stopAll(registered: readonly Registered[]): Promise<void> {
     const { logger, controller } = this.#options;
     const stop = async (each: Registered) => {
       each.started = undefined;
+      each.giveUp?.();
       each.record.stop();
       const { name } = each.source;
-      // One that cannot be stopped must not keep the others running.
-      await each.source.stop().catch((error: unknown) => {
+      try {
+        await each.source.stop();
+      } catch (error) {
+        // One that cannot be stopped must not keep the others running.
         logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
-      });
+      }
     };
     await Promise.all(registered.map(stop));
   }
@@ -304,7 +324,7 @@ export class ControllerSources implements SecondarySources {
 
 // By what it can do: a source may come from another copy of this package.
 function isViewSource(source: EventSource): source is ViewSource {
-  return "startOrThrow" in source && "prepareNamespaces" in source;
+  return "startOrThrow" in source && "following" in source;
 }
 
 function describe({ type }: EventSource): string {
