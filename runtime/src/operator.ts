@@ -189,7 +189,18 @@ class RunnableOperator implements Operator {
 
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
-    return new ApiClient(complete, this.#options.onRequest);
+    const { onRequest } = this.#options;
+    return new ApiClient(complete, onRequest && this.#guarded(onRequest));
+  }
+
+  #guarded(onRequest: RequestObserver): RequestObserver {
+    return (observation) => {
+      try {
+        onRequest(observation);
+      } catch (error) {
+        this.#logger.error({}, `the observer of requests failed: ${messageOf(error)}`);
+      }
+    };
   }
 
   // A missing kubeconfig may be mounted later: an operator that gives up needs somebody to start it again.

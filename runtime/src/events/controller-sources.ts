@@ -16,7 +16,7 @@ import {
   type DependentSource,
   type DependentWatch,
 } from "./dependent-source.js";
-import { HealthRecord } from "./health-record.js";
+import { guardIndexes, HealthRecord } from "./health-record.js";
 import { switchNamespaces } from "./switch-namespaces.js";
 import type { ViewSource } from "./view-source.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
@@ -48,6 +48,9 @@ export interface ControllerSourcesOptions {
 /** The name under which the watch of the primaries is reported; no other source may have it. */
 export const PRIMARY_SOURCE = "primary";
 
+// Whom a source tells while it runs: one that two controllers share would tell one of them.
+const owners = new WeakMap<EventSource, ControllerSources>();
+
 /** A source with what is known of its start. */
 interface Registered {
   readonly source: EventSource;
@@ -69,6 +72,8 @@ export class ControllerSources implements SecondarySources {
   readonly dependents: readonly DependentSource[];
   readonly #options: ControllerSourcesOptions;
   readonly #primaryWatch: ViewWatch;
+  /** What became of the functions of the user that read primaries. */
+  readonly #primaryRecord = new HealthRecord(PRIMARY_SOURCE);
   readonly #registered = new Map<string, Registered>();
   /** The sources of dependents that are started by their activation. */
   readonly #activatedLater: ReadonlySet<EventSource>;
@@ -80,7 +85,7 @@ export class ControllerSources implements SecondarySources {
     const { primary, labelSelector, fieldSelector, shardSelector, indexes, dependents, sources = [] } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
-    this.primaries = new ResourceView(primary, indexes);
+    this.primaries = new ResourceView(primary, guardIndexes(indexes, this.#primaryRecord));
     const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
     const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
     this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
@@ -103,6 +108,7 @@ export class ControllerSources implements SecondarySources {
    */
   async start(): Promise<void> {
     this.#isStarted = true;
+    this.#primaryRecord.start(this.#options.logger);
     const { ofDependents, first, others } = this.#byStart();
     const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
@@ -178,7 +184,9 @@ export class ControllerSources implements SecondarySources {
       const isFailing = record.health.status === "unhealthy" && source.health.status !== "unhealthy";
       return [name, isFailing ? record.health : source.health] as const;
     });
-    return Object.fromEntries([[PRIMARY_SOURCE, this.#primaryWatch.health], ...all]);
+    const ofWatch = this.#primaryWatch.health;
+    const ofPrimaries = ofWatch.status === "healthy" ? this.#primaryRecord.health : ofWatch;
+    return Object.fromEntries([[PRIMARY_SOURCE, ofPrimaries], ...all]);
   }
 
   /** What is wrong with the sources, for whoever waits for their start. */
@@ -256,6 +264,7 @@ export class ControllerSources implements SecondarySources {
   // A reconcile that registers a source must not wait for ever; it is tried again, and so is the source.
   async #startNow(registered: Registered): Promise<void> {
     const { source } = registered;
+    this.#own(source);
     if (isViewSource(source)) {
       registered.started ??= this.#begin(registered, async () => {});
       return source.startOrThrow(this.#contextOf(source));
@@ -268,11 +277,22 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
+  #own(source: EventSource): void {
+    const owner = owners.get(source) ?? this;
+    owners.set(source, owner);
+    if (owner === this) return;
+    const [own, other] = [this.#options.controller, owner.#options.controller];
+    throw new Error(
+      `event source "${source.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
+    );
+  }
+
   async #begin(
     registered: Registered,
     start: (source: EventSource, context: EventSourceContext) => Promise<void>,
   ): Promise<void> {
     const { source, record } = registered;
+    this.#own(source);
     record.start(this.#options.logger);
     const stopped = new Promise<void>((resolve) => (registered.giveUp = resolve));
     try {
@@ -290,6 +310,7 @@ export class ControllerSources implements SecondarySources {
     const stop = async (each: Registered) => {
       each.started = undefined;
       each.giveUp?.();
+      if (owners.get(each.source) === this) owners.delete(each.source);
       each.record.stop();
       const { name } = each.source;
       try {

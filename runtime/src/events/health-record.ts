@@ -1,5 +1,6 @@
 import { messageOf, type Logger } from "../base/logger.js";
 import type { SourceHealth } from "../cluster/event-source.js";
+import type { IndexFunction } from "../cluster/object-index.js";
 
 // A reason with a line for each of thousands of objects helps nobody.
 const MOST_REASONS = 3;
@@ -74,4 +75,16 @@ export class HealthRecord {
     this.#wasReported = true;
     this.#logger?.warn({ source: this.#source }, text);
   }
+}
+
+/** Makes indexes of the user's functions that never throw: an object that a function fails for has no values. */
+export function guardIndexes(
+  indexes: { readonly [name: string]: IndexFunction } = {},
+  record: HealthRecord,
+): { readonly [name: string]: IndexFunction } {
+  const guarded = Object.entries(indexes).map(([name, valuesOf]) => {
+    const valuesOrThrow: IndexFunction = (object) => [...valuesOf(object)];
+    return [name, ((object) => record.guard(`the index "${name}"`, () => valuesOrThrow(object), [])) as IndexFunction];
+  });
+  return Object.fromEntries(guarded) as { readonly [name: string]: IndexFunction };
 }

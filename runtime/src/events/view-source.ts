@@ -8,7 +8,7 @@ import type { ResourceChange } from "../cluster/resource-change.js";
 import { ResourceView, type ListOptions } from "../cluster/resource-view.js";
 import type { InformerRequest } from "../cluster/shared-informers.js";
 import { createEventGate, type EventGate } from "./event-gate.js";
-import { HealthRecord } from "./health-record.js";
+import { guardIndexes, HealthRecord } from "./health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "./mappers.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 
@@ -61,13 +61,12 @@ export class ViewSource implements EventSource<KubernetesObject> {
     this.#options = options;
     this.#record = new HealthRecord(name);
     this.#gate = createEventGate(filters, this.#record);
-    const guarded = Object.entries(indexes).map(([index, valuesOf]) => [index, this.#guardIndex(index, valuesOf)]);
     // What a primary has is told by the secondaries, unless the primary itself tells it.
     const owners =
       options.primaryToSecondary === undefined
         ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) }
         : {};
-    this.view = new ResourceView(request.definition, { ...owners, ...Object.fromEntries(guarded) });
+    this.view = new ResourceView(request.definition, { ...owners, ...guardIndexes(indexes, this.#record) });
     this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
   }
 
@@ -176,10 +175,6 @@ export class ViewSource implements EventSource<KubernetesObject> {
       this.#mapped.set(object, primaries);
     }
     return primaries;
-  }
-
-  #guardIndex(index: string, valuesOf: IndexFunction): IndexFunction {
-    return (object) => this.#record.guard(`the index "${index}"`, () => valuesOf(object), []);
   }
 
   #namespacesIn(controller: Namespaces): Namespaces {
