@@ -69,6 +69,8 @@ export function createOperator(options: OperatorOptions): Operator {
 /** Everything from one start to the stop after it. */
 interface Session {
   readonly stopping: AbortController;
+  /** The stop of the session before, which may be under way. */
+  readonly before: Promise<boolean> | undefined;
   controllers: RunningController[];
   stopped?: Promise<boolean>;
 }
@@ -96,16 +98,18 @@ class RunnableOperator implements Operator {
   }
 
   async start(): Promise<void> {
-    if (this.#session !== undefined && this.#session.stopped === undefined)
-      throw new Error("the operator is started already");
-    // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
-    await this.#session?.stopped;
-    const session: Session = { stopping: new AbortController(), controllers: [] };
+    const before = this.#session?.stopped;
+    if (this.#session !== undefined && before === undefined) throw new Error("the operator is started already");
+    // Whoever starts or stops it while this waits has to find it started.
+    const session: Session = { stopping: new AbortController(), before, controllers: [] };
     this.#session = session;
     const { startTimeoutMs, controllers } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
     try {
+      // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
+      await before;
+      signal.throwIfAborted();
       const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
@@ -159,15 +163,16 @@ class RunnableOperator implements Operator {
     return healthOf(session?.controllers);
   }
 
-  async #stop({ stopping, controllers }: Session): Promise<boolean> {
+  async #stop({ stopping, before, controllers }: Session): Promise<boolean> {
     stopping.abort(new Error("the operator was stopped"));
+    const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
     const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
     await Promise.all(controllers.map((controller) => controller.stopSources()));
     await this.#closeClient();
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
-    return isFinished;
+    return isFinished && wasFinished;
   }
 
   async #openClient(signal: AbortSignal): Promise<ApiClient> {
@@ -184,7 +189,18 @@ class RunnableOperator implements Operator {
 
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
-    return new ApiClient(complete, this.#options.onRequest);
+    const { onRequest } = this.#options;
+    return new ApiClient(complete, onRequest && this.#guarded(onRequest));
+  }
+
+  #guarded(onRequest: RequestObserver): RequestObserver {
+    return (observation) => {
+      try {
+        onRequest(observation);
+      } catch (error) {
+        this.#logger.error({}, `the observer of requests failed: ${messageOf(error)}`);
+      }
+    };
   }
 
   // A missing kubeconfig may be mounted later: an operator that gives up needs somebody to start it again.

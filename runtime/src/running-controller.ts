@@ -88,6 +88,10 @@ export class RunningController {
    * not watched any more is not told as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    if (namespaces?.length === 0)
+      throw new Error(
+        `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
+      );
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
     this.#controller.pause();
     try {

@@ -79,12 +79,18 @@ export function isApiError(error: unknown, code?: number): error is ApiError {
 
 /** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
 export function findError<Found extends Error>(error: unknown, name: Found["name"]): Found | undefined {
-  if (!(error instanceof Error)) return undefined;
-  if (error.name === name) return error as Found;
-  const parts = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  for (const part of [...parts, error.cause]) {
-    const found = findError<Found>(part, name);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  // What the user throws may be its own cause.
+  const seen = new Set<unknown>();
+  const find = (each: unknown): Found | undefined => {
+    if (!(each instanceof Error) || seen.has(each)) return undefined;
+    if (each.name === name) return each as Found;
+    seen.add(each);
+    const parts = each instanceof AggregateError ? (each.errors as unknown[]) : [];
+    for (const part of [...parts, each.cause]) {
+      const found = find(part);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return find(error);
 }

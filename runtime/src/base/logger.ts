@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+
 /** Where the runtime reports what happens; a pino logger fits. */
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -21,13 +23,20 @@ export function createChildLogger(logger: Logger, fields: object): Logger {
 
 /** Returns the message of anything that was thrown, with the messages of its causes. */
 export function messageOf(error: unknown): string {
+  return messageFrom(error, []);
+}
+
+// What the user throws may be its own cause, and need not be an error.
+function messageFrom(error: unknown, outer: readonly unknown[]): string {
+  const inner = [...outer, error];
   if (error instanceof AggregateError && error.errors.length > 0) {
-    const parts = error.errors.map(messageOf).join("; ");
+    const parts = error.errors.flatMap((part) => (inner.includes(part) ? [] : messageFrom(part, inner))).join("; ");
     return error.message ? `${error.message}: ${parts}` : parts;
   }
-  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof Error))
+    return typeof error === "string" ? error : inspect(error, { depth: 1, breakLength: Infinity });
   const message = error.message || ("code" in error ? String(error.code) : error.name);
-  if (error.cause === undefined) return message;
-  const cause = messageOf(error.cause);
+  if (error.cause === undefined || inner.includes(error.cause)) return message;
+  const cause = messageFrom(error.cause, inner);
   return message.includes(cause) ? message : `${message}: ${cause}`;
 }

@@ -94,10 +94,10 @@ export class ApiClient {
       const path = collectionPath(definition, namespace) + query;
       try {
         const { body } = await this.#requester.send({ method: "GET", path });
-        const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] };
+        const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
         // Built-in kinds are listed without their apiVersion and kind.
         const type = { apiVersion: definition.apiVersion, kind: definition.kind };
-        for (const item of page.items) items.push({ ...type, ...item });
+        for (const item of page.items ?? []) items.push({ ...type, ...item });
         next = page.metadata.continue || undefined;
       } catch (error) {
         throw failed("list", `${definition.plural}${namespace === undefined ? "" : ` in "${namespace}"`}`, error);

@@ -99,13 +99,18 @@ function withoutRepeat(error: Error): Error {
 /** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message. */
 export function errorOf({ status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
-  let parsed: ApiStatus = { message: text.trim().slice(0, 300) || `HTTP ${status}` };
+  let parsed: ApiStatus & { readonly kind?: string } = { message: text.trim().slice(0, 300) || `HTTP ${status}` };
   try {
-    const value = JSON.parse(text) as ApiStatus | null;
+    const value = JSON.parse(text) as typeof parsed | null;
     if (typeof value === "object" && value !== null) parsed = value;
   } catch {
     // A proxy or the fall-through of the API server answers in plain text.
   }
   const seconds = Number(headers["retry-after"] ?? parsed.details?.retryAfterSeconds);
-  return new ApiError(status, parsed, Number.isFinite(seconds) ? seconds * 1000 : undefined);
+  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
+  if (status !== 404 || parsed.kind === "Status" || text.startsWith("404 page not found"))
+    return new ApiError(status, parsed, retryAfterMs);
+  // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
+  const message = `something between here and the API server answered 404: ${text.trim().slice(0, 300)}`;
+  return new ApiError(502, { reason: "BadGateway", message }, retryAfterMs);
 }

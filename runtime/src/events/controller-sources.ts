@@ -17,8 +17,9 @@ import {
   type DependentWatch,
 } from "./dependent-source.js";
 import { HealthRecord } from "./health-record.js";
+import { switchNamespaces } from "./switch-namespaces.js";
 import type { ViewSource } from "./view-source.js";
-import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
+import { ViewWatch, type Namespaces } from "./view-watch.js";
 
 /** What a controller watches, and whom it tells. */
 export interface ControllerSourcesOptions {
@@ -47,6 +48,9 @@ export interface ControllerSourcesOptions {
 /** The name under which the watch of the primaries is reported; no other source may have it. */
 export const PRIMARY_SOURCE = "primary";
 
+// Whom a source tells while it runs: one that two controllers share would tell one of them.
+const owners = new WeakMap<EventSource, ControllerSources>();
+
 /** A source with what is known of its start. */
 interface Registered {
   readonly source: EventSource;
@@ -56,6 +60,8 @@ interface Registered {
   readonly dependents: readonly string[];
   /** The start that is under way or done; absent before, and after a stop. */
   started?: Promise<void> | undefined;
+  /** Ends the wait for the start. */
+  giveUp?: (() => void) | undefined;
 }
 
 /** The event sources of one controller. */
@@ -66,7 +72,7 @@ export class ControllerSources implements SecondarySources {
   readonly dependents: readonly DependentSource[];
   readonly #options: ControllerSourcesOptions;
   readonly #primaryWatch: ViewWatch;
-  /** What became of the indexes of the primaries. */
+  /** What became of the functions of the user that read primaries. */
   readonly #primaryRecord = new HealthRecord(PRIMARY_SOURCE);
   readonly #registered = new Map<string, Registered>();
   /** The sources of dependents that are started by their activation. */
@@ -108,8 +114,11 @@ export class ControllerSources implements SecondarySources {
     const { ofDependents, first, others } = this.#byStart();
     const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
-    await this.#startAll(first);
-    await this.#startAll(others);
+    for (const next of [first, others]) {
+      // What is stopped while it starts stays so, and so does what was removed meanwhile.
+      if (!this.#isStarted) return;
+      await this.#startAll(next.filter((each) => this.#registered.get(each.source.name) === each));
+    }
   }
 
   /** Stops everything, in the opposite order. */
@@ -184,11 +193,9 @@ export class ControllerSources implements SecondarySources {
       const isFailing = record.health.status === "unhealthy" && source.health.status !== "unhealthy";
       return [name, isFailing ? record.health : source.health] as const;
     });
-    const { health } = this.#primaryWatch;
-    return Object.fromEntries([
-      [PRIMARY_SOURCE, health.status === "healthy" ? this.#primaryRecord.health : health],
-      ...all,
-    ]);
+    const ofWatch = this.#primaryWatch.health;
+    const ofPrimaries = ofWatch.status === "healthy" ? this.#primaryRecord.health : ofWatch;
+    return Object.fromEntries([[PRIMARY_SOURCE, ofPrimaries], ...all]);
   }
 
   /** What is wrong with the sources, for whoever waits for their start. */
@@ -200,26 +207,28 @@ export class ControllerSources implements SecondarySources {
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
-    const sources = [...this.#registered.values()].map(({ source }) => source);
-    const following = sources.flatMap((source) =>
-      isViewSource(source) ? (source.prepareNamespaces(namespaces) ?? []) : [],
-    );
-    const changes = await this.#settle([...following, this.#primaryWatch.prepare(namespaces)]);
-    this.#namespaces = namespaces;
-    // The primaries come last: whoever reconciles them finds the secondaries there.
-    const committed = changes.map((change) => change.commit());
-    await Promise.all([...committed, ...sources.map((source) => source.setNamespaces?.(namespaces))]);
+    const onSwitch = () => void (this.#namespaces = namespaces);
+    try {
+      await switchNamespaces(namespaces, { following: () => this.#following(), onSwitch });
+    } catch (error) {
+      const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    }
+    const told = [...this.#registered.values()].map(async ({ source, record }) => {
+      try {
+        await source.setNamespaces?.(namespaces);
+      } catch (error) {
+        record.fail("setNamespaces", error);
+      }
+    });
+    await Promise.all(told);
   }
 
-  async #settle(preparing: readonly Promise<NamespaceChange>[]): Promise<NamespaceChange[]> {
-    const settled = await Promise.allSettled(preparing);
-    const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    const failed = settled.find((each) => each.status === "rejected");
-    if (failed === undefined) return changes;
-    await Promise.all(changes.map((change) => change.rollback()));
-    const { controller } = this.#options;
-    const why = messageOf(failed.reason);
-    throw new Error(`the namespaces of controller "${controller}" stay as they are: ${why}`, { cause: failed.reason });
+  // The primaries come last: whoever reconciles them finds the secondaries there.
+  #following(): readonly ViewWatch[] {
+    const sources = [...this.#registered.values()].map(({ source }) => source);
+    const watches = sources.flatMap((source) => (isViewSource(source) ? (source.following ?? []) : []));
+    return [...watches, this.#primaryWatch];
   }
 
   #byStart(): { ofDependents: Registered[]; first: Registered[]; others: Registered[] } {
@@ -264,6 +273,7 @@ export class ControllerSources implements SecondarySources {
   // A reconcile that registers a source must not wait for ever; it is tried again, and so is the source.
   async #startNow(registered: Registered): Promise<void> {
     const { source } = registered;
+    this.#own(source);
     if (isViewSource(source)) {
       registered.started ??= this.#begin(registered, async () => {});
       return source.startOrThrow(this.#contextOf(source));
@@ -276,24 +286,48 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
-  #begin(
-    { source, record }: Registered,
+  #own(source: EventSource): void {
+    const owner = owners.get(source) ?? this;
+    owners.set(source, owner);
+    if (owner === this) return;
+    const [own, other] = [this.#options.controller, owner.#options.controller];
+    throw new Error(
+      `event source "${source.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
+    );
+  }
+
+  async #begin(
+    registered: Registered,
     start: (source: EventSource, context: EventSourceContext) => Promise<void>,
   ): Promise<void> {
+    const { source, record } = registered;
+    this.#own(source);
     record.start(this.#options.logger);
-    return start(source, this.#contextOf(source));
+    const stopped = new Promise<void>((resolve) => (registered.giveUp = resolve));
+    try {
+      // What is stopped while it starts may never have started.
+      await Promise.race([start(source, this.#contextOf(source)), stopped]);
+    } catch (error) {
+      const { controller } = this.#options;
+      const what = `event source "${source.name}" of controller "${controller}" could not be started`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    }
   }
 
   async #stopAll(registered: readonly Registered[]): Promise<void> {
     const { logger, controller } = this.#options;
     const stop = async (each: Registered) => {
       each.started = undefined;
+      each.giveUp?.();
+      if (owners.get(each.source) === this) owners.delete(each.source);
       each.record.stop();
       const { name } = each.source;
-      // One that cannot be stopped must not keep the others running.
-      await each.source.stop().catch((error: unknown) => {
+      try {
+        await each.source.stop();
+      } catch (error) {
+        // One that cannot be stopped must not keep the others running.
         logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
-      });
+      }
     };
     await Promise.all(registered.map(stop));
   }
@@ -320,7 +354,7 @@ export class ControllerSources implements SecondarySources {
 
 // By what it can do: a source may come from another copy of this package.
 function isViewSource(source: EventSource): source is ViewSource {
-  return "startOrThrow" in source && "prepareNamespaces" in source;
+  return "startOrThrow" in source && "following" in source;
 }
 
 function describe({ type }: EventSource): string {

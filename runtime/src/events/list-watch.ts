@@ -143,10 +143,11 @@ async function list(options: ListWatchOptions, run: Run): Promise<void> {
     const { body } = await requester.send({ method: "GET", path, ...accept, signal: run.signal });
     const page = JSON.parse(body.toString("utf8")) as {
       metadata: { continue?: string; resourceVersion: string };
-      items: object[];
+      // Servers that are written in Go have null for an empty list, unless they see to it.
+      items: object[] | null;
     };
     const { apiVersion, kind } = definition;
-    for (const item of page.items)
+    for (const item of page.items ?? [])
       entries.push(
         keptOf(decodeResource(Buffer.from(JSON.stringify({ ...item, apiVersion, kind })), { fieldManagers }), options),
       );

@@ -12,7 +12,7 @@ import type { InformerRequest } from "../cluster/shared-informers.js";
 import { createEventGate, type EventGate } from "./event-gate.js";
 import { HealthRecord } from "./health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "./mappers.js";
-import { ViewWatch, type NamespaceChange, type Namespaces } from "./view-watch.js";
+import { ViewWatch, type Namespaces } from "./view-watch.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -106,9 +106,9 @@ export class ViewSource implements EventSource<KubernetesObject> {
     await this.#watch.stop();
   }
 
-  /** Gets the state of other namespaces ready, if this source follows its controller. */
-  prepareNamespaces(namespaces: Namespaces): Promise<NamespaceChange> | undefined {
-    return this.#options.namespaces === "sameAsController" ? this.#watch.prepare(namespaces) : undefined;
+  /** What watches the namespaces of the controller; undefined if this source does not. */
+  get following(): ViewWatch | undefined {
+    return this.#options.namespaces === "sameAsController" ? this.#watch : undefined;
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {

@@ -21,6 +21,8 @@ export interface ViewWatchOptions {
 
 /** A change of namespaces whose new state is known already. */
 export interface NamespaceChange {
+  /** False once the watch was started or stopped since: then the state that is known is not the one that is needed. */
+  readonly isCurrent: boolean;
   /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
   commit(): Promise<void>;
   /** Leaves everything as it was. */
@@ -93,8 +95,16 @@ export class ViewWatch {
   /** Watches these namespaces too, until their state is known; throws, and leaves everything as it was, if one cannot be watched now. */
   async prepare(namespaces: Namespaces): Promise<NamespaceChange> {
     const informers = this.#informers;
-    if (informers === undefined) return { commit: async () => {}, rollback: async () => {} };
     const old = this.#leases;
+    const isCurrent = () => this.#informers === informers && this.#leases === old;
+    if (informers === undefined)
+      return {
+        get isCurrent() {
+          return isCurrent();
+        },
+        commit: async () => {},
+        rollback: async () => {},
+      };
     const added = this.#acquire(
       informers,
       this.#namesOf(namespaces).filter((name) => !old.has(name)),
@@ -115,9 +125,12 @@ export class ViewWatch {
       throw error;
     }
     return {
+      get isCurrent() {
+        return isCurrent();
+      },
       commit: async () => {
         // It may have been stopped meanwhile.
-        if (this.#informers !== informers || this.#leases !== old) return rollback();
+        if (!isCurrent()) return rollback();
         const switched = this.#switch(namespaces, added);
         removeIndexes();
         await switched;

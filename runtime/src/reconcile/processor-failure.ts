@@ -67,6 +67,6 @@ function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields =
 
 // Trying again helps if any of several failures may go away.
 function everyPart(error: unknown, holds: (part: unknown) => boolean): boolean {
-  const parts: unknown[] = error instanceof AggregateError ? error.errors : [error];
+  const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
   return parts.every(holds);
 }

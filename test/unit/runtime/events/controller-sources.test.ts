@@ -263,7 +263,8 @@ suite("registration while the controller runs", (test) => {
     const flaky = recordingSource("flaky", [], {
       start: () => (fails ? Promise.reject(new Error("not yet")) : Promise.resolve()),
     });
-    assert.is(await messageOf(sources.register(flaky)), "not yet");
+    const refused = 'event source "flaky" of controller "pages" could not be started: not yet';
+    assert.is(await messageOf(sources.register(flaky)), refused);
     fails = false;
     assert.is(await sources.register(flaky), flaky);
     await sources.stop();

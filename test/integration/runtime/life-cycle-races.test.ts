@@ -1,0 +1,121 @@
+// Starts, stops and changes of what is watched that come at the wrong moment.
+import { sleep } from "#runtime/base/clock.js";
+import { waitFor } from "#runtime/base/wait-for.js";
+import type { EventSource } from "#runtime/cluster/event-source.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { informerSource } from "#runtime/events/informer-source.js";
+import { assert, suite } from "../../support/suite.js";
+import { ConfigMap, createPage, createPageOperator, Secret, startPageServer, untilText } from "./page-operator.js";
+
+const Missing = untypedResource({
+  apiVersion: "example.com/v1",
+  kind: "Missing",
+  plural: "missings",
+  scope: "Namespaced",
+});
+
+/** A source of which the test says when it has started. */
+function gatedSource(rest: Partial<EventSource> & { name: string }) {
+  const history: string[] = [];
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  const source: EventSource = {
+    health: { status: "unknown" },
+    async start() {
+      history.push("start");
+      await opened;
+    },
+    async stop() {
+      history.push("stop");
+    },
+    secondariesOf: () => [],
+    ...rest,
+  };
+  return { source, history, open };
+}
+
+const outcomeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "done",
+    (error: Error) => error.message,
+  );
+
+suite("life cycle races", (test) => {
+  test("of two starts after a stop only one takes place", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    const stopped = page.operator.stop();
+    const starts = [outcomeOf(page.operator.start()), outcomeOf(page.operator.start())];
+    assert.equal(await Promise.all(starts), ["done", "the operator is started already"]);
+    assert.is(await stopped, true);
+    await createPage(page);
+    await untilText(page, "first");
+  });
+
+  test("a stop during a restart that waits for the stop before takes place", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    const first = page.operator.stop();
+    const restarted = outcomeOf(page.operator.start());
+    const second = page.operator.stop();
+    assert.equal([await first, await second, await restarted], [true, true, "the operator was stopped"]);
+    assert.is(page.operator.health().status, "stopped");
+    await sleep(50);
+    const open = server.requests.length;
+    await sleep(300);
+    assert.is(server.requests.length, open, "nothing is asked any more");
+  });
+
+  test("sources that were to start after one that is stopped while it starts are not started", async () => {
+    await using server = await startPageServer();
+    const first = gatedSource({ name: "first", startPriority: "first" });
+    const other = gatedSource({ name: "other" });
+    await using page = createPageOperator(server, { eventSources: () => [first.source, other.source] });
+    const started = outcomeOf(page.operator.start());
+    await waitFor("the first one starts", () => first.history.length === 1);
+    await page.operator.stop();
+    first.open();
+    assert.is(await started, "the operator was stopped");
+    await sleep(20);
+    assert.equal(
+      other.history.filter((each) => each === "start"),
+      [],
+    );
+  });
+
+  test("a source that cannot start does not hold up the operator once it is deregistered", async () => {
+    await using server = await startPageServer();
+    const hanging = gatedSource({ name: "hanging" });
+    const missing = informerSource({ name: "missing", resource: Missing, mapper: () => [] });
+    await using page = createPageOperator(server, { eventSources: () => [missing, hanging.source] });
+    const started = outcomeOf(page.operator.start());
+    await waitFor("it starts", () => hanging.history.length > 0);
+    const { sources } = page.operator.controller("page");
+    await Promise.all([sources.deregister("missing"), sources.deregister("hanging")]);
+    assert.is(await Promise.race([started, sleep(3_000).then(() => "still starting")]), "done");
+  });
+
+  test("a source that is registered while the namespaces change follows them", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["default"] });
+    await page.operator.start();
+    for (const name of ["other"])
+      await page.operator.client.create(
+        { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } } as never,
+        { metadata: { name } } as never,
+      );
+    const controller = page.operator.controller("page");
+    // The change takes as long as the list of the new namespace.
+    const slow = server.faults.add({ verb: "watch", path: "/namespaces/other/pages", delayMs: 300 });
+    const changed = controller.setNamespaces(["other"]);
+    await waitFor("the change is under way", () => slow.hits > 0);
+    const secrets = informerSource({ name: "secrets", resource: Secret, mapper: () => [] });
+    await controller.sources.register(secrets);
+    await changed;
+    await page.operator.client.create(Secret, { metadata: { name: "here", namespace: "other" } } as never);
+    await waitFor("the source sees the new namespace", () => secrets.list().length === 1, { timeoutMs: 3_000 });
+    void ConfigMap;
+  });
+});
