@@ -80,7 +80,6 @@ function deployment() {
   const labels = {
     "app.kubernetes.io/component": "frontend",
     "app.kubernetes.io/instance": `shop-${OWNER}`,
-    "app.kubernetes.io/managed-by": "shop-operator",
     "app.kubernetes.io/name": "storefront",
     "app.kubernetes.io/version": "2.14.1",
   };
@@ -121,12 +120,10 @@ function deployment() {
               ports: [{ name: "http", containerPort: 8080, protocol: "TCP" }],
               env: [
                 { name: "SHOP", value: `shop-${OWNER}` },
-                { name: "LOG_LEVEL", value: "info" },
                 { name: "POD_NAME", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.name" } } },
               ],
               resources: { limits: { memory: "256Mi" }, requests: { cpu: "100m", memory: "128Mi" } },
               livenessProbe: probe("/healthz"),
-              readinessProbe: probe("/readyz"),
               terminationMessagePath: "/dev/termination-log",
               terminationMessagePolicy: "File",
               imagePullPolicy: "IfNotPresent",
@@ -180,9 +177,7 @@ function condition(type: string, reason: string, message: string) {
 
 function managedFields() {
   const label = (name: string) => `f:app.kubernetes.io/${name}`;
-  const labels = Object.fromEntries(
-    ["component", "instance", "managed-by", "name", "version"].map((name) => [label(name), {}]),
-  );
+  const labels = Object.fromEntries(["component", "instance", "name", "version"].map((name) => [label(name), {}]));
   const probeFields = {
     "f:failureThreshold": {},
     "f:httpGet": { "f:path": {}, "f:port": {}, "f:scheme": {} },
@@ -223,7 +218,6 @@ function managedFields() {
                 'k:{"name":"storefront"}': {
                   ".": {},
                   "f:env": {
-                    'k:{"name":"LOG_LEVEL"}': { ".": {}, "f:name": {}, "f:value": {} },
                     'k:{"name":"POD_NAME"}': { ".": {}, "f:name": {}, "f:valueFrom": {} },
                     'k:{"name":"SHOP"}': { ".": {}, "f:name": {}, "f:value": {} },
                   },
@@ -231,7 +225,6 @@ function managedFields() {
                   "f:livenessProbe": probeFields,
                   "f:name": {},
                   "f:ports": { 'k:{"containerPort":8080,"protocol":"TCP"}': { ".": {}, "f:name": {} } },
-                  "f:readinessProbe": probeFields,
                   "f:resources": { "f:limits": { "f:memory": {} }, "f:requests": { "f:cpu": {}, "f:memory": {} } },
                 },
               },

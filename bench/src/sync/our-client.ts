@@ -12,7 +12,7 @@ const settings = settingsOf<SyncSettings>();
 const probe = createProbe(settings);
 const informer = new Informer({
   definition: deployments,
-  fieldManager: "shop-operator",
+  fieldManagers: ["shop-operator"],
   client: new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" })),
   logger: createLogger("warn"),
 });

@@ -4,6 +4,7 @@ import { createServer } from "node:https";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { once } from "node:events";
+import type { Writable } from "node:stream";
 import { createServingCertificate } from "#apiserver/http/certificate.js";
 import { createDeploymentText, type DeploymentText } from "./deployment-text.js";
 
@@ -40,8 +41,17 @@ function createEventText(type: string): DeploymentText {
   return createDeploymentText({ before: `${length.toString(16)}\r\n${before}`, after: `${after}\r\n` });
 }
 
-async function write(socket: Socket, bytes: Buffer | string): Promise<void> {
-  if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+function write(target: Writable, bytes: Buffer | string): Promise<void> | void {
+  if (target.write(bytes) || target.destroyed) return;
+  return new Promise((resolve) => {
+    const goOn = () => {
+      target.off("drain", goOn);
+      target.off("close", goOn);
+      resolve();
+    };
+    target.on("drain", goOn);
+    target.on("close", goOn);
+  });
 }
 
 async function writeObjects(socket: Socket, text: DeploymentText, indexes: Iterable<number>): Promise<void> {
@@ -110,7 +120,7 @@ async function answerList(query: URLSearchParams, response: ServerResponse): Pro
       item.write(bytes, (index - start) * item.length, { index, version: versions[index]! });
     // The last one is followed by no comma.
     const part = end === to ? bytes.subarray(0, -1) : bytes;
-    if (!response.write(part)) await Promise.race([once(response, "drain"), once(response, "close")]);
+    await write(response, part);
     if (response.destroyed) return;
   }
   response.end("]}\n");

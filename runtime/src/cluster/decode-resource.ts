@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { asciiString, findMember, forEachElement, forEachMember, isText, type Range } from "./json-scanner.js";
 
 /** What a controller applied to an object, as the API server recorded it in `metadata.managedFields`. */
@@ -49,6 +49,27 @@ export function peekResourceVersion(bytes: Buffer, start = 0): string | undefine
 /** Returns the uid of an object, if there is one. */
 export function uidOf(entry: DecodedResource | undefined): string | undefined {
   return entry?.object.metadata.uid;
+}
+
+/**
+ * Reads the key and the version of the JSON object that begins at `start` without decoding it; undefined if it lacks one of them.
+ *
+ * Most of what a whole state brings again is known already.
+ */
+export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
+  const metadata = findMember(bytes, start, '"metadata"');
+  if (metadata === undefined) return undefined;
+  let name: string | undefined;
+  let namespace: string | undefined;
+  let version: string | undefined;
+  forEachMember(bytes, metadata.value, (key, value) => {
+    if (isText(bytes, key, '"name"')) name = asciiString(bytes, value.start);
+    else if (isText(bytes, key, '"namespace"')) namespace = asciiString(bytes, value.start);
+    else if (isText(bytes, key, '"resourceVersion"')) version = asciiString(bytes, value.start);
+    // The namespace stands before the version, if there is one.
+    return name !== undefined && version !== undefined;
+  });
+  return name === undefined || version === undefined ? undefined : { key: keyOf({ name, namespace }), version };
 }
 
 const COMMA = 0x2c;
