@@ -3,7 +3,7 @@ import { Informer } from "#runtime/events/informer.js";
 import { createOwnerMapping } from "#runtime/events/owner-mapping.js";
 import { ApiClient } from "#runtime/cluster/api-client.js";
 import { createConnection } from "#runtime/cluster/connection.js";
-import { createLogger } from "#runtime/base/logger.js";
+import { createLogger } from "#runtime/base/create-logger.js";
 import { deployments, shops } from "./kinds.js";
 import { ShopQueue } from "./shop-queue.js";
 import { createProbe, settingsOf, type SyncSettings } from "./sync-probe.js";

@@ -21,7 +21,7 @@ export interface ServerSettings {
 }
 
 const { objects, hasWatchList } = JSON.parse(process.argv[2]!) as ServerSettings;
-const OBJECTS_PER_WRITE = 16;
+const ITEMS_PER_WRITE = 16;
 const FIRST_VERSION = 10_000_000;
 
 const versions = new Uint32Array(objects).map((_, index) => FIRST_VERSION + index);
@@ -33,7 +33,7 @@ const added = createEventText("ADDED");
 const modified = createEventText("MODIFIED");
 const item = createDeploymentText({ hasType: false, after: "," });
 
-/** An event as one chunk of a chunked answer, which is how kube-apiserver flushes each of them. */
+/** An event as one chunk of a chunked answer. */
 function createEventText(type: string): DeploymentText {
   const before = `{"type":"${type}","object":`;
   const after = "}\n";
@@ -41,32 +41,19 @@ function createEventText(type: string): DeploymentText {
   return createDeploymentText({ before: `${length.toString(16)}\r\n${before}`, after: `${after}\r\n` });
 }
 
-function write(target: Writable, bytes: Buffer | string): Promise<void> | void {
-  if (target.write(bytes) || target.destroyed) return;
-  return new Promise((resolve) => {
-    const goOn = () => {
-      target.off("drain", goOn);
-      target.off("close", goOn);
-      resolve();
-    };
-    target.on("drain", goOn);
-    target.on("close", goOn);
-  });
+function write(target: Writable, bytes: Buffer | string): Promise<void> {
+  // The callback is called with an error, too: then there is nobody to write to.
+  return new Promise((resolve) => void target.write(bytes, () => resolve()));
 }
 
-async function writeObjects(socket: Socket, text: DeploymentText, indexes: Iterable<number>): Promise<void> {
-  let bytes = Buffer.allocUnsafe(text.length * OBJECTS_PER_WRITE);
-  let length = 0;
+// Each event is a write, and so a TLS record, of its own, as it is when kube-apiserver flushes what it has encoded.
+async function writeEvents(socket: Socket, text: DeploymentText, indexes: Iterable<number>): Promise<void> {
   for (const index of indexes) {
-    text.write(bytes, length, { index, version: versions[index]! });
-    length += text.length;
-    if (length < bytes.length) continue;
-    if (socket.destroyed) return;
+    const bytes = Buffer.allocUnsafe(text.length);
+    text.write(bytes, 0, { index, version: versions[index]! });
     await write(socket, bytes);
-    bytes = Buffer.allocUnsafe(bytes.length);
-    length = 0;
+    if (socket.destroyed) return;
   }
-  if (length > 0) await write(socket, bytes.subarray(0, length));
 }
 
 function chunk(text: string): string {
@@ -88,7 +75,7 @@ async function answerWatch(query: URLSearchParams, socket: Socket): Promise<void
   await write(socket, "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n");
   if (!isInitial && Number(query.get("resourceVersion") ?? 0) < expiredBefore) return void socket.end(expired());
   if (isInitial) {
-    await writeObjects(socket, added, range(0, objects));
+    await writeEvents(socket, added, range(0, objects));
     await write(socket, bookmark({ "k8s.io/initial-events-end": "true" }));
   }
   watches.add(socket);
@@ -113,8 +100,8 @@ async function answerList(query: URLSearchParams, response: ServerResponse): Pro
   const metadata = JSON.stringify({ resourceVersion: String(version), ...rest });
   response.writeHead(200, { "content-type": "application/json" });
   response.write(`{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":${metadata},"items":[`);
-  for (let start = from; start < to; start += OBJECTS_PER_WRITE) {
-    const end = Math.min(to, start + OBJECTS_PER_WRITE);
+  for (let start = from; start < to; start += ITEMS_PER_WRITE) {
+    const end = Math.min(to, start + ITEMS_PER_WRITE);
     const bytes = Buffer.allocUnsafe((end - start) * item.length);
     for (let index = start; index < end; index++)
       item.write(bytes, (index - start) * item.length, { index, version: versions[index]! });
@@ -154,7 +141,7 @@ async function sendEvents(count: number): Promise<void> {
   }
   const [socket] = watches;
   if (socket === undefined || watches.size > 1) throw new Error(`expected one watch, there are ${watches.size}`);
-  await writeObjects(socket, modified, changed());
+  await writeEvents(socket, modified, changed());
 }
 
 async function expire(changed: number): Promise<void> {
