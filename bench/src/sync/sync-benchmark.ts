@@ -1,7 +1,7 @@
 // The whole state of many objects and then many events, on the runtime's informer and on that of client-node, with the same work behind
 // each: cache, owner, queue, a reconcile that finds nothing to do.
 import { startChild } from "../child.js";
-import { type BenchmarkResult, type Measurement, quantile } from "../measurement.js";
+import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
 import type { SyncReport } from "./sync-probe.js";
 import { startSyntheticServer } from "./server-process.js";
 
@@ -40,8 +40,8 @@ export async function measureSync(): Promise<BenchmarkResult> {
       name,
       unit,
       better: "lower",
-      ours: medianOf(reports.ours, figure),
-      peer: medianOf(reports.peer, figure),
+      ours: medianOf(reports.ours, (report) => report[figure]),
+      peer: medianOf(reports.peer, (report) => report[figure]),
     })),
   };
 }
@@ -56,11 +56,4 @@ async function runClient(module: URL): Promise<SyncReport> {
   await client.receive();
   server.send({ kind: "events", count: EVENTS });
   return await client.receive<SyncReport>();
-}
-
-function medianOf(reports: SyncReport[], figure: keyof SyncReport): number {
-  return quantile(
-    reports.map((report) => report[figure]),
-    0.5,
-  );
 }

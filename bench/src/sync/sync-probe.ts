@@ -55,9 +55,12 @@ export function createProbe({ objects, events }: SyncSettings) {
   const startedAt = performance.now();
   let synced: { at: number; cpu: number } | undefined;
   let seen = 0;
+  let isReported = false;
   let reconciles = 0;
+  /** Reports once, when nothing is to come and nothing is left. */
   const reportIfDone = (isIdle: boolean) => {
-    if (synced === undefined || seen < objects + events || !isIdle) return;
+    if (synced === undefined || seen < objects + events || !isIdle || isReported) return;
+    isReported = true;
     delay.disable();
     const report: SyncReport = {
       syncedSeconds: (synced.at - startedAt) / 1000,
@@ -82,7 +85,8 @@ export function createProbe({ objects, events }: SyncSettings) {
     /** A reconcile ended; `isIdle` says whether none is left. */
     onReconciled(isIdle: boolean) {
       reconciles++;
-      if (isIdle) reportIfDone(isIdle);
+      reportIfDone(isIdle);
     },
+    reportIfDone,
   };
 }
