@@ -9,6 +9,10 @@ import { measureApiServers } from "./apiserver/api-server-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureOperators } from "./peers/operators-benchmark.js";
+import { measureFairness } from "./fairness/fairness-benchmark.js";
+import { measureQueue } from "./queue/queue-benchmark.js";
+import { measureRelist } from "./relist/relist-benchmark.js";
+import { measureSync } from "./sync/sync-benchmark.js";
 
 /** What all benchmarks are told. */
 export interface BenchmarkOptions {
@@ -25,6 +29,10 @@ const benchmarks: Record<
   apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
   generate: { summary: "generating code, beside cdk8s import", measure: measureGenerators },
   peers: { summary: "one operator on gen-operator and on controller-runtime", measure: measureOperators },
+  sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },
+  relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
+  queue: { summary: "events through a controller", measure: measureQueue },
+  fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
 };
 
 const USAGE = [

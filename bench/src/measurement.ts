@@ -45,6 +45,11 @@ export function quantile(samples: number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
+/** The median of one figure of several runs. */
+export function medianOf<Run>(runs: readonly Run[], read: (run: Run) => number): number {
+  return quantile(runs.map(read), 0.5);
+}
+
 function formatNumber(value: number | undefined): string {
   if (value === undefined) return "–";
   return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);

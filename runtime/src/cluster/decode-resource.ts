@@ -1,5 +1,13 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
-import { asciiString, findMember, forEachElement, forEachMember, isText, type Range } from "./json-scanner.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import {
+  asciiString,
+  endOfValue,
+  findMember,
+  forEachMember,
+  isText,
+  walkElements,
+  walkMembers,
+} from "./json-scanner.js";
 
 /** What a controller applied to an object, as the API server recorded it in `metadata.managedFields`. */
 export interface OwnedFields {
@@ -51,6 +59,27 @@ export function uidOf(entry: DecodedResource | undefined): string | undefined {
   return entry?.object.metadata.uid;
 }
 
+/**
+ * Reads the key and the version of the JSON object that begins at `start` without decoding it; undefined if it lacks one of them.
+ *
+ * Most of what a whole state brings again is known already.
+ */
+export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
+  const metadata = findMember(bytes, start, '"metadata"');
+  if (metadata === undefined) return undefined;
+  let name: string | undefined;
+  let namespace: string | undefined;
+  let version: string | undefined;
+  forEachMember(bytes, metadata.value, (key, value) => {
+    if (isText(bytes, key, '"name"')) name = asciiString(bytes, value.start);
+    else if (isText(bytes, key, '"namespace"')) namespace = asciiString(bytes, value.start);
+    else if (isText(bytes, key, '"resourceVersion"')) version = asciiString(bytes, value.start);
+    // The namespace stands before the version, if there is one.
+    return name !== undefined && version !== undefined;
+  });
+  return name === undefined || version === undefined ? undefined : { key: keyOf({ name, namespace }), version };
+}
+
 const COMMA = 0x2c;
 const OPEN_BRACKET = 0x5b;
 
@@ -69,15 +98,22 @@ export function decodeResource<Resource extends KubernetesObject>(
   if (managed === undefined || bytes[managed.value] !== OPEN_BRACKET)
     return { object: JSON.parse(bytes.toString("utf8", start, end)) as Resource };
   const owned: OwnedFields[] = [];
-  const managedEnd = forEachElement(bytes, managed.value, (entry) => {
-    const fields = readEntry(bytes, entry, fieldManagers);
-    if (fields !== undefined) owned.push(fields);
-  });
+  const managedEnd = readOwnedFields(bytes, managed.value, { fieldManagers, owned });
   const cut = withComma(bytes, { start: managed.key, end: managedEnd });
   bytes.copyWithin(cut.start, cut.end, end);
   const text = bytes.toString("utf8", start, end - (cut.end - cut.start));
   const object = JSON.parse(text) as Resource;
   return owned.length === 0 ? { object } : { object, owned };
+}
+
+/** Adds what `fieldManagers` applied, according to the managed fields that begin at `start`; returns the index behind them. */
+export function readOwnedFields(
+  bytes: Buffer,
+  start: number,
+  { fieldManagers, owned }: { fieldManagers: Iterable<string>; owned: OwnedFields[] },
+): number {
+  if (bytes[start] !== OPEN_BRACKET) return endOfValue(bytes, start);
+  return walkElements(bytes, start, (entry) => readEntry(bytes, entry, { fieldManagers, owned }));
 }
 
 // The member goes with the comma that separates it from the one before, or else from the one behind.
@@ -90,28 +126,34 @@ function withComma(bytes: Buffer, { start, end }: { start: number; end: number }
   return bytes[behind] === COMMA ? { start, end: behind + 1 } : { start, end };
 }
 
-// What one of these managers applied to the object or its status.
-function readEntry(bytes: Buffer, entry: Range, fieldManagers: Iterable<string>): OwnedFields | undefined {
+// Adds what one of these managers applied to the object or its status; returns the index behind the entry.
+function readEntry(
+  bytes: Buffer,
+  start: number,
+  { fieldManagers, owned }: { fieldManagers: Iterable<string>; owned: OwnedFields[] },
+): number {
   let fieldManager: string | undefined;
   let isApply = false;
   let apiVersion = "";
   let fieldsV1 = "{}";
   let subresource = "";
-  forEachMember(bytes, entry.start, (key, value) => {
-    const text = () => bytes.toString("utf8", value.start, value.end);
+  const end = walkMembers(bytes, start, (key, value) => {
+    const valueEnd = endOfValue(bytes, value);
+    const text = () => bytes.toString("utf8", value, valueEnd);
     if (isText(bytes, key, '"manager"')) {
-      for (const name of fieldManagers) if (isText(bytes, value, quotedBytesOf(name))) fieldManager = name;
+      const range = { start: value, end: valueEnd };
+      for (const name of fieldManagers) if (isText(bytes, range, quotedBytesOf(name))) fieldManager = name;
       // The API server writes the manager first, so the fields of others are not looked at.
-      return fieldManager === undefined;
-    }
-    if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
+      if (fieldManager === undefined) return undefined;
+    } else if (isText(bytes, key, '"operation"')) isApply = text() === '"Apply"';
     else if (isText(bytes, key, '"apiVersion"')) apiVersion = JSON.parse(text()) as string;
     else if (isText(bytes, key, '"fieldsV1"')) fieldsV1 = text();
     else if (isText(bytes, key, '"subresource"')) subresource = JSON.parse(text()) as string;
-    return false;
+    return valueEnd;
   });
-  if (fieldManager === undefined || !isApply || (subresource !== "" && subresource !== "status")) return undefined;
-  return { fieldManager, subresource, apiVersion, fieldsV1 };
+  const isKept = fieldManager !== undefined && isApply && (subresource === "" || subresource === "status");
+  if (isKept) owned.push({ fieldManager: fieldManager!, subresource, apiVersion, fieldsV1 });
+  return end ?? endOfValue(bytes, start);
 }
 
 const quotedNames = new Map<string, string>();

@@ -9,25 +9,42 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
+// What a byte outside of a string does to the depth.
+const STARTS_STRING = 2;
+const EFFECTS = new Int8Array(256);
+EFFECTS[QUOTE] = STARTS_STRING;
+for (const open of [OPEN_BRACE, OPEN_BRACKET]) EFFECTS[open] = 1;
+for (const close of [CLOSE_BRACE, CLOSE_BRACKET]) EFFECTS[close] = -1;
+
 /** Where a value stands: from `start` up to, not including, `end`. */
 export interface Range {
   readonly start: number;
   readonly end: number;
 }
 
+// Strings are short, and a call of indexOf costs as much as looking at this many bytes.
+const SHORT_STRING_BYTES = 64;
+
 /** Returns the index behind the string that begins at `start`. */
 function endOfString(bytes: Buffer, start: number): number {
-  let quote = start;
-  for (;;) {
+  const short = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+  let index = start + 1;
+  for (; index < short; index++) {
+    const byte = bytes[index];
+    if (byte === QUOTE) return index + 1;
+    if (byte === BACKSLASH) index++;
+  }
+  for (let quote = index - 1; ;) {
     quote = bytes.indexOf(QUOTE, quote + 1);
     if (quote === -1) throw new SyntaxError("unterminated string in JSON");
     let backslashes = 0;
-    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    while (quote - 1 - backslashes >= index && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
     if (backslashes % 2 === 0) return quote + 1;
   }
 }
 
-function skipSpace(bytes: Buffer, index: number): number {
+/** Returns the index of the first byte from `index` on that is no white space. */
+export function skipSpace(bytes: Buffer, index: number): number {
   while (bytes[index]! <= 0x20) index++;
   return index;
 }
@@ -39,10 +56,10 @@ export function endOfValue(bytes: Buffer, start: number): number {
   if (first === OPEN_BRACE || first === OPEN_BRACKET) {
     let depth = 0;
     for (let index = start; index < bytes.length; index++) {
-      const byte = bytes[index]!;
-      if (byte === QUOTE) index = endOfString(bytes, index) - 1;
-      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
-      else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return index + 1;
+      const effect = EFFECTS[bytes[index]!]!;
+      if (effect === 0) continue;
+      if (effect === STARTS_STRING) index = endOfString(bytes, index) - 1;
+      else if ((depth += effect) === 0) return index + 1;
     }
     throw new SyntaxError("unterminated object or array in JSON");
   }
@@ -63,26 +80,42 @@ export function endOfValue(bytes: Buffer, start: number): number {
  * `key` is the range of the quoted key, `value` that of the value.
  */
 export function forEachMember(bytes: Buffer, start: number, visit: (key: Range, value: Range) => boolean | void): void {
+  walkMembers(bytes, start, (key, valueStart) => {
+    const end = endOfValue(bytes, valueStart);
+    return visit(key, { start: valueStart, end }) === true ? undefined : end;
+  });
+}
+
+/**
+ * Calls `visit` for each member of the object that begins at `start`; it returns the index behind the value, which it alone scans, or
+ * nothing to end the walk. Returns the index behind the object, if the walk came to it.
+ */
+export function walkMembers(
+  bytes: Buffer,
+  start: number,
+  visit: (key: Range, valueStart: number) => number | undefined,
+): number | undefined {
   let index = skipSpace(bytes, start + 1);
   while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
     const keyEnd = endOfString(bytes, index);
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
-    const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = endOfValue(bytes, valueStart);
-    if (visit({ start: index, end: keyEnd }, { start: valueStart, end: valueEnd }) === true) return;
+    const valueEnd = visit({ start: index, end: keyEnd }, skipSpace(bytes, colon + 1));
+    if (valueEnd === undefined) return undefined;
     index = skipSpace(bytes, valueEnd);
     if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
   }
+  return index + 1;
 }
 
-/** Calls `visit` for each element of the array that begins at `start`; returns the index behind the array. */
-export function forEachElement(bytes: Buffer, start: number, visit: (value: Range) => void): number {
+/**
+ * Calls `visit` with the start of each element of the array that begins at `start`; it returns the index behind the element. Returns the
+ * index behind the array.
+ */
+export function walkElements(bytes: Buffer, start: number, visit: (start: number) => number): number {
   let index = skipSpace(bytes, start + 1);
   while (index < bytes.length && bytes[index] !== CLOSE_BRACKET) {
-    const end = endOfValue(bytes, index);
-    visit({ start: index, end });
-    index = skipSpace(bytes, end);
+    index = skipSpace(bytes, visit(index));
     if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
   }
   return index + 1;

@@ -4,19 +4,19 @@ const NEWLINE = 0x0a;
 export class LineSplitter {
   #parts: Buffer[] = [];
 
-  /** Calls `onLine` for each line that `chunk` completes. */
-  push(chunk: Buffer, onLine: (line: Buffer) => void): void {
+  /** Returns the lines that `chunk` completes, one by one; all of them have to be asked for before the next chunk. */
+  *split(chunk: Buffer): Generator<Buffer, void> {
     let start = 0;
     for (;;) {
       const newline = chunk.indexOf(NEWLINE, start);
       if (newline === -1) break;
       let line = chunk.subarray(start, newline);
+      start = newline + 1;
       if (this.#parts.length > 0) {
         line = Buffer.concat([...this.#parts, line]);
         this.#parts = [];
       }
-      if (line.length > 0) onLine(line);
-      start = newline + 1;
+      if (line.length > 0) yield line;
     }
     if (start < chunk.length) this.#parts.push(chunk.subarray(start));
   }

@@ -48,6 +48,8 @@ export class ResourceCache {
   readonly #listeners = new Set<CacheListener>();
   #observedVersion = "0";
   #isListing = false;
+  /** What is known and has not been seen in the whole state that is being read. */
+  #unlisted = new Set<ObjectKey>();
 
   constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
@@ -193,23 +195,43 @@ export class ResourceCache {
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
-  /** Says that the whole state is being read, and will come by `replace`. */
+  /**
+   * Says that the whole state is being read: it comes object by object, in any order, by `observeListed` and `observeKnown`, and ends with
+   * `endReplace`. What began before and did not end counts for nothing.
+   */
   beginReplace(): void {
     this.#isListing = true;
+    this.#unlisted = new Set(this.#observed.keys());
     for (const listener of this.#listeners) listener.onListBegun();
   }
 
-  /** Takes the whole state as of `version`; what is missing in it was deleted while nobody watched. */
-  replace(entries: readonly DecodedResource[], version: string): void {
-    // Nothing is missing in the first list.
-    const listed = this.#observed.size > 0 ? new Set<ObjectKey>() : undefined;
-    for (const entry of entries) {
-      listed?.add(keyOf(entry.object.metadata));
-      this.#observe(entry, true);
+  /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
+  observeKnown(key: ObjectKey, version: string): boolean {
+    const known = this.#observed.get(key);
+    if (known === undefined || versionOf(known) !== version) return false;
+    this.#unlisted.delete(key);
+    return true;
+  }
+
+  /** Takes an object of the whole state. */
+  observeListed(entry: DecodedResource): void {
+    this.#unlisted.delete(keyOf(entry.object.metadata));
+    this.#observe(entry, true);
+  }
+
+  /** Takes that an object went while the whole state was being read. */
+  forgetListed({ metadata }: KubernetesObject): void {
+    const key = keyOf(metadata);
+    if (this.#observed.has(key)) this.#unlisted.add(key);
+  }
+
+  /** Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched. */
+  endReplace(version: string): void {
+    for (const key of this.#unlisted) {
+      const known = this.#observed.get(key);
+      if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
     }
-    if (listed !== undefined)
-      for (const [key, { object }] of this.#observed)
-        if (!listed.has(key)) this.#delete(object, { version, isInitial: true, isFinalStateUnknown: true });
+    this.#unlisted = new Set();
     for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
       // The watch never brought it, so nobody was told that it is not there.
       if (!this.#observed.has(key)) this.#tellGhost(key, object, version);
@@ -223,6 +245,13 @@ export class ResourceCache {
     this.#advance(version);
     this.#isListing = false;
     for (const listener of this.#listeners) listener.onListEnded(version);
+  }
+
+  /** Takes the whole state at once. */
+  replace(entries: readonly DecodedResource[], version: string): void {
+    if (!this.#isListing) this.beginReplace();
+    for (const entry of entries) this.observeListed(entry);
+    this.endReplace(version);
   }
 
   /** Takes the answer to an own write, unless the watch is past it: then it has brought it, and what became of it since. */

@@ -28,8 +28,8 @@ export interface TransportResponse {
 export interface StreamConsumer {
   /** Called when an answer begins, before its body. */
   onStart?(status: number): void;
-  /** Called for each piece of the body of a 200 answer. */
-  onData(chunk: Buffer): void;
+  /** Called for each piece of the body of a 200 answer; a promise holds back the next one, and the server, until it is resolved. */
+  onData(chunk: Buffer): void | Promise<void>;
 }
 
 // 8 to 16 connections carry all the requests that one process can make; more only cost the server.
@@ -117,12 +117,18 @@ export class Transport {
           },
           onResponseData: (controller, chunk) => {
             if (status !== 200) return void parts.push(chunk);
-            try {
-              consumer.onData(chunk);
-            } catch (error) {
-              // undici would take an exception for its own; this one ends the stream and reaches the caller.
-              thrown = { error };
+            // undici would take an exception for its own; this one ends the stream and reaches the caller.
+            const fail = (error: unknown) => {
+              thrown ??= { error };
               controller.abort(error as Error);
+            };
+            try {
+              const rest = consumer.onData(chunk);
+              if (rest === undefined) return;
+              controller.pause();
+              rest.then(() => controller.resume(), fail);
+            } catch (error) {
+              fail(error);
             }
           },
           onResponseEnd: () => {

@@ -101,8 +101,11 @@ export class Informer implements SharedInformer {
       { ...followed, project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
       {
         beginReplace: () => cache.beginReplace(),
-        replace: (entries, version) => {
-          cache.replace(entries, version);
+        observeKnown: (key, version) => cache.observeKnown(key, version),
+        observeListed: (entry) => cache.observeListed(entry),
+        forgetListed: (object) => cache.forgetListed(object),
+        endReplace: (version) => {
+          cache.endReplace(version);
           run.isSynced = true;
           this.#reportSuccess();
           announceSynced();

@@ -5,31 +5,28 @@
 // failure waits a growing, random time; nothing ends it but its signal.
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
-import { ApiError, ConnectionError, isApiError, type ApiStatus } from "../base/errors.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { ConnectionError, isApiError } from "../base/errors.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
-import { decodeResource, peekResourceVersion, type DecodedResource } from "../cluster/decode-resource.js";
-import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js";
+import { peekIdentity, type DecodedResource } from "../cluster/decode-resource.js";
+import type { Range } from "../cluster/json-scanner.js";
 import { LineSplitter } from "../cluster/line-splitter.js";
-import type { Projection } from "../cluster/projection.js";
+import { itemsOf, metadataOf } from "../cluster/list-page.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
 import type { Transport } from "../cluster/transport.js";
+import { decodeWatched, type WatchedDecoding } from "./decode-watched.js";
+import { Turns, visitInTurns } from "./turns.js";
+import { ExpiredError, WatchReader } from "./watch-reader.js";
 import { Watchdog } from "./watchdog.js";
 
 /** What a list-watch follows. */
-export interface ListWatchOptions {
-  readonly definition: ResourceDefinition;
+export interface ListWatchOptions extends WatchedDecoding {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
   readonly shardSelector?: string | undefined;
   /** Whether the server sends only the metadata of the objects. */
   readonly isMetadataOnly?: boolean | undefined;
-  /** What is kept of the objects; everything unless given. */
-  readonly project?: Projection | undefined;
-  /** Whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
   readonly transport: Transport;
   readonly requester: ApiRequester;
   /** A stream without a byte for this long is taken for dead; 3 minutes unless given. */
@@ -37,15 +34,25 @@ export interface ListWatchOptions {
   readonly backoff?: Backoff;
 }
 
-/** What a list-watch calls, always from within one turn of the event loop for one event. */
+/**
+ * What a list-watch calls, always from within one turn of the event loop for one event.
+ *
+ * The whole state comes object by object, in any order, between `beginReplace` and `endReplace`; nothing else is called in between.
+ * If it breaks off, it begins anew.
+ */
 export interface ListWatchConsumer {
-  /** The complete state is being read, and will come by `replace`. */
   beginReplace(): void;
+  /** Takes that the whole state has this object in this version; tells whether that version is known, so that it is not decoded. */
+  observeKnown(key: ObjectKey, version: string): boolean;
+  /** Takes an object of the whole state. */
+  observeListed(entry: DecodedResource): void;
+  /** Takes that an object went while the whole state was on its way. */
+  forgetListed(object: KubernetesObject): void;
+  /** The whole state as of `version` is complete: what was not in it is gone. */
+  endReplace(version: string): void;
+  observe(entry: DecodedResource): void;
   /** The server answers a watch: whatever was wrong is over. */
   onConnected(): void;
-  /** The complete state as of `version`. */
-  replace(entries: DecodedResource[], version: string): void;
-  observe(entry: DecodedResource): void;
   /** Whether the states of own writes are still to come. */
   expectsOwn(): boolean;
   /** Whether the state of this version is known already, so that it is not decoded. */
@@ -64,14 +71,13 @@ const MIN_TIMEOUT_SECONDS = 300;
 const IDLE_TIMEOUT_MS = 180_000;
 const INITIAL_EVENTS_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
-const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 // The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
 const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/** Thrown inside when the version to resume from is too old. */
-class ExpiredError extends Error {}
+// All list-watches of a process share its event loop.
+const turns = new Turns();
 
 /** Thrown inside when the server does not know WatchList. */
 class WatchListUnsupportedError extends Error {}
@@ -83,7 +89,7 @@ export async function runListWatch(
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = options.backoff ?? new Backoff(BACKOFF);
-  const state: StreamState = { version: undefined, usesWatchList: true };
+  const state: StreamState = { version: undefined, usesWatchList: true, isRelist: false };
   while (!signal.aborted) {
     const startedAt = performance.now();
     try {
@@ -109,10 +115,13 @@ export async function runListWatch(
   }
 }
 
-interface StreamState {
+/** How far a list-watch has come. */
+export interface StreamState {
   /** The last version seen; absent if the whole state has to be read. */
   version: string | undefined;
   usesWatchList: boolean;
+  /** Whether a part of the state is known already. */
+  isRelist: boolean;
 }
 
 interface Run {
@@ -122,40 +131,41 @@ interface Run {
 }
 
 async function runOnce(options: ListWatchOptions, run: Run): Promise<void> {
-  if (run.state.version === undefined) run.consumer.beginReplace();
-  if (run.state.version === undefined && !run.state.usesWatchList) await list(options, run);
-  await watch(options, run);
+  const { state, consumer } = run;
+  const isInitial = state.version === undefined;
+  if (isInitial) consumer.beginReplace();
+  try {
+    if (isInitial && !state.usesWatchList) await list(options, run);
+    await watch(options, run);
+  } finally {
+    state.isRelist = true;
+  }
 }
 
 function selectorsOf({ labelSelector, fieldSelector, shardSelector }: ListWatchOptions) {
   return { labelSelector, fieldSelector, shardSelector };
 }
 
-async function list(options: ListWatchOptions, run: Run): Promise<void> {
-  const { definition, namespace, fieldManagers, requester } = options;
-  const entries: DecodedResource[] = [];
+async function list(options: ListWatchOptions, { consumer, state, signal }: Run): Promise<void> {
+  const { definition, namespace, requester } = options;
   let next: string | undefined;
-  let version = "";
+  let version: string;
   do {
     const query = queryOf({ ...selectorsOf(options), limit: LIST_LIMIT, continue: next });
     const path = collectionPath(definition, namespace) + query;
     const accept = options.isMetadataOnly === true ? { accept: METADATA_LIST } : {};
-    const { body } = await requester.send({ method: "GET", path, ...accept, signal: run.signal });
-    const page = JSON.parse(body.toString("utf8")) as {
-      metadata: { continue?: string; resourceVersion: string };
-      // Servers that are written in Go have null for an empty list, unless they see to it.
-      items: object[] | null;
+    const { body } = await requester.send({ method: "GET", path, ...accept, signal });
+    ({ resourceVersion: version, continue: next } = metadataOf(body));
+    const visit = ({ start, end }: Range) => {
+      const identity = state.isRelist ? peekIdentity(body, start) : undefined;
+      if (identity !== undefined && consumer.observeKnown(identity.key, identity.version)) return;
+      consumer.observeListed(decodeWatched(body, { start, end, lacksType: true }, options));
     };
-    const { apiVersion, kind } = definition;
-    for (const item of page.items ?? [])
-      entries.push(
-        keptOf(decodeResource(Buffer.from(JSON.stringify({ ...item, apiVersion, kind })), { fieldManagers }), options),
-      );
-    version = page.metadata.resourceVersion;
-    next = page.metadata.continue || undefined;
+    await visitInTurns(itemsOf(body), { turns, visit, isOver: () => signal.aborted });
+    signal.throwIfAborted();
   } while (next !== undefined);
-  run.consumer.replace(entries, version);
-  run.state.version = version;
+  consumer.endReplace(version);
+  state.version = version;
 }
 
 async function watch(options: ListWatchOptions, run: Run): Promise<void> {
@@ -169,13 +179,14 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     ...(isInitial ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" } : {}),
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
-  const initial: DecodedResource[] | undefined = isInitial ? [] : undefined;
-  const reader = new EventReader(options, { run, initial });
+  const reader = new WatchReader(options, { ...run, isInitial });
   const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
   const watchdog = new Watchdog(run.signal, () =>
     reader.isInitial ? Math.min(idleTimeoutMs, INITIAL_EVENTS_TIMEOUT_MS) : idleTimeoutMs,
   );
   const splitter = new LineSplitter();
+  let isOver = false;
+  const eachLine = { turns, visit: (line: Buffer) => reader.read(line), isOver: () => isOver };
   try {
     const response = await transport.stream(
       {
@@ -190,8 +201,9 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
           if (status === 200) run.consumer.onConnected();
         },
         onData(chunk) {
-          splitter.push(chunk, (line) => reader.read(line));
+          const rest = visitInTurns(splitter.split(chunk), eachLine);
           watchdog.reset();
+          return rest;
         },
       },
     );
@@ -210,105 +222,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     if (!watchdog.wasReset)
       throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
   } finally {
+    isOver = true;
     watchdog.stop();
   }
-}
-
-/** Turns the lines of a watch into calls of the consumer. */
-class EventReader {
-  readonly #options: ListWatchOptions;
-  readonly #run: Run;
-  #initial: DecodedResource[] | undefined;
-
-  constructor(options: ListWatchOptions, { run, initial }: { run: Run; initial: DecodedResource[] | undefined }) {
-    this.#options = options;
-    this.#run = run;
-    this.#initial = initial;
-  }
-
-  /** Whether the initial events are not complete yet. */
-  get isInitial(): boolean {
-    return this.#initial !== undefined;
-  }
-
-  read(line: Buffer): void {
-    const type = findMember(line, 0, '"type"');
-    const object = findMember(line, 0, '"object"');
-    if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-    const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
-    const { consumer, state } = this.#run;
-    const decode = () => this.#decode(line, range);
-    switch (asciiString(line, type.value)) {
-      case "ADDED":
-      case "MODIFIED": {
-        const version =
-          this.#initial === undefined && consumer.expectsOwn() ? peekResourceVersion(line, range.start) : undefined;
-        if (version !== undefined && consumer.observeOwn(version)) {
-          state.version = version;
-          return;
-        }
-        const entry = keptOf(decode(), this.#options);
-        if (this.#initial !== undefined) this.#initial.push(entry);
-        else {
-          consumer.observe(entry);
-          state.version = entry.object.metadata.resourceVersion;
-        }
-        return;
-      }
-      case "DELETED": {
-        const { object: deleted } = keptOf(decode(), this.#options);
-        if (this.#initial !== undefined) {
-          this.#initial = this.#initial.filter(({ object }) => object.metadata.uid !== deleted.metadata.uid);
-          return;
-        }
-        consumer.observeDeletion(deleted);
-        state.version = deleted.metadata.resourceVersion;
-        return;
-      }
-      case "BOOKMARK":
-        return this.#readBookmark(decode().object);
-      case "ERROR":
-        throw watchError(JSON.parse(line.toString("utf8", range.start, range.end)) as ApiStatus);
-    }
-  }
-
-  #decode(line: Buffer, range: { start: number; end: number }): DecodedResource {
-    const { definition, fieldManagers, isMetadataOnly } = this.#options;
-    const entry = decodeResource(line, { ...range, fieldManagers });
-    if (isMetadataOnly !== true) return entry;
-    const { apiVersion, kind } = definition;
-    return { ...entry, object: { ...entry.object, apiVersion, kind } };
-  }
-
-  #readBookmark({ metadata }: KubernetesObject): void {
-    const { consumer, state } = this.#run;
-    const version = metadata.resourceVersion ?? "0";
-    if (this.#initial !== undefined) {
-      if (metadata.annotations?.[INITIAL_EVENTS_END] !== "true") return;
-      const entries = this.#initial;
-      this.#initial = undefined;
-      consumer.replace(entries, version);
-    } else consumer.observeVersion(version);
-    state.version = version;
-  }
-}
-
-// What was applied to an object means nothing for a part of it.
-function keptOf(entry: DecodedResource, { project }: ListWatchOptions): DecodedResource {
-  return project === undefined ? entry : { object: project(entry.object) };
-}
-
-const CLOSE_BRACE = 0x7d;
-
-// The object is the last member of an event, so its end is where the event ends: that saves looking through all of it.
-function endOfEventObject(line: Buffer, { type, object }: { type: number; object: number }): number {
-  if (type > object) return endOfValue(line, object);
-  return line.lastIndexOf(CLOSE_BRACE);
-}
-
-function watchError(status: ApiStatus): Error {
-  if (status.code === 410 || status.reason === "Expired" || status.reason === "Gone")
-    return new ExpiredError(status.message);
-  const seconds = status.details?.retryAfterSeconds;
-  return new ApiError(status.code ?? 500, status, seconds === undefined ? undefined : seconds * 1000);
 }

@@ -36,10 +36,13 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
     {
       beginReplace: () => cache.beginReplace(),
       onConnected: () => undefined,
-      replace: (entries, version) => {
+      observeKnown: (key, version) => cache.observeKnown(key, version),
+      observeListed: (entry) => cache.observeListed(entry),
+      forgetListed: (object) => cache.forgetListed(object),
+      endReplace: (version) => {
         replacements++;
         versions.push(version);
-        cache.replace(entries, version);
+        cache.endReplace(version);
       },
       observe: (entry) => cache.observe(entry),
       expectsOwn: () => cache.expectsOwn,

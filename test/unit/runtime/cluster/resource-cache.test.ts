@@ -173,10 +173,13 @@ suite("resource cache", (test) => {
 
   test("a list reports what is missing in it, but not what we wrote since", () => {
     const { view, cache, notes } = createCache();
-    cache.replace([{ object: object("5") }], "10");
+    cache.beginReplace();
+    cache.observeListed({ object: object("5") });
+    cache.endReplace("10");
     view.beginWrite("x/b");
     view.endWrite("x/b", { entry: { object: object("12", { name: "b", uid: "u2" }) }, isOwn: true });
-    cache.replace([], "11");
+    cache.beginReplace();
+    cache.endReplace("11");
     assert.equal(notes, ["added x/a@5", "deleted x/a@5"]);
     assert.ok(view.has("x/b"));
   });

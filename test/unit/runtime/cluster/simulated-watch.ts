@@ -1,6 +1,6 @@
 // A server, its watch, and controllers that write, for the properties of caches and views. What a write answers and what the watch
 // delivers take different ways, so that either may come first; the watch itself keeps its order and may be replaced by a list.
-import { refOfKey, type ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { keyOf, refOfKey, type ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { compareResourceVersions } from "#runtime/base/resource-version.js";
 import { ResourceCache } from "#runtime/cluster/resource-cache.js";
 import type { ResourceView } from "#runtime/cluster/resource-view.js";
@@ -52,7 +52,8 @@ export class SimulatedWatch {
     );
     for (const { cache, namespace } of this.#scopes) {
       for (const { view } of this.controllers) view.attach(cache, namespace);
-      cache.replace([], this.#server.version);
+      cache.beginReplace();
+      cache.endReplace(this.#server.version);
     }
   }
 
@@ -183,7 +184,10 @@ export class SimulatedWatch {
       controller.forgetUnseen(unseen, snapshot.version);
       for (const { object } of passed) controller.listed.add(versionOf(object));
     }
-    scope.cache.replace(snapshot.entries.map(entryOf), snapshot.version);
+    for (const object of snapshot.entries)
+      if (!scope.cache.observeKnown(keyOf(object.metadata), versionOf(object)))
+        scope.cache.observeListed(entryOf(object));
+    scope.cache.endReplace(snapshot.version);
     this.#check();
   }
 

@@ -1,0 +1,42 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+/** A program of this benchmark that runs as a process of its own and talks by messages. */
+export interface Child extends AsyncDisposable {
+  send(message: object): void;
+  /** The next message; rejects if the process ends instead. */
+  receive<Message>(): Promise<Message>;
+}
+
+/** Starts `module` with its settings as the only argument. */
+export function startChild(module: URL, settings: object, nodeArguments: readonly string[] = []): Child {
+  const child: ChildProcess = fork(fileURLToPath(module), [JSON.stringify(settings)], {
+    execArgv: [...nodeArguments],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const killAtExit = () => void child.kill("SIGKILL");
+  process.once("exit", killAtExit);
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const messages: unknown[] = [];
+  let waiting: { resolve: (message: never) => void; reject: (reason: Error) => void } | undefined;
+  child.on("message", (message) => {
+    if (waiting === undefined) messages.push(message);
+    else waiting.resolve(message as never);
+    waiting = undefined;
+  });
+  void ended.then(() => {
+    process.off("exit", killAtExit);
+    waiting?.reject(new Error(`${module.pathname} ended with ${child.exitCode ?? child.signalCode}`));
+  });
+  return {
+    send: (message) => void child.send(message),
+    receive: () =>
+      messages.length > 0
+        ? Promise.resolve(messages.shift() as never)
+        : new Promise((resolve, reject) => (waiting = { resolve, reject })),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

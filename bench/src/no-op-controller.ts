@@ -1,0 +1,41 @@
+import { createLogger } from "#runtime/base/create-logger.js";
+import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { Controller, type PrimaryLookup } from "#runtime/reconcile/controller.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-scope.js";
+import { shops } from "./kinds.js";
+
+const NOTHING_DONE: PrimaryOutcome = {
+  kind: "reconcile",
+  isFinalizerRemoved: false,
+  wroteStatus: false,
+  wroteResource: false,
+};
+
+/** What a controller without work is made of. */
+export interface NoOpOptions extends Pick<ControllerDefinition, "maxConcurrentReconciles"> {
+  readonly primaries: PrimaryLookup;
+  /** Called for every reconcile; what it returns is waited for. */
+  onReconcile(key: ObjectKey): Promise<unknown> | void;
+}
+
+/** Creates the runtime's controller with reconciles that find nothing to do. */
+export function createNoOpController({ primaries, onReconcile, ...settings }: NoOpOptions): Controller {
+  const definition = { name: "shop", workflow: { primary: shops, dependents: [] }, ...settings };
+  const runner = {
+    async run({ key }: { key: ObjectKey }) {
+      const work = onReconcile(key);
+      if (work !== undefined) await work;
+      return NOTHING_DONE;
+    },
+    lacksFinalizer: () => false,
+  };
+  return new Controller(definition, { primaries, runner, logger: createLogger("warn") });
+}
+
+/** A primary without anything in it. */
+export function createShop(namespace: string, name: string, generation = 1): KubernetesObject {
+  const uid = `${namespace}/${name}`;
+  const metadata = { name, namespace, uid, generation, resourceVersion: String(generation) };
+  return { apiVersion: shops.apiVersion, kind: shops.kind, metadata };
+}

@@ -1,0 +1,31 @@
+// A client whose watch expires: the runtime's informer and cache.
+import { createLogger } from "#runtime/base/create-logger.js";
+import { ApiClient } from "#runtime/cluster/api-client.js";
+import { createConnection } from "#runtime/cluster/connection.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { Informer } from "#runtime/events/informer.js";
+import { deployments } from "../kinds.js";
+import { settingsOf } from "../sync/sync-probe.js";
+import { measureRelist, type RelistSettings } from "./relist-probe.js";
+
+const settings = settingsOf<RelistSettings>();
+const cache = new ResourceCache();
+const progress = { changes: 0 };
+let lists = 0;
+cache.subscribe({
+  onChange: () => void progress.changes++,
+  onGhost: () => {},
+  onVersion: () => {},
+  onListBegun: () => {},
+  onListEnded: () => void lists++,
+});
+const informer = new Informer({
+  definition: deployments,
+  cache,
+  fieldManagers: ["shop-operator"],
+  client: new ApiClient(createConnection({ url: settings.url, ca: settings.ca, token: "bench" })),
+  logger: createLogger("warn"),
+});
+await informer.start();
+const listsBefore = lists;
+await measureRelist(progress, () => lists > listsBefore);
