@@ -22,7 +22,7 @@ suite("statuses", (test) => {
       },
     });
     await using running = await space.start([controller]);
-    const names = Array.from({ length: 100 }, (_, index) => `one-${index}`);
+    const names = Array.from({ length: 50 }, (_, index) => `one-${index}`);
     await Promise.all(names.map((name) => space.create(Sample, { metadata: { name }, spec: {} })));
     await waitFor("all are written five times", () => names.every((name) => written.get(name) === 5));
     await running.quiet();
