@@ -22,7 +22,7 @@ suite("statuses", (test) => {
       },
     });
     await using running = await space.start([controller]);
-    const names = Array.from({ length: 100 }, (_, index) => `one-${index}`);
+    const names = Array.from({ length: 50 }, (_, index) => `one-${index}`);
     await Promise.all(names.map((name) => space.create(Sample, { metadata: { name }, spec: {} })));
     await waitFor("all are written five times", () => names.every((name) => written.get(name) === 5));
     await running.quiet();
@@ -101,5 +101,50 @@ suite("statuses", (test) => {
     }
     await running.quiet();
     assert.equal(seen, ["0", "1", "2", "3", "4", "5", "6"]);
+  });
+
+  test("a deletion while a status is written leads to the cleanup all the same", async () => {
+    await using space = await openSpace();
+    const going = new Map<string, () => void>();
+    const cleaned: string[] = [];
+    const controller = sampleController({
+      reconcile: async ({ primary: { metadata } }) => {
+        await new Promise<void>((resolve) => going.set(metadata.name, resolve));
+        return updateStatus({ value: "written" });
+      },
+      cleanup: ({ primary: { metadata } }) => void cleaned.push(metadata.name),
+    });
+    await using running = await space.start([controller]);
+    const names = Array.from({ length: 10 }, (_, index) => `one-${index}`);
+    for (const name of names) await space.create(Sample, { metadata: { name }, spec: {} });
+    await waitFor("all are reconciled", () => going.size === names.length);
+    // The deletion comes before, while, or after the status is written.
+    const deletions = names.map((name, index) => {
+      if (index % 2 === 0) going.get(name)!();
+      const deletion = space.delete(Sample, name);
+      going.get(name)!();
+      return deletion;
+    });
+    await Promise.all(deletions);
+    for (const name of names) await space.untilGone(Sample, name);
+    await running.quiet();
+    assert.equal(cleaned.sort(), names);
+  });
+
+  test("the own status is no event though every change counts, and what somebody else changes is one", async () => {
+    await using space = await openSpace();
+    const controller = sampleController(
+      { reconcile: ({ primary }) => updateStatus({ value: primary.metadata.labels?.["theirs"] ?? "none" }) },
+      { isGenerationAware: false },
+    );
+    await using running = await space.start([controller]);
+    await space.create(Sample, { metadata: { name: "one" }, spec: {} });
+    await space.until(Sample, "one", ({ status }) => status?.value === "none");
+    await running.quiet();
+    assert.is(running.events.length, 1);
+    await space.patch(Sample, "one", { metadata: { labels: { theirs: "label" } } });
+    await space.until(Sample, "one", ({ status }) => status?.value === "label");
+    await running.quiet();
+    assert.is(running.events.length, 2);
   });
 });

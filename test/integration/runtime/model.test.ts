@@ -21,8 +21,8 @@ import {
   type PageOperator,
 } from "./page-operator.js";
 
-const LANES = 4;
-const RUNS_OF_A_LANE = Number(process.env["MODEL_RUNS"] ?? 2);
+const LANES = 8;
+const RUNS_OF_A_LANE = Number(process.env["MODEL_RUNS"] ?? 1);
 const SEED = Number(process.env["MODEL_SEED"] ?? Date.now() % 1_000_000_000);
 const NAMES = ["a", "b", "c"];
 /** Each of them makes the operator wait longer until it watches again. */
