@@ -1,10 +1,23 @@
 // Code in the documentation compiles. Every fence marked `ts` is a module of its own, type-checked against the packages as built;
-// one that cannot be, because it belongs to a user's project, is marked "ts ignore: REASON".
+// one that cannot be, because it belongs to a user's project, is marked "ts ignore: REASON". The generated code that examples import
+// is that of the samples.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
+
+/** What examples find under `./generated`, as a file of a project beside it would. */
+const generated = new Map(
+  [
+    {
+      name: "index.ts",
+      code: 'export * from "#webpage/generated/index.js"; export { Node, Pod, PodWatch } from "#podwatch/generated/index.js";',
+    },
+    { name: "webpage/types.ts", code: 'export * from "#webpage/generated/webpage/types.js";' },
+    { name: "webpage/workflow.ts", code: 'export * from "#webpage/generated/webpage/workflow.js";' },
+  ].map(({ name, code }) => [join(repositoryRoot, "test/generated", name), code]),
+);
 
 interface Fence {
   readme: string;
@@ -15,7 +28,7 @@ interface Fence {
 }
 
 suite("code in the documentation", (test) => {
-  const fences = findReadmes().flatMap((readme) =>
+  const fences = findDocuments().flatMap((readme) =>
     fencesOf(readme, readFileSync(join(repositoryRoot, readme), "utf8")),
   );
 
@@ -41,11 +54,18 @@ suite("code in the documentation", (test) => {
   });
 });
 
-function findReadmes(): string[] {
+function findDocuments(): string[] {
   const folders = readdirSync(repositoryRoot, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && entry.name !== "node_modules" && !entry.name.startsWith("."))
-    .map(({ name }) => `${name}/README.md`);
-  return ["README.md", "CONTRIBUTING.md", ...folders].filter((path) => existsSync(join(repositoryRoot, path)));
+    .map(({ name }) => name);
+  const readmes = ["README.md", "CONTRIBUTING.md", ...folders.map((name) => `${name}/README.md`)];
+  return [...readmes.filter((path) => existsSync(join(repositoryRoot, path))), ...folders.flatMap(findGuides)];
+}
+
+function findGuides(folder: string): string[] {
+  const path = join(repositoryRoot, folder, "docs");
+  const names = existsSync(path) ? readdirSync(path) : [];
+  return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/docs/${name}`);
 }
 
 function fencesOf(readme: string, text: string): Fence[] {
@@ -68,13 +88,18 @@ function fencesOf(readme: string, text: string): Fence[] {
 function checkFences(fences: Fence[]): string[] {
   // Below the test folder, so that packages are found as a test finds them.
   const files = new Map(
-    fences.map((fence) => [join(repositoryRoot, "test", `${fence.readme.replace("/", "-")}.${fence.line}.ts`), fence]),
+    fences.map((fence) => [
+      join(repositoryRoot, "test", `${fence.readme.replaceAll("/", "-")}.${fence.line}.ts`),
+      fence,
+    ]),
   );
   const options = compilerOptions();
   const host = ts.createCompilerHost(options);
   const { readFile, fileExists } = host;
-  host.readFile = (path) => files.get(path)?.code ?? readFile(path);
-  host.fileExists = (path) => files.has(path) || fileExists(path);
+  host.readFile = (path) => files.get(path)?.code ?? generated.get(path) ?? readFile(path);
+  host.fileExists = (path) => files.has(path) || generated.has(path) || fileExists(path);
+  host.directoryExists = (path) =>
+    [...generated.keys()].some((file) => file.startsWith(`${path}/`)) || ts.sys.directoryExists(path);
   const program = ts.createProgram([...files.keys()], options, host);
   return [...files].flatMap(([path, fence]) => {
     const file = program.getSourceFile(path);
