@@ -24,7 +24,7 @@ export interface SecondaryCause {
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
   ResourceView,
-  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "addIndex"
+  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "addIndex" | "removeIndex"
 >;
 
 /** What an event source is started with. */

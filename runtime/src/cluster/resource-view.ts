@@ -146,6 +146,14 @@ export class ResourceView {
     }
   }
 
+  /** Forgets an index. */
+  removeIndex(name: string): void {
+    const valuesOf = this.#indexes.get(name);
+    if (valuesOf === undefined) return;
+    this.#indexes.delete(name);
+    for (const { cache } of this.#attachments.values()) cache.removeIndex(valuesOf);
+  }
+
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);

@@ -101,7 +101,11 @@ export class ControllerSources implements SecondarySources {
         members.map(({ name }) => name),
       );
     for (const source of sources) this.#add(source);
-    this.dependents = createDependentSources(dependents, groups, (source) => this.#contextOf(source));
+    this.dependents = createDependentSources(dependents, groups, (source) => {
+      // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
+      if (!this.#isStarted) throw new Error(`controller "${options.controller}" is stopped`);
+      return this.#contextOf(source);
+    });
   }
 
   /**

@@ -101,6 +101,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   async stop(): Promise<void> {
+    this.#context?.primaries.removeIndex(this.#primaryIndex);
     this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();

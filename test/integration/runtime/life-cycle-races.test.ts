@@ -5,7 +5,15 @@ import type { EventSource } from "#runtime/cluster/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource } from "#runtime/events/informer-source.js";
 import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, createPage, createPageOperator, Secret, startPageServer, untilText } from "./page-operator.js";
+import {
+  configMapOf,
+  createPage,
+  createPageOperator,
+  Secret,
+  setText,
+  startPageServer,
+  untilText,
+} from "./page-operator.js";
 
 const Missing = untypedResource({
   apiVersion: "example.com/v1",
@@ -101,11 +109,10 @@ suite("life cycle races", (test) => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, { namespaces: ["default"] });
     await page.operator.start();
-    for (const name of ["other"])
-      await page.operator.client.create(
-        { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } } as never,
-        { metadata: { name } } as never,
-      );
+    await page.operator.client.create(
+      { definition: { ...Secret.definition, kind: "Namespace", plural: "namespaces", scope: "Cluster" } } as never,
+      { metadata: { name: "other" } } as never,
+    );
     const controller = page.operator.controller("page");
     // The change takes as long as the list of the new namespace.
     const slow = server.faults.add({ verb: "watch", path: "/namespaces/other/pages", delayMs: 300 });
@@ -116,6 +123,43 @@ suite("life cycle races", (test) => {
     await changed;
     await page.operator.client.create(Secret, { metadata: { name: "here", namespace: "other" } } as never);
     await waitFor("the source sees the new namespace", () => secrets.list().length === 1, { timeoutMs: 3_000 });
-    void ConfigMap;
+  });
+
+  test("what a source had looked up in the primaries goes with it", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    let calls = 0;
+    const primaryToSecondary = () => {
+      calls++;
+      return ["default/nothing"];
+    };
+    const { sources } = page.operator.controller("page");
+    await sources.register(informerSource({ name: "secrets", resource: Secret, primaryToSecondary }));
+    await createPage(page);
+    await untilText(page, "first");
+    await sources.deregister("secrets");
+    const before = calls;
+    await setText(page, "second");
+    await untilText(page, "second");
+    assert.is(calls, before);
+  });
+
+  test("a dependent that is activated by a reconcile that outlives the stop is not watched", async () => {
+    await using server = await startPageServer();
+    let activate: ((isActive: boolean) => void) | undefined;
+    const activationCondition = () => new Promise<boolean>((resolve) => (activate = resolve));
+    const dependent = configMapOf("text", { activationCondition: activationCondition as never });
+    await using page = createPageOperator(server, { dependents: [dependent], operator: { stopTimeoutMs: 50 } });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("the condition is asked", () => activate);
+    assert.is(await page.operator.stop(), false);
+    activate?.(true);
+    await sleep(100);
+    assert.equal(
+      page.logs.filter((line) => line.includes("cannot watch")),
+      [],
+    );
   });
 });
