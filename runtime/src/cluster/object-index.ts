@@ -38,7 +38,7 @@ export class ObjectIndex {
   valuesOf(object: KubernetesObject): readonly string[] {
     const remembered = this.#remembersAny ? this.#remembered.get(object) : undefined;
     try {
-      return remembered ?? this.#valuesOf(object);
+      return remembered ?? this.#valuesOrThrow(object);
     } catch {
       return [];
     }
@@ -68,7 +68,7 @@ export class ObjectIndex {
   #add(key: ObjectKey, object: KubernetesObject): boolean {
     let values;
     try {
-      values = (this.#remembersAny ? this.#remembered.get(object) : undefined) ?? this.#valuesOf(object);
+      values = (this.#remembersAny ? this.#remembered.get(object) : undefined) ?? this.#valuesOrThrow(object);
     } catch (error) {
       this.#failed.add(key);
       this.#report?.(key, error ?? new Error("it threw nothing"));
@@ -80,6 +80,12 @@ export class ObjectIndex {
       else keys.add(key);
     }
     return true;
+  }
+
+  #valuesOrThrow(object: KubernetesObject): readonly string[] {
+    const values: unknown = this.#valuesOf(object);
+    if (!Array.isArray(values)) throw new TypeError(`it returned ${typeof values}, and not a list of values`);
+    return values as string[];
   }
 
   #remove(key: ObjectKey, object: KubernetesObject): void {
