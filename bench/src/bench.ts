@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { measureApiServers } from "./apiserver/api-server-benchmark.js";
+import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureOperators } from "./peers/operators-benchmark.js";
@@ -33,6 +34,7 @@ const benchmarks: Record<
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
   queue: { summary: "events through a controller", measure: measureQueue },
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
+  "cold-start": { summary: "until the first reconcile, beside controller-runtime", measure: measureColdStart },
 };
 
 const USAGE = [

@@ -38,7 +38,8 @@ export async function measureOperators({ count, peerFolder }: OperatorsOptions):
   }
 }
 
-async function buildPeer(source: string, folder: string): Promise<OperatorCommand> {
+/** Builds the operator of the peer from its Go source into a folder. */
+export async function buildPeer(source: string, folder: string): Promise<OperatorCommand> {
   const program = join(folder, "operator");
   const env = { ...process.env, CGO_ENABLED: "0", GOWORK: "off" };
   await promisify(execFile)("go", ["build", "-mod=readonly", "-o", program, "."], { cwd: source, env });

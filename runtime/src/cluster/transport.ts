@@ -39,8 +39,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 60_000;
 const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 
-const UndiciPool = loadPool();
-
 const USER_AGENT = "gen-operator";
 
 interface Pools {
@@ -161,17 +159,19 @@ export class Transport {
     const { basePath = "" } = this.connection;
     const isRejected = this.#isRejected;
     this.#isRejected = false;
+    const UndiciPool = await loadPool();
     const credentials = await this.connection.credentials({ isRejected });
+    this.closed.throwIfAborted();
     const headers: Record<string, string> = { accept: request.accept ?? "application/json", "user-agent": USER_AGENT };
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
     return {
       options: { method: request.method, path: `${basePath}${request.path}`, headers, body: request.body ?? null },
-      pools: this.#poolsFor(credentials),
+      pools: this.#poolsFor(credentials, UndiciPool),
     };
   }
 
-  #poolsFor({ cert, key }: Credentials): Pools {
+  #poolsFor({ cert, key }: Credentials, UndiciPool: typeof Pool): Pools {
     const current = this.#pools;
     if (current !== undefined && isSame(current.credentials.cert, cert) && isSame(current.credentials.key, key))
       return current;

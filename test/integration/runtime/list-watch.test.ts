@@ -21,6 +21,7 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
   const cache = new ResourceCache();
   const failures: string[] = [];
   const versions: string[] = [];
+  const listed: string[] = [];
   let replacements = 0;
   const abort = new AbortController();
   const { transport, requester } = client;
@@ -37,7 +38,10 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
       beginReplace: () => cache.beginReplace(),
       onConnected: () => undefined,
       observeKnown: (key, version) => cache.observeKnown(key, version),
-      observeListed: (entry) => cache.observeListed(entry),
+      observeListed: (entry) => {
+        listed.push(entry.object.metadata.name);
+        cache.observeListed(entry);
+      },
       forgetListed: (object) => cache.forgetListed(object),
       endReplace: (version) => {
         replacements++;
@@ -61,6 +65,7 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
     client,
     failures,
     versions,
+    listed,
     replacements: () => replacements,
     textOf: (name: string) =>
       (cache.get(`default/${name}`)?.object as { data?: { text: string } } | undefined)?.data?.text,
@@ -168,7 +173,8 @@ suite("list-watch", (test) => {
     await using followed = follow(server);
     await write(followed, "a", "one");
     await write(followed, "b", "one");
-    await untilText(followed, "b", "one");
+    await write(followed, "known", "one");
+    await untilText(followed, "known", "one");
     const gate = server.faults.add({ verb: "watch", path: "/configmaps", disconnect: true });
     server.faults.cutWatches();
     await write(followed, "a", "two");
@@ -179,6 +185,8 @@ suite("list-watch", (test) => {
     await untilText(followed, "a", "two");
     await waitFor("what went unseen is gone", () => !followed.cache.has("default/b"));
     assert.is(followed.replacements(), 2);
+    assert.equal(followed.listed, ["a"], "only what changed is decoded");
+    assert.is(followed.textOf("known"), "one");
     assert.ok(
       followed.failures.slice(before).every((failure) => !failure.includes("410")),
       "410 is not news",

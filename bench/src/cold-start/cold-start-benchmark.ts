@@ -1,0 +1,146 @@
+// From the start of an operator's process to the first thing that its first reconcile writes, while the API server runs already.
+import { once } from "node:events";
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { eventually } from "#test/support/eventually.js";
+import { writeKubeconfig } from "#test/support/kubeconfig.js";
+import { repositoryRoot } from "#test/support/repository.js";
+import { type Connection, createLoadClient, type LoadClient } from "../load-client.js";
+import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
+import { buildPeer } from "../peers/operators-benchmark.js";
+import { type OperatorCommand, startOperator } from "../peers/operator-process.js";
+import { readUsage } from "../peers/process-usage.js";
+import { childPaths, NAMESPACE, pageName, PAGES_PATH, webPage, webPageDefinition } from "../peers/web-page.js";
+import { bundle } from "./bundle.js";
+
+const RUNS = 7;
+const WORKLOAD = join(repositoryRoot, "bench/peers-workload/dist/main.js");
+const SERVER = fileURLToPath(new URL("../apiserver/embedded-server.js", import.meta.url));
+const LIMIT = { timeoutMs: 30_000, everyMs: 50 };
+
+/** What a start cost. */
+interface ColdStart {
+  readonly ms: number;
+  readonly cpuSeconds: number;
+  readonly residentMb: number;
+}
+
+/** Measures the generated operator, in one file and in many, and the one on controller-runtime. */
+export async function measureColdStart({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
+  try {
+    const bundled = join(folder, "operator.mjs");
+    await bundle(WORKLOAD, bundled);
+    const hasPeer = existsSync(join(peerFolder, "go.mod"));
+    const commands = {
+      bundled: { name: "gen-operator", program: process.execPath, args: [bundled] },
+      unbundled: { name: "gen-operator", program: process.execPath, args: [WORKLOAD] },
+      ...(hasPeer ? { peer: await buildPeer(peerFolder, folder) } : {}),
+    };
+    const starts = await measureStarts(commands, folder);
+    const measurementsOf = (title: string, ours: ColdStart[]): Measurement[] => {
+      const figures: [string, string, (start: ColdStart) => number][] = [
+        ["until the first reconcile writes", "ms", ({ ms }) => ms],
+        ["CPU until then", "s", ({ cpuSeconds }) => cpuSeconds],
+        ["memory then", "MB", ({ residentMb }) => residentMb],
+      ];
+      return figures.map(([name, unit, read]) => ({
+        name: `${title}: ${name}`,
+        unit,
+        better: "lower",
+        ours: medianOf(ours, read),
+        ...(starts["peer"] === undefined ? {} : { peer: medianOf(starts["peer"], read) }),
+      }));
+    };
+    return {
+      benchmark: "cold-start",
+      peer: "controller-runtime",
+      notes: [
+        `from the start of the process to the event of the first dependent, embedded API server; medians of ${RUNS} starts`,
+        ...(hasPeer ? [] : [`the peer was not measured: there is no go.mod in ${peerFolder} (--peer-dir)`]),
+      ],
+      measurements: [
+        ...measurementsOf("one file", starts["bundled"]!),
+        ...measurementsOf("as compiled", starts["unbundled"]!),
+      ],
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function measureStarts(
+  commands: Record<string, OperatorCommand>,
+  folder: string,
+): Promise<Record<string, ColdStart[]>> {
+  const server = spawn(process.execPath, [SERVER], { stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const [line] = (await once(createInterface(server.stdout), "line")) as [string];
+    const connection = JSON.parse(line) as Connection;
+    const kubeconfig = join(folder, "kubeconfig");
+    await writeKubeconfig(kubeconfig, connection);
+    const client = createLoadClient(connection, 4);
+    await prepare(client);
+    const starts: Record<string, ColdStart[]> = {};
+    let page = 0;
+    for (let run = 0; run < RUNS; run++)
+      for (const [name, command] of Object.entries(commands))
+        (starts[name] ??= []).push(
+          await measureStart(command, { client, kubeconfig, page: page++, logFile: join(folder, "operators.log") }),
+        );
+    client.close();
+    return starts;
+  } finally {
+    server.kill("SIGKILL");
+  }
+}
+
+async function prepare(client: LoadClient): Promise<void> {
+  const create = (path: string, body: object) => client.send({ method: "POST", path, body: JSON.stringify(body) });
+  await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", webPageDefinition);
+  await create("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  await eventually(
+    "WebPages are served",
+    () =>
+      client.send({ method: "GET", path: PAGES_PATH }).then(
+        () => true,
+        () => false,
+      ),
+    LIMIT,
+  );
+}
+
+async function measureStart(
+  command: OperatorCommand,
+  { client, page, ...files }: { client: LoadClient; kubeconfig: string; logFile: string; page: number },
+): Promise<ColdStart> {
+  // Each start has one page to itself, that no operator has seen.
+  await client.send({ method: "POST", path: PAGES_PATH, body: JSON.stringify(webPage(page)) });
+  let seenAt: number | undefined;
+  const stopWatching = await client.watch(`${childPaths["configmaps"]}?watch=true`, (line) => {
+    if (line.includes(`"name":"${pageName(page)}"`)) seenAt ??= performance.now();
+  });
+  const startedAt = performance.now();
+  const operator = startOperator(command, files);
+  try {
+    await eventually(
+      "the first dependent is there",
+      () => {
+        operator.checkAlive();
+        return Promise.resolve(seenAt !== undefined);
+      },
+      { ...LIMIT, everyMs: 2 },
+    );
+    const { cpuSeconds, residentMb } = readUsage(operator.pid);
+    return { ms: seenAt! - startedAt, cpuSeconds, residentMb };
+  } finally {
+    stopWatching();
+    await operator.stop();
+    await client.send({ method: "DELETE", path: `${PAGES_PATH}/${pageName(page)}` });
+  }
+}
