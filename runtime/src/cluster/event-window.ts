@@ -85,6 +85,12 @@ export class EventWindow {
     return this.#own.splice(0, passed).length > 0;
   }
 
+  /** Ends everything; returns what was held, unless it is known to be an echo. */
+  drain(): ResourceChange | undefined {
+    this.#activeWrites = 0;
+    return this.#settle(this.#held.length, this.#own.length);
+  }
+
   /** Forgets what is held and awaited up to `version`, but not the writes that are under way. */
   forgetUpTo(version: string): void {
     this.forgetOwnUpTo(version);

@@ -62,6 +62,13 @@ export class OwnEvents {
     return changes;
   }
 
+  /** Ends all windows; returns the changes that were held for writes whose end will not be told. */
+  drain(): ResourceChange[] {
+    const changes = [...this.#windows.values()].flatMap((window) => window.drain() ?? []);
+    this.#windows.clear();
+    return changes;
+  }
+
   /** Forgets what was held and awaited up to `version` of an object that is gone; a write that is under way goes on. */
   forget(key: ObjectKey, version: string): void {
     const window = this.#windows.get(key);

@@ -72,13 +72,17 @@ export class ResourceView {
     for (const [key, { object }] of cache.observed()) this.#tell({ kind: "added", key, object, isInitial: true });
   }
 
-  /** Shows the objects of a namespace, or of all, no longer; nobody is told, and own writes of them are forgotten. */
-  detach(namespace: string = ALL): void {
+  /**
+   * Shows the objects of a namespace, or of all, no longer; nobody is told, and own writes of them are forgotten. Returns the changes that
+   * were held back for those.
+   */
+  detach(namespace: string = ALL): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
-    if (attachment === undefined) return;
+    if (attachment === undefined) return [];
     this.#attachments.delete(namespace);
     attachment.unsubscribe();
     for (const valuesOf of this.#indexes.values()) attachment.cache.removeIndex(valuesOf);
+    return attachment.ownEvents.drain();
   }
 
   /** Detaches everything. */

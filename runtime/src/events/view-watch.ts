@@ -154,8 +154,9 @@ export class ViewWatch {
     const before = overlaps ? this.#entriesIn(names) : new Map<ObjectKey, DecodedResource>();
     this.#leases = new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!]));
     this.#before = before;
+    const held: ResourceChange[] = [];
     try {
-      for (const [name] of dropped) this.view.detach(name);
+      for (const [name] of dropped) held.push(...this.view.detach(name));
       for (const [name, { informer }] of added) {
         // An answer to an own write that the new watch has not come to stays readable.
         for (const entry of before.values())
@@ -165,6 +166,8 @@ export class ViewWatch {
     } finally {
       this.#before = undefined;
     }
+    // What was held back for a write under way is known already, so that the new caches do not bring it.
+    for (const change of held) if (isIn(names, change.key)) this.#options.onChange(change);
     for (const [key, { object }] of before)
       if (!this.view.has(key))
         this.#options.onChange({
@@ -181,8 +184,7 @@ export class ViewWatch {
   #entriesIn(names: readonly (string | undefined)[]): ReadonlyMap<ObjectKey, DecodedResource> {
     const entries = new Map<ObjectKey, DecodedResource>();
     for (const key of this.view.keys()) {
-      const isShown = names.includes(undefined) || names.some((name) => key.startsWith(`${name}/`));
-      const entry = isShown ? this.view.peek(key) : undefined;
+      const entry = isIn(names, key) ? this.view.peek(key) : undefined;
       if (entry !== undefined) entries.set(key, entry);
     }
     return entries;
@@ -198,6 +200,10 @@ export class ViewWatch {
     const { request } = this.#options;
     return new Map(names.map((namespace) => [namespace, informers.acquire({ ...request, namespace })]));
   }
+}
+
+function isIn(names: readonly (string | undefined)[], key: ObjectKey): boolean {
+  return names.some((name) => name === undefined || key.startsWith(`${name}/`));
 }
 
 async function releaseAll(leases: Iterable<InformerLease>): Promise<void> {

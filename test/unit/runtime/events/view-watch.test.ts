@@ -50,6 +50,27 @@ function createWatch() {
 }
 
 suite("namespaces of a view", (test) => {
+  test("what is held for a write that is under way is told when its namespace becomes one of all, or the other way round", async () => {
+    for (const [from, to] of [
+      [["a"], undefined],
+      [undefined, ["a"]],
+    ] as const) {
+      const { change, informers, watch, view, told, switchTo } = createWatch();
+      change("a/1", false);
+      await watch.start(informers, from);
+      told();
+      view.beginWrite("a/1");
+      change("a/1", false);
+      assert.equal(told(), [], "it may be the echo");
+      // Nobody would tell whose it was once the write ends.
+      await switchTo(to);
+      view.endWrite("a/1");
+      assert.equal(told(), ["updated a/1"]);
+      change("a/1", false);
+      assert.equal(told(), ["updated a/1"], "and is not held any more");
+    }
+  });
+
   test("the view shows the namespaces that are asked for", async () => {
     const { change, informers, watch, view, told } = createWatch();
     change("a/1", false);
