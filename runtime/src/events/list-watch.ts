@@ -107,10 +107,14 @@ export async function runListWatch(
         continue;
       }
       if (performance.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
+      // An expired version is part of normal life, and says nothing of how the server does.
+      if (isExpired) {
+        await sleep(BACKOFF.initialMs, signal).catch(() => {});
+        continue;
+      }
       const retryAfterMs = Math.max(backoff.next(), isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
-      // An expired version is part of normal life; it is only worth a word if it comes again and again.
-      if (!isExpired) consumer.onFailure(error, retryAfterMs);
-      await sleep(isExpired ? Math.min(retryAfterMs, BACKOFF.initialMs) : retryAfterMs, signal).catch(() => {});
+      consumer.onFailure(error, retryAfterMs);
+      await sleep(retryAfterMs, signal).catch(() => {});
     }
   }
 }
