@@ -102,7 +102,7 @@ suite("options of a write", (test) => {
     ],
   ];
   for (const [title, write, message] of refused)
-    test(title, async () => {
+    test(`what is refused: ${title}`, async () => {
       await using with_ = await startWith(applyPage);
       assert.match(await messageOfFailure(write(with_.operations as unknown as Operations, with_.live())), message);
       assert.equal(with_.writes, []);
@@ -188,7 +188,7 @@ suite("the event source that is written through", (test) => {
     ],
   ];
   for (const [title, refuse, message] of refusals)
-    test(title, async () => {
+    test(`the event source ${title}`, async () => {
       await using kinds = await startWrittenKinds(await server());
       assert.throws(() => refuse(kinds), message);
     });

@@ -80,7 +80,7 @@ suite("matcher of json patches", (test) => {
     ["another value does not match (jsonPatchDoesNotMatchOnDifferentValue)", deployment(scale), deployment(), false],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(title, () => assert.is(matchesJsonPatch(desired, live), matches));
+    test(`json patch: ${title}`, () => assert.is(matchesJsonPatch(desired, live), matches));
 
   test("a patch that does not fit does not match: the server says what is wrong", () => {
     const live = deployment();
@@ -123,7 +123,7 @@ suite("matcher of merge patches", (test) => {
     ],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(title, () => assert.is(matchesMergePatch(desired, live), matches));
+    test(`merge patch: ${title}`, () => assert.is(matchesMergePatch(desired, live), matches));
 });
 
 suite("matchers of patches of the status", (test) => {
@@ -177,7 +177,7 @@ suite("status matcher", (test) => {
     ["a status matches no status not", withStatus(), deployment(), false],
   ];
   for (const [title, desired, live, matches] of cases)
-    test(title, () => assert.is(statusMatcher()(argumentsOf(desired, live)), matches));
+    test(`status: ${title}`, () => assert.is(statusMatcher()(argumentsOf(desired, live)), matches));
 
   test("strictly, what only live has does not match", () => {
     assert.not(statusMatcher({ isStrict: true })(argumentsOf(withStatus(), more)));
