@@ -147,20 +147,23 @@ class RunnableOperator implements Operator {
   }
 
   controller(name: string): RegisteredController {
-    const controllers = this.#session?.controllers ?? [];
+    const controllers = this.#runningSession?.controllers ?? [];
     const found = controllers.find(({ definition }) => definition.name === name);
     if (found !== undefined) return found;
     const names = this.#options.controllers.map((each) => each.name);
     throw new Error(
       names.includes(name)
-        ? `controller "${name}" is not there before the operator is started`
+        ? `controller "${name}" is there only while the operator is started`
         : `there is no controller "${name}", only ${names.join(", ")}`,
     );
   }
 
   health(): OperatorHealth {
-    const session = this.#session?.stopped === undefined ? this.#session : undefined;
-    return healthOf(session?.controllers);
+    return healthOf(this.#runningSession?.controllers);
+  }
+
+  get #runningSession(): Session | undefined {
+    return this.#session?.stopped === undefined ? this.#session : undefined;
   }
 
   async #stop({ stopping, before, controllers }: Session): Promise<boolean> {

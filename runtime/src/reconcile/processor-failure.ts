@@ -40,12 +40,17 @@ export function afterFailure(
   };
   if (everyPart(error, (part) => findError(part, "TerminalError") !== undefined)) return giveUp();
   const retryAfter = findError<RetryAfterError>(error, "RetryAfterError");
-  if (retryAfter !== undefined) return retryIn(state, retryAfter.retryAfterMs);
+  // A time that is none would be no pause at all.
+  if (retryAfter !== undefined && isDelay(retryAfter.retryAfterMs)) return retryIn(state, retryAfter.retryAfterMs);
   const remainingMs = (retry?.dueAt ?? now) - now;
   if (remainingMs > SHORT_WAIT_MS) return retryIn(state, remainingMs);
   const next = settings.retry.next(retry, error);
   if (next === undefined) return giveUp();
   return retryIn({ ...state, retry: { ...next, dueAt: now + next.intervalMs } }, next.intervalMs);
+}
+
+function isDelay(ms: number): boolean {
+  return Number.isFinite(ms) && ms >= 0;
 }
 
 interface FailureLog {

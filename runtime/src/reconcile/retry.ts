@@ -62,7 +62,13 @@ export function guardedRetryOf(retry: RetryOptions | Retry | undefined, logger: 
     }
   };
   return {
-    next: (state, error) => guarded((by) => by.next(state, error)),
+    next: (state, error) => guarded((by) => checked(by.next(state, error))),
     isLastAttempt: (state) => guarded((by) => by.isLastAttempt(state)),
   };
+}
+
+function checked(state: RetryState | undefined): RetryState | undefined {
+  if (state !== undefined && !(Number.isFinite(state.intervalMs) && state.intervalMs >= 0))
+    throw new RangeError(`its intervalMs is ${state.intervalMs}, and has to be 0 or more`);
+  return state;
 }

@@ -44,6 +44,20 @@ suite("operator restart", (test) => {
     assert.is(await page.operator.stop(), true);
   });
 
+  test("a controller is there while the operator is started, and not before or afterwards", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    const missing = 'controller "page" is there only while the operator is started';
+    assert.throws(() => page.operator.controller("page"), new RegExp(missing));
+    assert.is(page.operator.health().status, "stopped");
+    await page.operator.start();
+    assert.is(page.operator.controller("page").isStarted, true);
+    assert.throws(() => page.operator.controller("book"), /there is no controller "book", only page/);
+    assert.is(page.operator.health().status, "healthy");
+    await page.operator.stop();
+    assert.throws(() => page.operator.controller("page"), new RegExp(missing));
+  });
+
   test("a start that failed leaves nothing behind, and the next one may succeed", async () => {
     await using server = await startPageServer({ withoutCrd: true });
     await using page = createPageOperator(server, { operator: { startTimeoutMs: 150 } });

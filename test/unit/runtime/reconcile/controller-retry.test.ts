@@ -81,6 +81,31 @@ suite("controller: retries", (test) => {
     assert.ok(events.every(({ retryAfterMs }) => retryAfterMs === 500));
   });
 
+  test("a RetryAfterError whose time is none is retried like any other failure", async () => {
+    for (const ms of [NaN, -1, Infinity]) {
+      const { observe, settle, events, respond } = createBed();
+      respond(() => failureOf(new RetryAfterError("later", ms)));
+      observe();
+      await settle();
+      assert.equal(
+        events.map(({ retryAfterMs }) => retryAfterMs),
+        [2000],
+      );
+    }
+  });
+
+  test("a retry of the user whose interval is no time gives way to the default", async () => {
+    const retry = { next: () => ({ attempt: 1, intervalMs: NaN }), isLastAttempt: () => false };
+    const { observe, settle, events, respond } = createBed({ retry });
+    respond(() => failureOf());
+    observe();
+    await settle();
+    assert.equal(
+      events.map(({ retryAfterMs }) => retryAfterMs),
+      [2000],
+    );
+  });
+
   test("a TerminalError is not tried again before something changes", async () => {
     const { observe, settle, advance, times, respond } = createBed();
     respond(() => failureOf(new TerminalError("never")));
