@@ -3,6 +3,7 @@ import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/cluster/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
@@ -170,4 +171,14 @@ export async function untilQuiet({ events, requests }: PageOperator, quietMs = 2
     if (now !== before) [before, since] = [now, Date.now()];
     return Date.now() - since > quietMs;
   });
+}
+
+/** Returns the message of what a call throws. */
+export async function failureOf(call: () => Promise<unknown>): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    return messageOf(error);
+  }
+  return "nothing was thrown";
 }

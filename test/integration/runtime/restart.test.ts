@@ -1,18 +1,16 @@
 // One operator over several starts and stops.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { messageOf } from "#runtime/base/logger.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
-import { createPage, createPageOperator, Page, setText, startPageServer, untilText } from "./page-operator.js";
-
-async function failureOf(call: () => Promise<unknown>): Promise<string> {
-  try {
-    await call();
-  } catch (error) {
-    return messageOf(error);
-  }
-  return "nothing was thrown";
-}
+import {
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  setText,
+  startPageServer,
+  untilText,
+} from "./page-operator.js";
 
 suite("operator restart", (test) => {
   test("an operator that was stopped starts again, and reconciles what changed meanwhile", async () => {

@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { sleep } from "#runtime/base/clock.js";
-import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { ApiClient } from "#runtime/cluster/api-client.js";
 import { loadConnection } from "#runtime/cluster/load-connection.js";
@@ -18,6 +17,7 @@ import {
   configMapOf,
   createPage,
   createPageOperator,
+  failureOf,
   Page,
   pageCrd,
   startPageServer,
@@ -28,15 +28,6 @@ import {
 
 const NOWHERE = "http://127.0.0.1:1";
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
-
-async function failureOf(call: () => Promise<unknown>): Promise<string> {
-  try {
-    await call();
-  } catch (error) {
-    return messageOf(error);
-  }
-  return "nothing was thrown";
-}
 
 async function temporaryFolder() {
   const folder = await mkdtemp(join(tmpdir(), "gen-operator-start-"));
