@@ -40,6 +40,7 @@ suite("derived caches of a project", (test) => {
       assert.equal(diagnostics, []);
       assert.equal(caches, [
         "pods: keeps spec.nodeName, status.phase only (read in src/podwatch/reconciler.ts:8, workflow.yaml:19)",
+        "pods: watches only objects with the label example.com/watched-by, which its mapping asks for",
         "node: keeps metadata only (nothing else is read)",
       ]);
       assert.is(compileProject(folder.path, command), "");

@@ -29,7 +29,8 @@ function informerOf(
   buildFilters: BuildFilters,
 ): InformerModel {
   if (resource === undefined) throw new Error(`event source ${name} has no kind`);
-  const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, cache, maxCachedObjects } = spec;
+  const { mapping, primaryToSecondary, namespaces, labelSelector, fieldSelector, selector, cache, maxCachedObjects } =
+    spec;
   return {
     kind: "informer",
     ...{ name, resource },
@@ -43,6 +44,7 @@ function informerOf(
     ...(namespaces === undefined || namespaces === "sameAsController" ? {} : { namespaces }),
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(selector === "all" ? { statedSelector: document.valueAt([...path, "selector"]) } : {}),
     filters: buildFilters(spec.filters, path),
     form: formOf(cache),
     ...(cache === undefined ? {} : { statedForm: document.valueAt([...path, "cache"]) }),

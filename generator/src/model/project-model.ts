@@ -137,6 +137,8 @@ export interface InformerModel {
   readonly form: FormModel;
   /** Where the spec states the form; absent if what the code reads decides it. */
   readonly statedForm?: Place;
+  /** Where the spec states that objects without the label of the mapping are watched, too; absent if that is derived. */
+  readonly statedSelector?: Place;
   readonly maxCachedObjects?: number;
 }
 

@@ -10,6 +10,13 @@ const REQUIREMENT = new RegExp(
   String.raw`^\s*(?:!\s*${KEY}|${KEY}(?:\s*(?:==?|!=)\s*${VALUE}|\s*[<>]\s*-?[0-9]+|\s+(?:in|notin)\s*\(\s*${VALUE}(?:\s*,\s*${VALUE})*\s*\))?)\s*$`,
 );
 
+const LABEL_KEY = new RegExp(`^${KEY}$`);
+
+/** Tells whether a text can be the key of a label. */
+export function isLabelKey(text: string): boolean {
+  return LABEL_KEY.test(text);
+}
+
 /** Finds label selectors that no API server accepts. */
 export const checkLabelSelector = ruleOfController((controller) => {
   const { spec, dependents, eventSources } = controller;

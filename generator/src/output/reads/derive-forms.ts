@@ -10,6 +10,7 @@ import type {
 } from "../../model/project-model.js";
 import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
 import { nameResources, type ResourceName } from "../resource-name.js";
+import { deriveSelector } from "./derive-selector.js";
 import { expressionFiles, followController } from "./entry-points.js";
 import { ReadFollower } from "./follow-reads.js";
 import { ReadLog } from "./read-log.js";
@@ -20,7 +21,7 @@ import type { TrackedSource } from "./values.js";
 export interface DerivedModel {
   readonly model: ProjectModel;
   readonly diagnostics: readonly Diagnostic[];
-  /** One line for each event source that watches a kind. */
+  /** What each event source that watches a kind keeps, and which objects those with a mapping by label watch: a line for each. */
   readonly report: readonly string[];
 }
 
@@ -30,7 +31,8 @@ export function needsSources({ controllers }: ProjectModel): boolean {
 }
 
 /**
- * Decides what the caches of event sources keep, from what the spec and the user's code read: all, some fields, or the metadata.
+ * Decides what the caches of event sources keep, from what the spec and the user's code read: all, some fields, or the metadata; and of
+ * which objects, from what their mapping asks for.
  *
  * The types of what is kept are generated from it, so code that reads more later does not compile until this has run again. Nothing
  * else than the runtime writes these objects, for it writes none of them; dependents are always kept whole.
@@ -60,11 +62,16 @@ export function deriveForms(model: ProjectModel, code: readonly CodeFile[], loca
       if (source.statedForm !== undefined) {
         report.push(`${label}: ${describeForm(source.form)} (stated in ${formatPosition(source.statedForm.position)})`);
         diagnostics.push(...checkStatedForm(source, log.readsOf(tracked)));
-        return source;
       }
-      const { form, reason } = log.formOf(tracked);
-      report.push(`${label}: ${describeForm(form)} (${reason})`);
-      return Object.freeze({ ...source, form });
+      const derived = source.statedForm === undefined ? log.formOf(tracked) : undefined;
+      if (derived !== undefined) report.push(`${label}: ${describeForm(derived.form)} (${derived.reason})`);
+      const selected = deriveSelector(source, log.lookupOf(tracked));
+      if (selected !== undefined) report.push(`${label}: ${selected.report}`);
+      return Object.freeze({
+        ...source,
+        ...(derived === undefined ? {} : { form: derived.form }),
+        ...(selected?.labelSelector === undefined ? {} : { labelSelector: selected.labelSelector }),
+      });
     };
     return Object.freeze({ ...controller, eventSources: Object.freeze(controller.eventSources.map(derive)) });
   });

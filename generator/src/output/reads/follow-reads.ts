@@ -39,7 +39,9 @@ export class ReadFollower {
 
   /** Notes that nobody can tell what becomes of anything from here on. */
   giveUp(node: ts.Node): void {
-    this.#log.readEverything(this.#program.positionOf(node));
+    const position = this.#program.positionOf(node);
+    this.#log.readEverything(position);
+    this.#log.lookUpEverything(position);
   }
 
   // The types that are generated for what is kept stay right when the code changes; a type that says more would let it read more.
@@ -136,6 +138,8 @@ export class ReadFollower {
     const found = lookupOf(call, used, { program: this.#program, sources: this.#log.sources });
     if (found === undefined) return this.giveUp(node);
     for (const value of found.values) {
+      const of = value.kind === "list" ? value.of : value;
+      if (of.kind === "object") this.#log.lookUp(of.source, this.#program.positionOf(node));
       if (found.isWhole || call === undefined) this.#escape(value, node);
       else this.#use(call, value);
     }
@@ -220,6 +224,8 @@ export class ReadFollower {
   #escape(value: Value, node: ts.Node): void {
     if (value.kind === "list") return this.#escape(value.of, node);
     if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
+    // Nothing leads from there to an object that belongs to no primary.
+    else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
     else this.giveUp(node);
   }
 

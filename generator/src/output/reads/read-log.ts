@@ -13,6 +13,7 @@ export interface FieldRead {
 export class ReadLog {
   readonly #reads = new Map<TrackedSource, FieldRead[]>();
   readonly #escapes = new Map<TrackedSource, SourcePosition>();
+  readonly #lookups = new Map<TrackedSource, SourcePosition>();
   readonly sources: readonly TrackedSource[];
 
   constructor(sources: readonly TrackedSource[]) {
@@ -31,6 +32,21 @@ export class ReadLog {
   /** Takes that nobody can tell what is read of any event source. */
   readEverything(position: SourcePosition): void {
     for (const source of this.sources) this.read(source, [], position);
+  }
+
+  /** Takes that code may look for objects of an event source that belong to no primary, or to another. */
+  lookUp(source: TrackedSource, position: SourcePosition): void {
+    if (!this.#lookups.has(source)) this.#lookups.set(source, position);
+  }
+
+  /** Takes that nobody can tell which objects of any event source are looked for. */
+  lookUpEverything(position: SourcePosition): void {
+    for (const source of this.sources) this.lookUp(source, position);
+  }
+
+  /** Returns where objects of an event source may be looked up; undefined if they never are. */
+  lookupOf(source: TrackedSource): SourcePosition | undefined {
+    return this.#lookups.get(source);
   }
 
   /** Returns what is read of an event source, in the order in which it was found. */
