@@ -44,7 +44,7 @@ export async function runOrThrow(command: readonly string[], options: CommandOpt
   return stdout;
 }
 
-/** Returns the environment of a terminal in which `node` is the one given. */
+/** Returns the environment of a terminal in which `node` is the one given, which trusts what the machine trusts. */
 export function userEnvironment(node: string): { [name: string]: string } {
   const kept = Object.entries(process.env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !OF_THE_TESTS.test(entry[0]),
@@ -54,4 +54,4 @@ export function userEnvironment(node: string): { [name: string]: string } {
 }
 
 const OF_THE_TESTS =
-  /^(NODE_|INIT_CWD$|FORCE_COLOR$|KUBECONFIG$|npm_(package|lifecycle|command|config_local_prefix|config_workspace))/;
+  /^(NODE_(?!EXTRA_CA_CERTS$)|INIT_CWD$|FORCE_COLOR$|KUBECONFIG$|npm_(package|lifecycle|command|config_local_prefix|config_workspace))/;
