@@ -13,6 +13,7 @@ import { checkCrds } from "./operate/check-crds.js";
 import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
+import { isKubernetes } from "./workflow/workflow-definition.js";
 import { fieldManagerOf, RunningController } from "./running-controller.js";
 
 /** What an operator consists of. */
@@ -233,7 +234,9 @@ class RunnableOperator implements Operator {
 
 function definitionsOf({ workflow }: ControllerDefinition): ResourceDefinition[] {
   // A kind with an activation condition may be absent.
-  const needed = workflow.dependents.filter(({ activationCondition }) => activationCondition === undefined);
+  const needed = workflow.dependents
+    .filter(isKubernetes)
+    .filter(({ activationCondition }) => activationCondition === undefined);
   return [workflow.primary, ...needed.map(({ resource }) => resource)];
 }
 

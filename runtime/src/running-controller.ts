@@ -12,7 +12,10 @@ import type { ControllerDefinition } from "./reconcile/controller-definition.js"
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-import type { DependentDefinition } from "./workflow/workflow-definition.js";
+import type { DependentDriver } from "./workflow/driver.js";
+import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
+import type { PlanNode } from "./workflow/plan.js";
+import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
 import { ResourceOperations } from "./write/resource-operations.js";
 
@@ -50,7 +53,7 @@ export class RunningController {
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
-      sources,
+      driverOf: (node, index) => createDriver(node, { source: sources[index]!, writer }),
       writer,
       fieldManagers,
       secondaries: this.#sources,
@@ -153,7 +156,7 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: workflow.dependents.map(watchOf),
+      dependents: workflow.dependents.filter(isKubernetes).map(watchOf),
       sources: definition.eventSources?.(facts),
       namespaces: this.#namespaces,
       labelSelector,
@@ -170,7 +173,15 @@ export class RunningController {
   }
 }
 
-function watchOf({ filters, ...dependent }: DependentDefinition): DependentWatch {
+function createDriver(
+  { definition, ...node }: PlanNode,
+  parts: { readonly source: DependentSource; readonly writer: Writer },
+): DependentDriver {
+  if (isKubernetes(definition)) return new KubernetesDriver({ ...parts, node: { ...node, definition } });
+  throw new Error(`dependent "${definition.name}" is external, which this version cannot do`);
+}
+
+function watchOf({ filters, ...dependent }: KubernetesDependent): DependentWatch {
   const isActivatedLater = dependent.activationCondition !== undefined;
   // The filters of a dependent take objects of its kind.
   return { ...dependent, isActivatedLater, ...(filters === undefined ? {} : { filters: filters as EventFilters }) };

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
-import type { Condition, DependentDefinition, Desired, WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { Condition, Desired, KubernetesDependent, WorkflowDefinition } from "../workflow/workflow-definition.js";
 
 /** The dependents that a chain has declared: their resource types by name. */
 export type DependentTypes = { readonly [name: string]: KubernetesObject };
@@ -89,9 +89,8 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   >;
 }
 
-interface UntypedOptions extends Partial<Omit<DependentDefinition, "resource" | "name" | "desired">> {
+interface UntypedOptions extends Partial<Omit<KubernetesDependent, "resource" | "name">> {
   readonly resource: ResourceClass;
-  readonly desired: DependentDefinition["desired"];
 }
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {

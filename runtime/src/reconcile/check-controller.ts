@@ -1,4 +1,5 @@
 import type { Connection } from "../cluster/connection.js";
+import { isKubernetes } from "../workflow/workflow-definition.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf } from "./finalizer.js";
 
@@ -7,7 +8,8 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
   if (reconcilesOnAllEvents) return undefined;
   const cleansUp =
-    reconciler?.cleanup !== undefined || workflow.dependents.some(({ isGarbageCollected }) => !isGarbageCollected);
+    reconciler?.cleanup !== undefined ||
+    workflow.dependents.some((each) => !isKubernetes(each) || !each.isGarbageCollected);
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 

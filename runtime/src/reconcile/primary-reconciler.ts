@@ -4,16 +4,11 @@ import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import { noSecondarySources, type SecondarySources } from "../cluster/secondary-sources.js";
 import type { Context, ResourceOperations } from "../workflow/context.js";
-import { buildPlan, type Plan } from "../workflow/plan.js";
-import {
-  cleanupWorkflow,
-  reconcileWorkflow,
-  secondaryOf,
-  WorkflowError,
-  type DependentSource,
-  type RunOptions,
-} from "../workflow/run.js";
+import type { DependentDriver } from "../workflow/driver.js";
+import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import { cleanupWorkflow, reconcileWorkflow, secondaryOf, WorkflowError, type RunOptions } from "../workflow/run.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
+import type { Writer } from "../workflow/kubernetes-driver.js";
 import { checkController, finalizerNameOf, finalizerOf } from "./check-controller.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
@@ -27,10 +22,10 @@ import { checkControl, type DeleteControl, type UpdateControl } from "./reconcil
 export interface PrimaryDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
-  /** For each dependent of the workflow, in its order. */
-  readonly sources: readonly DependentSource[];
+  /** Makes what finds and writes the objects of a dependent; `index` is its place in the workflow. */
+  driverOf(node: PlanNode, index: number): DependentDriver;
   /** Writes as the field manager of the controller. */
-  readonly writer: RunOptions["writer"];
+  readonly writer: Writer;
   /** The field managers of all controllers of the operator; that of this one alone if absent. */
   readonly fieldManagers?: readonly string[];
   /** All event sources of the controller; it has none if absent. */
@@ -61,6 +56,7 @@ export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #plan: Plan;
+  readonly #drivers: readonly DependentDriver[];
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
@@ -74,6 +70,7 @@ export class PrimaryReconciler {
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#plan = buildPlan(workflow);
+    this.#drivers = this.#plan.nodes.map((node, index) => dependencies.driverOf(node, index));
     this.#finalizer = finalizerNameOf(definition);
     const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
@@ -114,8 +111,8 @@ export class PrimaryReconciler {
 
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
-    this.#dependencies.sources.forEach((source, index) => {
-      if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void source.deactivate(key);
+    this.#drivers.forEach((driver, index) => {
+      if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void driver.deactivate(key);
     });
   }
 
@@ -205,15 +202,14 @@ export class PrimaryReconciler {
 
   #callFor(primary: KubernetesObject, scope: ReconcileScope): Call {
     const { workflow } = this.#definition;
-    const { sources, writer, secondaries } = this.#dependencies;
+    const { secondaries } = this.#dependencies;
     const context = this.#contexts.create(scope, primary);
     const run: RunOptions = {
       plan: this.#plan,
-      sources,
+      drivers: this.#drivers,
       definition: workflow.primary,
       namespaces: this.#namespaces(),
       primary,
-      writer,
       context,
       track: scope.tasks.track,
       secondaries,

@@ -5,13 +5,13 @@ import { jsonDiff } from "../base/json-diff.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../cluster/decode-resource.js";
 import { describeObject } from "../cluster/resource-path.js";
-import type { RunOptions } from "../workflow/run.js";
+import type { Writer } from "../workflow/kubernetes-driver.js";
 import { patchFinalizerIn } from "./finalizer.js";
 import { writePatch, type JsonWrite } from "./json-write.js";
 
 /** With what primaries are written. */
 export interface PrimaryWrite extends JsonWrite {
-  readonly writer: RunOptions["writer"];
+  readonly writer: Writer;
   /** False: by JSON patches of what changed. */
   readonly usesServerSideApply: boolean;
   /** What every primary has; undefined if the controller needs no finalizer. */

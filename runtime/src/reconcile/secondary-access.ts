@@ -5,19 +5,21 @@ import type { EventSource } from "../cluster/event-source.js";
 import { describeObject } from "../cluster/resource-path.js";
 import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
 import type { SecondariesOptions, SecondaryOptions } from "../workflow/context.js";
-import type { DependentDefinition, WorkflowDefinition } from "../workflow/workflow-definition.js";
+import { isKubernetes, type KubernetesDependent, type WorkflowDefinition } from "../workflow/workflow-definition.js";
 
 /** Finds the secondary resources of primaries through the event sources of one controller. */
 export class SecondaryAccess {
   readonly #sources: SecondarySources;
   readonly #primary: ResourceDefinition;
   /** Those whose event source is not there while they are inactive. */
-  readonly #activated: readonly DependentDefinition[];
+  readonly #activated: readonly KubernetesDependent[];
 
   constructor(sources: SecondarySources, { primary, dependents }: WorkflowDefinition) {
     this.#sources = sources;
     this.#primary = primary;
-    this.#activated = dependents.filter(({ activationCondition }) => activationCondition !== undefined);
+    this.#activated = dependents
+      .filter(isKubernetes)
+      .filter(({ activationCondition }) => activationCondition !== undefined);
   }
 
   /** Returns the one of a type; throws if there are several. */

@@ -24,7 +24,8 @@ interface Observed extends KubernetesObject {
  * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
  * soon as they exist. A status that is older than the spec does not count.
  */
-export const ready: Condition<unknown, unknown> = ({ dependent: { live } }) => live !== undefined && isReady(live);
+export const ready: Condition<unknown, unknown> = ({ dependent: { live } }) =>
+  live !== undefined && isReady(live as Observed);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
 export const deleted: Condition<unknown, unknown> = ({ dependent: { live } }) => live === undefined;
@@ -35,6 +36,8 @@ const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; che
 
 /** Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed. */
 export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { definition }, context: { client } }) => {
+  if (definition === undefined)
+    throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
   const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
   served.set(client, checks);
   const kind = `${definition.apiVersion}/${definition.kind}`;

@@ -18,6 +18,7 @@ import {
 } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import type { PlanNode } from "./plan.js";
+import type { KubernetesDependent } from "./workflow-definition.js";
 
 /** What a user's `desired` returned, completed to what is applied. */
 export interface DesiredObject {
@@ -27,7 +28,7 @@ export interface DesiredObject {
 
 /** Whose object it is that is completed. */
 export interface DesiredOwner {
-  readonly node: PlanNode;
+  readonly node: PlanNode<KubernetesDependent>;
   readonly primary: KubernetesObject;
   readonly definition: ResourceDefinition;
   /** The namespaces that the controller watches; all of them if absent. */
@@ -71,7 +72,7 @@ export function completeDesired(
 }
 
 function annotationsOf(
-  { definition: { isGarbageCollected, name }, sharesKind }: PlanNode,
+  { definition: { isGarbageCollected, name }, sharesKind }: PlanNode<KubernetesDependent>,
   { metadata }: KubernetesObject,
   primary: ResourceDefinition,
 ): { [key: string]: string } {
@@ -93,7 +94,11 @@ function ownerReferenceTo({ metadata }: KubernetesObject, { apiVersion, kind }: 
 /** Returns the live object of a dependent: the one that `desired` names, or before that is known, the one that belongs to the primary. */
 export function findLive(
   cache: ResourceView,
-  { node, primaryKey, desiredKey }: { node: PlanNode; primaryKey: ObjectKey; desiredKey: ObjectKey | undefined },
+  {
+    node,
+    primaryKey,
+    desiredKey,
+  }: { node: PlanNode<KubernetesDependent>; primaryKey: ObjectKey; desiredKey: ObjectKey | undefined },
 ): DecodedResource | undefined {
   const owned = cache.keysByIndex(OWNER_INDEX, primaryKey);
   if (desiredKey !== undefined) return owned.has(desiredKey) ? cache.get(desiredKey) : undefined;

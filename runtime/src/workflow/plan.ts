@@ -1,10 +1,10 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
+import { isKubernetes, type DependentDefinition, type WorkflowDefinition } from "./workflow-definition.js";
 
 /** A dependent in the graph; neighbours are indexes into the plan. */
-export interface PlanNode {
-  readonly definition: DependentDefinition;
+export interface PlanNode<Definition extends DependentDefinition = DependentDefinition> {
+  readonly definition: Definition;
   /** What it depends on. */
   readonly dependsOn: readonly number[];
   /** What depends on it. */
@@ -61,6 +61,7 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
 }
 
 function isSameKind(a: DependentDefinition, b: DependentDefinition): boolean {
+  if (!isKubernetes(a) || !isKubernetes(b)) return false;
   return a.resource.apiVersion === b.resource.apiVersion && a.resource.kind === b.resource.kind;
 }
 

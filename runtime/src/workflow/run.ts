@@ -1,11 +1,8 @@
 import { messageOf } from "../base/logger.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceView } from "../cluster/resource-view.js";
 import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { Writer, Written } from "../write/apply.js";
-import { completeDesired, findLive, keyOfDesired } from "./dependent-object.js";
+import type { DependentDriver, DriverRun, Live, Wanted } from "./driver.js";
 import {
   blockersOf,
   condemn,
@@ -16,31 +13,24 @@ import {
   type Plan,
   type PlanNode,
 } from "./plan.js";
-import type { Condition, ConditionArguments, Context } from "./workflow-definition.js";
+import {
+  isKubernetes,
+  type Condition,
+  type ConditionArguments,
+  type Conditions,
+  type Context,
+} from "./workflow-definition.js";
 import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
-
-/** Where the objects of a dependent are known. */
-export interface DependentSource {
-  readonly cache: ResourceView;
-  /**
-   * Starts watching, where an activation condition decides about that; resolves when the state is known. Throws if it cannot be known
-   * now; then the primary is reconciled again when it is.
-   */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Says that a primary does not need the dependent; with the last one the watch ends. */
-  deactivate(primary: ObjectKey): Promise<void>;
-}
 
 /** Everything that one run needs. */
 export interface RunOptions {
   readonly plan: Plan;
   /** As many as the plan has nodes, in its order. */
-  readonly sources: readonly DependentSource[];
+  readonly drivers: readonly DependentDriver[];
   readonly definition: ResourceDefinition;
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
   readonly primary: KubernetesObject;
-  readonly writer: Writer;
   readonly context: Context;
   /** Calls a function of the user under a name, so that it can be said which one does not return. */
   readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
@@ -48,7 +38,7 @@ export interface RunOptions {
   readonly secondaries?: SecondarySources | undefined;
 }
 
-type SecondaryFacts = Pick<RunOptions, "plan" | "sources" | "primary" | "secondaries">;
+type SecondaryFacts = Pick<RunOptions, "plan" | "drivers" | "primary" | "secondaries">;
 
 /** Thrown when dependents failed; the errors are its parts, each with the name of the dependent. */
 export class WorkflowError extends AggregateError {
@@ -75,16 +65,23 @@ class WorkflowRun {
   readonly #options: RunOptions;
   readonly #isCleanup: boolean;
   #states: NodeState[];
-  readonly #desiredKeys: (ObjectKey | undefined)[] = [];
-  readonly #written: (Written["kind"] | undefined)[] = [];
-  readonly #secondary: object;
+  readonly #wanted: (Wanted | undefined)[] = [];
+  readonly #written: ("created" | "updated" | "unchanged" | undefined)[] = [];
+  readonly #driverRun: DriverRun;
   readonly #isLeft: boolean[] = [];
 
   constructor(options: RunOptions, states: NodeState[], { isCleanup = false }: { isCleanup?: boolean } = {}) {
+    const { primary, context, definition, namespaces } = options;
     this.#options = options;
     this.#states = states;
     this.#isCleanup = isCleanup;
-    this.#secondary = createSecondary(options, this.#desiredKeys);
+    this.#driverRun = {
+      primary,
+      secondary: createSecondary(options, this.#wanted),
+      context: context as DriverRun["context"],
+      definition,
+      namespaces,
+    };
   }
 
   async finish(): Promise<WorkflowResult> {
@@ -111,92 +108,72 @@ class WorkflowRun {
   }
 
   async #reconcile(index: number): Promise<void> {
-    const { plan, primary, definition, namespaces, writer, context, sources, track } = this.#options;
-    const node = this.#node(index);
-    const source = sources[index]!;
-    const { activationCondition, reconcilePrecondition, readyPostcondition, desired } = node.definition;
-    if (!(await this.#holds(activationCondition, index))) {
-      await source.deactivate(keyOf(primary.metadata));
-      this.#states = condemn(plan, this.#states, {
-        index,
-        because: "its activation condition does not hold",
-        isActive: false,
-      });
+    const { plan, primary, context, drivers, track } = this.#options;
+    const { definition } = this.#node(index);
+    const driver = drivers[index]!;
+    if (!(await this.#isMet("activationCondition", index))) {
+      await driver.deactivate(keyOf(primary.metadata));
+      const because = "its activation condition does not hold";
+      this.#states = condemn(plan, this.#states, { index, because, isActive: false });
       return;
     }
-    if (activationCondition !== undefined) await this.#activate(index);
-    if (!(await this.#holds(reconcilePrecondition, index))) {
-      this.#states = condemn(plan, this.#states, {
-        index,
-        because: "its reconcile precondition does not hold",
-        isActive: true,
-      });
+    if (definition.activationCondition !== undefined) await this.#activate(index);
+    if (!(await this.#isMet("reconcilePrecondition", index))) {
+      const because = "its reconcile precondition does not hold";
+      this.#states = condemn(plan, this.#states, { index, because, isActive: true });
       return;
     }
-    const args = { primary, secondary: this.#secondary, context } as never;
-    const wanted = await track(`desired() of dependent "${node.definition.name}"`, () => desired(args));
-    const complete = completeDesired(wanted, { node, primary, definition, namespaces });
-    this.#desiredKeys[index] = keyOfDesired(complete);
+    const run = this.#driverRun;
+    const { desired } = definition;
+    if (desired === undefined) throw new Error("it has no desired()");
+    const what = `desired() of dependent "${definition.name}"`;
+    const wanted = driver.complete(run, await track(what, () => desired(run as never)));
+    this.#wanted[index] = wanted;
     const live = this.#live(index);
     context.signal.throwIfAborted();
-    const target = { definition: node.definition.resource, cache: source.cache };
-    const written = await writer.apply(target, complete, { live });
-    this.#written[index] = written.kind;
-    if (written.verdict !== undefined && live !== undefined)
-      context.logger.debug(
-        { dependent: node.definition.name, ...written.verdict },
-        "the live object was not as desired",
-      );
-    this.#states[index] = { kind: "reconciled", isReady: await this.#holds(readyPostcondition, index) };
+    this.#written[index] = await driver.write(run, wanted, live);
+    this.#states[index] = { kind: "reconciled", isReady: await this.#isMet("readyPostcondition", index) };
   }
 
   async #delete(index: number, because: string): Promise<void> {
-    const { writer, sources } = this.#options;
-    const { activationCondition, deletePostcondition, isGarbageCollected, resource } = this.#node(index).definition;
-    if (activationCondition !== undefined) {
-      if (!(await this.#holds(activationCondition, index))) {
+    const driver = this.#options.drivers[index]!;
+    if (this.#node(index).definition.activationCondition !== undefined) {
+      if (!(await this.#isMet("activationCondition", index))) {
         this.#states[index] = { kind: "inactive" };
         return;
       }
       await this.#activate(index);
     }
     const live = this.#live(index);
-    const isLeft = this.#isCleanup && isGarbageCollected;
-    if (live !== undefined && !isLeft && live.object.metadata.deletionTimestamp === undefined)
-      await writer.delete({ definition: resource, cache: sources[index]!.cache }, live.object);
+    const isLeft = this.#isCleanup && driver.isGarbageCollected;
+    if (live !== undefined && !isLeft) await driver.remove(this.#driverRun, live);
     this.#isLeft[index] = isLeft;
     // The garbage collector acts when the primary is gone: waiting for it here would be for ever.
-    const isGone = isLeft || (await this.#holds(deletePostcondition, index));
+    const isGone = isLeft || (await this.#isMet("deletePostcondition", index));
     this.#states[index] = { kind: "deleted", because, isGone };
   }
 
   #activate(index: number): Promise<void> {
-    const { sources, primary, track } = this.#options;
+    const { drivers, primary, track } = this.#options;
     const what = `the watch of dependent "${this.#node(index).definition.name}"`;
-    return track(what, () => sources[index]!.activate(keyOf(primary.metadata)));
+    return track(what, () => drivers[index]!.activate(keyOf(primary.metadata)));
   }
 
-  async #holds(condition: Condition<never, never> | undefined, index: number): Promise<boolean> {
+  async #isMet(name: keyof Conditions, index: number): Promise<boolean> {
+    const { definition } = this.#node(index);
+    const condition: Condition<never, never> | undefined = definition[name];
     if (condition === undefined) return true;
-    const { primary, context, track } = this.#options;
-    const { name, resource } = this.#node(index).definition;
-    const args: ConditionArguments<KubernetesObject, object> = {
-      primary,
-      secondary: this.#secondary,
-      context,
-      dependent: { name, definition: resource, live: this.#live(index)?.object },
-    };
-    return track(`a condition of dependent "${name}"`, () => condition(args as never));
+    const kind = isKubernetes(definition) ? { definition: definition.resource } : {};
+    const dependent = { name: definition.name, ...kind, live: this.#live(index)?.object };
+    const args: ConditionArguments<KubernetesObject, object> = { ...this.#driverRun, dependent };
+    const result = await this.#options.track(`a condition of dependent "${definition.name}"`, () =>
+      condition(args as never),
+    );
+    return typeof result === "object" ? result.isMet : result;
   }
 
-  #live(index: number): DecodedResource | undefined {
-    const { sources, primary } = this.#options;
-    const options = {
-      node: this.#node(index),
-      primaryKey: keyOf(primary.metadata),
-      desiredKey: this.#desiredKeys[index],
-    };
-    return findLive(sources[index]!.cache, options);
+  #live(index: number): Live | undefined {
+    return this.#options.drivers[index]!.find(this.#driverRun, this.#wanted[index]);
   }
 
   #node(index: number): PlanNode {
@@ -236,13 +213,12 @@ function isSettled(outcome: DependentOutcome): boolean {
 }
 
 function createSecondary(
-  { plan, sources, primary, secondaries }: SecondaryFacts,
-  desiredKeys: (ObjectKey | undefined)[],
+  { plan, drivers, primary, secondaries }: SecondaryFacts,
+  wanted: readonly (Wanted | undefined)[],
 ): object {
-  const primaryKey = keyOf(primary.metadata);
   const secondary = {};
   plan.nodes.forEach((node, index) => {
-    const get = () => findLive(sources[index]!.cache, { node, primaryKey, desiredKey: desiredKeys[index] })?.object;
+    const get = () => drivers[index]!.find({ primary }, wanted[index])?.object;
     Object.defineProperty(secondary, node.definition.name, { enumerable: true, get });
   });
   for (const name of secondaries?.names() ?? []) {

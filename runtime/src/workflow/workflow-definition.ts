@@ -1,4 +1,3 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { Context } from "./context.js";
@@ -12,7 +11,7 @@ export type { Context } from "./context.js";
  */
 export interface DependentArguments<Primary, Secondary> {
   readonly primary: Primary;
-  /** The live dependents by name, as the cache knows them now. */
+  /** The live dependents by name, as the cache knows them now; of a bulk dependent its items by their keys. */
   readonly secondary: Secondary;
   readonly context: Context<Primary>;
 }
@@ -21,28 +20,33 @@ export interface DependentArguments<Primary, Secondary> {
 export interface ConditionArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
   readonly dependent: {
     readonly name: string;
-    readonly definition: ResourceDefinition;
-    /** The live object; absent while there is none. */
-    readonly live: KubernetesObject | undefined;
+    /** Its kind; absent for what Kubernetes does not have. */
+    readonly definition?: ResourceDefinition;
+    /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
+    readonly item?: string;
+    /** The live object, of a bulk dependent that of the item; absent while there is none. */
+    readonly live: object | undefined;
   };
 }
 
-/** Computes what a dependent should be; called at most once for each reconcile. */
+/** Computes what a dependent should be, or the items of a bulk dependent by their keys; called at most once for each reconcile. */
 export type Desired<Primary, Secondary, Input> = (
   args: DependentArguments<Primary, Secondary>,
 ) => Input | Promise<Input>;
 
-/** Decides about a dependent; called at most once for each reconcile. */
-export type Condition<Primary, Secondary> = (
-  args: ConditionArguments<Primary, Secondary>,
-) => boolean | Promise<boolean>;
+/** What a condition found, with anything that is worth to be read in the result of the workflow (JOSDK DetailedCondition). */
+export interface ConditionResult<Detail = unknown> {
+  readonly isMet: boolean;
+  readonly detail: Detail;
+}
 
-/** One dependent of a workflow: data and functions, nothing that changes. */
-export interface DependentDefinition {
-  readonly name: string;
-  readonly resource: ResourceDefinition;
-  readonly dependsOn: readonly string[];
-  readonly desired: Desired<never, never, object>;
+/** Decides about a dependent; called at most once for each reconcile, a postcondition of a bulk dependent once for each item. */
+export type Condition<Primary, Secondary, Detail = unknown> = (
+  args: ConditionArguments<Primary, Secondary>,
+) => boolean | ConditionResult<Detail> | Promise<boolean | ConditionResult<Detail>>;
+
+/** The four conditions of a dependent, in the order in which a reconcile asks them. */
+export interface Conditions {
   /** False: the dependent counts as absent, is not watched and not deleted; what depends on it is deleted. */
   readonly activationCondition?: Condition<never, never>;
   /** False: the dependent and all that depends on it are deleted. */
@@ -51,8 +55,63 @@ export interface DependentDefinition {
   readonly readyPostcondition?: Condition<never, never>;
   /** False after a deletion: what it depends on is not deleted yet. */
   readonly deletePostcondition?: Condition<never, never>;
+}
+
+/** How often, and how soon, a step of a workflow is tried again within one run. */
+export interface StepRetry {
+  /** How often at most, the first attempt included. */
+  readonly maxAttempts: number;
+  /** The wait before the second attempt; 1 s unless given. */
+  readonly initialIntervalMs?: number;
+  /** How much longer each wait is than the one before; 1.5 unless given. */
+  readonly multiplier?: number;
+  /** No wait is longer; no limit unless given. */
+  readonly maxIntervalMs?: number;
+}
+
+/** How the items of a bulk dependent are written. */
+export interface BulkOptions {
+  /** How many items are written at once; 10 unless given. */
+  readonly maxConcurrency?: number;
+}
+
+/** What every dependent of a workflow has, whatever it consists of. */
+export interface NodeDefinition extends Conditions {
+  readonly name: string;
+  readonly dependsOn: readonly string[];
+  /** Bulk dependents of which an item waits for the item of the same key only; its deletion goes before theirs. */
+  readonly itemsDependOn?: readonly string[];
+  /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */
+  readonly bulk?: BulkOptions;
+  /** How long its step may take in one run, its retries included; as long as the reconcile unless given. */
+  readonly timeoutMs?: number;
+  /** Tries a step again that failed, before the run counts it as failed; not unless given. */
+  readonly retry?: StepRetry;
+}
+
+/** Tells whether the live object is as desired, in place of the matcher of the runtime; both are complete objects. */
+export type DependentMatcher<Resource = never> = (
+  desired: object,
+  live: Resource,
+  context: Context,
+) => boolean | Promise<boolean>;
+
+/** A dependent that is an object of Kubernetes, or a set of them: data and functions, nothing that changes. */
+export interface KubernetesDependent extends NodeDefinition {
+  readonly resource: ResourceDefinition;
+  /**
+   * What the runtime does with it: `managed` creates, updates and deletes it, which is the default; `createOnly` leaves what exists as it
+   * is; `readOnly` waits for what somebody else makes, and has no `desired`.
+   */
+  readonly mode?: "managed" | "createOnly" | "readOnly";
+  /** Absent if it is read-only. */
+  readonly desired?: Desired<never, never, object>;
   /** Where the object lives; the namespace of the primary unless stated. */
   readonly namespace?: string;
+  /** The name of another cluster, of those that the operator is given. */
+  readonly cluster?: string;
+  /** The name of an event source of the controller that knows the objects; the dependent then has no watch of its own. */
+  readonly eventSource?: string;
   /** Limits the watch to objects with these labels, which `desired` has to set. */
   readonly labelSelector?: string;
   /** Limits the watch to objects with these fields, of those that the API server can select by. */
@@ -64,10 +123,56 @@ export interface DependentDefinition {
    * opposed to the runtime in the order of the graph (annotations tie it).
    */
   readonly isGarbageCollected: boolean;
+  /** What becomes of the object when it must not exist any more: `orphan` leaves it, untied from the primary; `delete` unless given. */
+  readonly onDelete?: "delete" | "orphan";
+  /** What is done about an object of the name that is not of this primary: `adopt` takes it over; `refuse`, an error, unless given. */
+  readonly existing?: "refuse" | "adopt";
+  /** Whether it is written by server-side apply; true unless given. False: by POST and PUT. */
+  readonly usesServerSideApply?: boolean;
+  /** Who writes it, as the API server records it; that of the controller unless given. */
+  readonly fieldManager?: string;
+  readonly matcher?: DependentMatcher;
+}
+
+/** A dependent that Kubernetes does not have, such as a row in a database or an account with a service. */
+export interface ExternalDependent extends NodeDefinition {
+  readonly external: ExternalDefinition;
+  /** Absent if it is only read. */
+  readonly desired?: Desired<never, never, unknown>;
+}
+
+/** What is given to the functions of an external dependent besides their subject. */
+export type ExternalArguments<Primary = never, Secondary = never> = DependentArguments<Primary, Secondary>;
+
+/** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
+export interface ExternalDefinition {
+  /** Where its live resources are known: an event source of the dependent's own, or that of the controller with this name. */
+  readonly source:
+    | { readonly kind: "poll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
+    | { readonly kind: "perPrimaryPoll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
+    | { readonly kind: "inbound"; readonly fetch?: (...args: never) => unknown }
+    | { readonly kind: "eventSource"; readonly name: string };
+  /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
+  readonly idOf?: (resource: never) => string;
+  readonly create?: (desired: never, args: never) => unknown;
+  readonly update?: (desired: never, live: never, args: never) => unknown;
+  readonly delete?: (live: never, args: never) => unknown;
+  /** Tells whether a live resource is as desired; deep equality unless given. */
+  readonly matches?: (desired: never, live: never) => boolean;
+}
+
+/** One dependent of a workflow. */
+export type DependentDefinition = KubernetesDependent | ExternalDependent;
+
+/** Tells whether a dependent is an object of Kubernetes. */
+export function isKubernetes(dependent: DependentDefinition): dependent is KubernetesDependent {
+  return "resource" in dependent;
 }
 
 /** A primary kind and the dependents that each of its objects needs, in an order in which they can be created. */
 export interface WorkflowDefinition {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentDefinition[];
+  /** How many steps of one run are done at once; 50 unless given. */
+  readonly maxConcurrency?: number;
 }

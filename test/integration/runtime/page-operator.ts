@@ -8,7 +8,7 @@ import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
 
 /** The primary of every test here. */
@@ -67,8 +67,8 @@ type Args = {
 /** Builds a dependent: a ConfigMap named after the page and the dependent, with the text of the page. */
 export function configMapOf(
   name: string,
-  rest: Partial<Omit<DependentDefinition, "desired">> & { desired?: (args: Args) => unknown } = {},
-): DependentDefinition {
+  rest: Partial<Omit<KubernetesDependent, "desired">> & { desired?: (args: Args) => unknown } = {},
+): KubernetesDependent {
   return {
     name,
     resource: ConfigMap.definition,
@@ -78,7 +78,7 @@ export function configMapOf(
       metadata: { name: `${primary.metadata.name}-${name}` },
       data: { text: primary.spec.text },
     })) as never,
-    ...(rest as Partial<DependentDefinition>),
+    ...(rest as Partial<KubernetesDependent>),
   };
 }
 
@@ -90,7 +90,7 @@ export const textReconciler: Reconciler<Page, object, NonNullable<Page["status"]
 
 /** What a test may ask of the operator. */
 export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
-  readonly dependents?: readonly DependentDefinition[];
+  readonly dependents?: readonly KubernetesDependent[];
   readonly reconciler?: unknown;
   readonly operator?: Partial<OperatorOptions>;
   readonly connection?: Partial<ConnectionOptions>;

@@ -102,10 +102,9 @@ suite("error status", (test) => {
     });
 
   test("the handler is called for failed dependents, with all of their errors and the result", async () => {
-    const source = { cache: { keysByIndex: () => new Set() }, activate: async () => {}, deactivate: async () => {} };
     const { run, create, calls } = await createFailing(() => noUpdate(), {
       dependents: [dependentOf("a", { desired: fail }), dependentOf("b", { desired: fail })],
-      dependencies: { sources: [source, source] as never },
+      dependencies: { driverOf: () => ({}) as never },
     });
     const outcome = await run(await create("workflow"));
     assert.is((calls[0]?.error as Error).name, "WorkflowError");

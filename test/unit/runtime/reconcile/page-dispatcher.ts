@@ -98,7 +98,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     {
       client,
       primaries: cache,
-      sources: [],
+      driverOf: driverOfNothing,
       writer: new Writer(client, FIELD_MANAGER, [FIELD_MANAGER]),
       ...dependencies,
     },
@@ -224,4 +224,8 @@ export async function managersOf({ client }: Dispatcher, name: string): Promise<
   return metadata.managedFields.map(({ manager, operation, subresource }) =>
     [manager, operation, subresource].filter(Boolean).join(" "),
   );
+}
+
+function driverOfNothing(): never {
+  throw new Error("this test has no dependents to write");
 }

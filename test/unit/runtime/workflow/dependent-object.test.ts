@@ -1,6 +1,6 @@
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { completeDesired } from "#runtime/workflow/dependent-object.js";
-import type { DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -11,9 +11,9 @@ const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: 
 
 function complete(
   desired: object,
-  options: { dependent?: Partial<DependentDefinition>; namespaces?: readonly string[] } = {},
+  options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[] } = {},
 ) {
-  const dependent: DependentDefinition = {
+  const dependent: KubernetesDependent = {
     name: "map",
     resource,
     dependsOn: [],
@@ -22,7 +22,12 @@ function complete(
     ...options.dependent,
   };
   const [node] = buildPlan({ primary: definition, dependents: [dependent] }).nodes;
-  return completeDesired(desired, { node: node!, primary, definition, namespaces: options.namespaces });
+  return completeDesired(desired, {
+    node: { ...node!, definition: dependent },
+    primary,
+    definition,
+    namespaces: options.namespaces,
+  });
 }
 
 suite("completeDesired", (test) => {

@@ -1,7 +1,7 @@
 // Random workflows for the properties of plans and runs.
 import fc from "fast-check";
 import { defineResource } from "#runtime/codegen/define-resource.js";
-import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 
 const facts = { group: "", version: "v1", scope: "Namespaced", hasStatusSubresource: false, isCustom: false } as const;
 
@@ -25,7 +25,7 @@ export const configMap = defineResource({
 });
 
 /** Builds a dependent from what matters to a test. */
-export function dependentOf(name: string, rest: Partial<DependentDefinition> = {}): DependentDefinition {
+export function dependentOf(name: string, rest: Partial<KubernetesDependent> = {}): KubernetesDependent {
   return {
     name,
     resource: configMap,
@@ -37,7 +37,7 @@ export function dependentOf(name: string, rest: Partial<DependentDefinition> = {
 }
 
 /** Builds a workflow of the primary kind. */
-export function workflowOf(dependents: readonly DependentDefinition[]): WorkflowDefinition {
+export function workflowOf(dependents: readonly KubernetesDependent[]): WorkflowDefinition {
   return { primary: page, dependents };
 }
 
@@ -58,7 +58,7 @@ export const graphs: fc.Arbitrary<number[][]> = fc.integer({ min: 1, max: 8 }).c
 );
 
 /** Names the nodes of a graph: n0, n1 and so on. */
-export function dependentsOf(graph: number[][], rest: (index: number) => Partial<DependentDefinition> = () => ({})) {
+export function dependentsOf(graph: number[][], rest: (index: number) => Partial<KubernetesDependent> = () => ({})) {
   return graph.map((needed, index) =>
     dependentOf(`n${index}`, { dependsOn: needed.map((other) => `n${other}`), ...rest(index) }),
   );

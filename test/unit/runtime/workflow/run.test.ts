@@ -5,8 +5,9 @@ import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
 import { byAnyLink } from "#runtime/events/mappers.js";
 import { deleted, ready } from "#runtime/workflow/builtin-conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { cleanupWorkflow, reconcileWorkflow, type DependentSource, type RunOptions } from "#runtime/workflow/run.js";
-import type { Condition, DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
+import { KubernetesDriver, type DependentSource } from "#runtime/workflow/kubernetes-driver.js";
+import type { Condition, KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import type { Writer } from "#runtime/write/apply.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -20,7 +21,7 @@ const primary: KubernetesObject & { spec: object } = {
 };
 
 /** One cache for all dependents and a writer that only writes into it, after a pause that lets others go first. */
-function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
+function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: { pauses?: readonly number[] } = {}) {
   const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
   const history: string[] = [];
   let version = 1;
@@ -59,10 +60,9 @@ function createRun(dependents: readonly DependentDefinition[], { pauses = [] }: 
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
     plan,
-    sources: plan.nodes.map(() => source),
+    drivers: plan.nodes.map((node) => new KubernetesDriver({ node: node as never, source, writer })),
     definition: page,
     primary,
-    writer,
     context: {
       signal: new AbortController().signal,
       client: undefined as never,
@@ -80,7 +80,7 @@ const throws: Condition<unknown, unknown> = () => {
   throw new Error("no idea");
 };
 
-async function reconcile(dependents: readonly DependentDefinition[]) {
+async function reconcile(dependents: readonly KubernetesDependent[]) {
   const run = createRun(dependents);
   return { ...run, result: await reconcileWorkflow(run.options) };
 }

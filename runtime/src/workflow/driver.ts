@@ -1,0 +1,50 @@
+// What a run needs of each kind of dependents: how their objects are found, written and removed. When any of that is done is not for a
+// driver to know, and neither are conditions, order, retries or the items of a bulk dependent.
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { DependentArguments } from "./workflow-definition.js";
+
+/** For whom a driver works: one run for one primary. */
+export interface DriverRun extends DependentArguments<KubernetesObject, object> {
+  /** The kind of the primary. */
+  readonly definition: ResourceDefinition;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** What `desired` returned, completed to what is written. */
+export interface Wanted {
+  /** What tells the object from the others of its kind: the key of an object of Kubernetes, or the id of a resource. */
+  readonly id: string;
+  readonly object: object;
+}
+
+/** A live object as a driver knows it; `object` is what functions of the user see. */
+export interface Live {
+  readonly object: object;
+}
+
+/** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
+export interface DependentDriver {
+  /** Whether its objects may be left in a cleanup, because something else deletes them when their primary is gone. */
+  readonly isGarbageCollected: boolean;
+  /** What the dependent can do at all: one without `write` is only waited for, one without `remove` is left. */
+  readonly capabilities: { readonly write: boolean; readonly remove: boolean };
+  /**
+   * Starts to follow the objects, where an activation condition decides about that; resolves when the state is known. Throws if it cannot
+   * be known now; then the primary is reconciled again when it is.
+   */
+  activate(primary: ObjectKey): Promise<void>;
+  /** Says that a primary does not need the dependent; with the last one its objects are followed no more. */
+  deactivate(primary: ObjectKey): Promise<void>;
+  /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
+  complete(run: DriverRun, desired: unknown, item?: string): Wanted;
+  /** Returns the live object: the one that is wanted, or before that is known, the one that belongs to the primary. */
+  find(run: Pick<DriverRun, "primary">, wanted?: Wanted): Live | undefined;
+  /** Returns the live items of a bulk dependent by their keys. */
+  findItems(run: Pick<DriverRun, "primary">): ReadonlyMap<string, Live>;
+  /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
+  write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<"created" | "updated" | "unchanged">;
+  /** Asks for the object to be deleted, unless that was done; it may be there for a while. */
+  remove(run: DriverRun, live: Live): Promise<void>;
+}
