@@ -120,7 +120,16 @@ export type {
 export type { Retry, RetryOptions, RetryState } from "./reconcile/retry.js";
 export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./reconcile/rate-limiter.js";
 export type { ReconcilePriority } from "./base/reconcile-reason.js";
-export type { EventSources, PrimaryView, SecondariesOptions, SecondaryOptions } from "./workflow/context.js";
+export type {
+  EventSources,
+  Expectation,
+  ExpectationArguments,
+  ExpectationResult,
+  Expectations,
+  PrimaryView,
+  SecondariesOptions,
+  SecondaryOptions,
+} from "./workflow/context.js";
 export type {
   Condition,
   ConditionArguments,

@@ -1,3 +1,4 @@
+import { systemClock } from "./base/clock.js";
 import type { Logger } from "./base/logger.js";
 import type { ApiClient } from "./cluster/api-client.js";
 import type { SourceHealth } from "./cluster/event-source.js";
@@ -10,6 +11,7 @@ import type { DependentWatch } from "./events/dependent-source.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
+import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import type { DependentDriver } from "./workflow/driver.js";
@@ -39,6 +41,7 @@ export class RunningController {
   readonly definition: ControllerDefinition;
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
+  readonly #expectations: ExpectationRegistry;
   #namespaces: readonly string[] | undefined;
   #isStarted = false;
   #isStopped = false;
@@ -50,6 +53,10 @@ export class RunningController {
     this.#sources = this.#createSources(shared);
     const { primaries, dependents: sources } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
+    this.#expectations = new ExpectationRegistry({
+      clock: systemClock,
+      onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
+    });
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
@@ -58,10 +65,13 @@ export class RunningController {
       fieldManagers,
       secondaries: this.#sources,
       resources: this.#createOperations(shared),
+      expectations: this.#expectations,
       namespaces: () => this.#namespaces,
     });
     const onReconciled: ReconcileObserver = (event) => {
       this.#sources.release(event.primary);
+      // The last reconcile of a primary may have expected something more.
+      if (!primaries.has(event.primary)) this.#expectations.forget(event.primary);
       observer?.(event);
     };
     this.#controller = new Controller(definition, { primaries, runner, logger, observer: onReconciled });
@@ -83,6 +93,7 @@ export class RunningController {
 
   /** Stops all that it watches. */
   stopSources(): Promise<void> {
+    this.#expectations.close();
     return this.#sources.stop();
   }
 
@@ -167,7 +178,10 @@ export class RunningController {
       client,
       informers,
       logger,
-      onPrimaryChange: (change) => this.#controller.onPrimaryChange(change),
+      onPrimaryChange: (change) => {
+        if (change.kind === "deleted") this.#expectations.forget(change.key);
+        this.#controller.onPrimaryChange(change);
+      },
       onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
     });
   }

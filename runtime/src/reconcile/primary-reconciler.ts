@@ -12,6 +12,7 @@ import type { Writer } from "../workflow/kubernetes-driver.js";
 import { checkController, finalizerNameOf, finalizerOf } from "./check-controller.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
+import type { ExpectationRegistry } from "./expectations.js";
 import { hasFinalizer, removeFinalizer } from "./finalizer.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
@@ -34,6 +35,8 @@ export interface PrimaryDependencies {
   namespaces?(): readonly string[] | undefined;
   /** What reconciles write with besides their dependents; there is nothing if absent. */
   readonly resources?: ResourceOperations;
+  /** What is expected of primaries; nothing can be if absent. */
+  readonly expectations?: ExpectationRegistry;
 }
 
 /** One reconcile, and what has become of it so far. */
@@ -66,7 +69,7 @@ export class PrimaryReconciler {
     checkController(definition);
     const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
     const { client, primaries, writer, fieldManagers = [fieldManager] } = dependencies;
-    const { secondaries = noSecondarySources, resources } = dependencies;
+    const { secondaries = noSecondarySources, resources, expectations } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#plan = buildPlan(workflow);
@@ -81,6 +84,7 @@ export class PrimaryReconciler {
       workflow,
       indexes: Object.keys(indexes),
       resources,
+      expectations,
     });
   }
 

@@ -7,12 +7,14 @@ import type { SecondarySources, SecondaryType } from "../cluster/secondary-sourc
 import type {
   Context,
   EventSources,
+  Expectations,
   PrimaryView,
   ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
 } from "../workflow/context.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import { PrimaryExpectations, type ExpectationRegistry } from "./expectations.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
 
@@ -26,6 +28,8 @@ export interface ContextDependencies {
   readonly indexes: readonly string[];
   /** What reconciles write with besides their dependents; absent if there is nothing. */
   readonly resources: ResourceOperations | undefined;
+  /** What is expected of primaries; absent if nothing can be. */
+  readonly expectations?: ExpectationRegistry | undefined;
 }
 
 /** Makes the contexts of one controller. */
@@ -35,8 +39,10 @@ export class ContextFactory {
   readonly secondaries: SecondaryAccess;
   readonly eventSources: EventSources;
   readonly resources: ResourceOperations | undefined;
+  readonly expectations: ExpectationRegistry | undefined;
 
-  constructor({ client, primaries, secondaries, workflow, indexes, resources }: ContextDependencies) {
+  constructor(dependencies: ContextDependencies) {
+    const { client, primaries, secondaries, workflow, indexes, resources, expectations } = dependencies;
     this.client = client;
     this.primaries = new CachedPrimaries(primaries, new Set(indexes));
     this.secondaries = new SecondaryAccess(secondaries, workflow);
@@ -46,6 +52,7 @@ export class ContextFactory {
       deregister: (name) => secondaries.deregister(name),
     } satisfies EventSources);
     this.resources = resources;
+    this.expectations = expectations;
   }
 
   /** Creates the context of one reconcile. */
@@ -111,6 +118,13 @@ class ReconcileContext implements Context {
     const { resources } = this.#factory;
     if (resources === undefined) throw new Error("this controller writes nothing but its primary and its dependents");
     return resources;
+  }
+
+  get expectations(): Expectations<KubernetesObject> {
+    const { expectations } = this.#factory;
+    if (expectations === undefined)
+      throw new Error("this controller cannot expect anything: it does not run in an operator");
+    return new PrimaryExpectations(expectations, this.#scope.key, { primary: this.#primary, context: this });
   }
 
   // Functions are made when they are asked for, so that they can be taken out of the context.

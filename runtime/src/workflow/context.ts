@@ -45,6 +45,42 @@ export interface EventSources {
   deregister(name: string): Promise<void>;
 }
 
+/** By what it is judged whether an expectation is fulfilled: the state of the reconcile that asks. */
+export interface ExpectationArguments<Primary> {
+  readonly primary: Primary;
+  readonly context: Context<Primary>;
+}
+
+/** Something that has to come true in a while: a rollout that ends, a certificate that is issued. */
+export interface Expectation<Primary> {
+  /** By which its result is told. */
+  readonly name: string;
+  /** The time that it has; when it is over, the primary is reconciled. */
+  readonly timeoutMs: number;
+  /** Looks at the state alone; asked whenever a reconcile checks. */
+  isFulfilled(args: ExpectationArguments<Primary>): boolean | Promise<boolean>;
+}
+
+/** What became of an expectation: one that timed out stays, and may be fulfilled later. */
+export interface ExpectationResult {
+  readonly name: string;
+  readonly status: "fulfilled" | "timedOut" | "notYetFulfilled";
+}
+
+/** What is expected of the primary across reconciles: one thing at a time (JOSDK ExpectationManager). It does not outlive the process. */
+export interface Expectations<Primary> {
+  /** The name of what is expected now; undefined if nothing is. */
+  readonly current: string | undefined;
+  /** Expects this from now on, in place of what was expected before. */
+  expect(expectation: Expectation<Primary>): void;
+  /** Expects this unless it is fulfilled already; tells whether it is expected. */
+  expectUnlessFulfilled(expectation: Expectation<Primary>): Promise<boolean>;
+  /** Tells what became of what is expected, and forgets it if it is fulfilled; undefined if nothing (of this name) is expected. */
+  check(name?: string): Promise<ExpectationResult | undefined>;
+  /** Expects nothing any more. */
+  remove(): void;
+}
+
 /** What a function of the user may need besides the objects; made for one reconcile. */
 export interface Context<Primary = KubernetesObject> {
   /** Aborted when the operator stops or the reconcile is given up. */
@@ -65,6 +101,8 @@ export interface Context<Primary = KubernetesObject> {
   readonly primaries: PrimaryView<Primary>;
   /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
   readonly resources: ResourceOperations;
+  /** What is waited for across reconciles, with a timeout that causes one. */
+  readonly expectations: Expectations<Primary>;
   /** What `initContext` and the functions of one reconcile hand to each other. */
   readonly attributes: Map<unknown, unknown>;
   /**

@@ -1,0 +1,134 @@
+import { ExpectationRegistry, PrimaryExpectations } from "#runtime/reconcile/expectations.js";
+import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
+import type { Context } from "#runtime/workflow/context.js";
+import { assert, suite } from "../../../support/suite.js";
+import { VirtualClock } from "../../../support/virtual-clock.js";
+
+const key = "home/one" as ObjectKey;
+const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", namespace: "home" } };
+
+function create() {
+  const clock = new VirtualClock();
+  const timedOut: ObjectKey[] = [];
+  const registry = new ExpectationRegistry({ clock, onTimeout: (primary) => void timedOut.push(primary) });
+  const seen = (name = key) => new PrimaryExpectations(registry, name, { primary, context: {} as Context });
+  return { clock, timedOut, registry, seen };
+}
+
+suite("expectations", (test) => {
+  test("nothing is expected at first", async () => {
+    const { seen, registry } = create();
+    assert.is(seen().current, undefined);
+    assert.is(await seen().check(), undefined);
+    assert.is(registry.size, 0);
+  });
+
+  test("what is expected is told until it is fulfilled, and then forgotten with its timer", async () => {
+    const { seen, registry, clock, timedOut } = create();
+    let isDone = false;
+    seen().expect({ name: "rollout", timeoutMs: 1000, isFulfilled: () => isDone });
+    assert.is(seen().current, "rollout");
+    assert.equal(await seen().check(), { name: "rollout", status: "notYetFulfilled" });
+    isDone = true;
+    assert.equal(await seen().check(), { name: "rollout", status: "fulfilled" });
+    assert.is(await seen().check(), undefined);
+    clock.advance(5000);
+    assert.equal(timedOut, []);
+    assert.is(registry.size, 0);
+  });
+
+  test("the end of its time causes one reconcile; it stays, and may still be fulfilled", async () => {
+    const { seen, clock, timedOut } = create();
+    let isDone = false;
+    seen().expect({ name: "rollout", timeoutMs: 1000, isFulfilled: async () => isDone });
+    clock.advance(999);
+    assert.equal(timedOut, []);
+    clock.advance(1);
+    assert.equal(timedOut, [key]);
+    assert.equal(await seen().check(), { name: "rollout", status: "timedOut" });
+    clock.advance(10_000);
+    assert.equal(timedOut, [key]);
+    isDone = true;
+    assert.equal(await seen().check(), { name: "rollout", status: "fulfilled" });
+  });
+
+  test("a new expectation takes the place and the time of the one before", async () => {
+    const { seen, clock, timedOut, registry } = create();
+    seen().expect({ name: "first", timeoutMs: 1000, isFulfilled: () => false });
+    clock.advance(900);
+    seen().expect({ name: "second", timeoutMs: 1000, isFulfilled: () => false });
+    clock.advance(900);
+    assert.equal(timedOut, []);
+    assert.equal(await seen().check("first"), undefined);
+    assert.equal(await seen().check("second"), { name: "second", status: "notYetFulfilled" });
+    assert.is(registry.size, 1);
+  });
+
+  test("what is fulfilled already is not expected", async () => {
+    const { seen, registry } = create();
+    const asked: unknown[] = [];
+    const isFulfilled = (args: unknown) => asked.push(args) > 0;
+    assert.is(await seen().expectUnlessFulfilled({ name: "done", timeoutMs: 1000, isFulfilled }), false);
+    assert.is(registry.size, 0);
+    assert.is((asked[0] as { primary: unknown }).primary, primary);
+    assert.is(await seen().expectUnlessFulfilled({ name: "open", timeoutMs: 1, isFulfilled: () => false }), true);
+    assert.is(seen().current, "open");
+  });
+
+  test("primaries do not share what is expected of them", async () => {
+    const { seen, registry, clock, timedOut } = create();
+    const other = "home/two" as ObjectKey;
+    seen().expect({ name: "mine", timeoutMs: 1000, isFulfilled: () => false });
+    seen(other).expect({ name: "theirs", timeoutMs: 2000, isFulfilled: () => true });
+    seen().remove();
+    assert.is(seen().current, undefined);
+    assert.is(seen(other).current, "theirs");
+    clock.advance(3000);
+    assert.equal(timedOut, [other]);
+    registry.forget(other);
+    assert.is(registry.size, 0);
+  });
+
+  test("after the end no timer is left, and none is made", () => {
+    const { seen, registry, clock } = create();
+    seen().expect({ name: "one", timeoutMs: 1000, isFulfilled: () => false });
+    registry.close();
+    seen().expect({ name: "late", timeoutMs: 1000, isFulfilled: () => false });
+    assert.is(registry.size, 0);
+    assert.is(clock.nextDueAt, undefined);
+  });
+
+  test("a function that throws is named", async () => {
+    const { seen } = create();
+    const isFulfilled = () => {
+      throw new Error("no idea");
+    };
+    seen().expect({ name: "rollout", timeoutMs: 1000, isFulfilled });
+    assert.is(await messageOfRejection(seen().check()), 'expectation "rollout": no idea');
+  });
+
+  const wrong: [problem: string, expectation: object][] = [
+    ["an expectation needs a name, by which its result is told", { name: "", timeoutMs: 1, isFulfilled: () => true }],
+    ['an expectation needs a function isFulfilled: "a" has none', { name: "a", timeoutMs: 1 }],
+    [
+      'an expectation needs a timeoutMs of more than 0: "a" has NaN',
+      { name: "a", timeoutMs: NaN, isFulfilled: () => true },
+    ],
+  ];
+  for (const [problem, expectation] of wrong)
+    test(`refused: ${problem}`, () => {
+      const { seen } = create();
+      assert.throws(
+        () => seen().expect(expectation as never),
+        (error: Error) => error.message === problem,
+      );
+    });
+});
+
+async function messageOfRejection(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return (error as Error).message;
+}
