@@ -14,7 +14,7 @@ import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
-import { fieldManagerOf, RunningController } from "./running-controller.js";
+import { fieldManagersOf, RunningController } from "./running-controller.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -114,7 +114,7 @@ class RunnableOperator implements Operator {
       const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
-      const fieldManagers = controllers.map(fieldManagerOf);
+      const fieldManagers = controllers.flatMap(fieldManagersOf);
       if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
       const logger = this.#logger;
       const informers = new InformerPool({ client, fieldManagers, logger });

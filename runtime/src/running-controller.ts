@@ -14,6 +14,7 @@ import { Controller } from "./reconcile/controller.js";
 import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
+import { conditionsManagerOf } from "./reconcile/write-conditions.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
 import type { PlanNode } from "./workflow/plan.js";
@@ -34,6 +35,12 @@ export interface SharedParts {
 /** Returns under which name a controller writes. */
 export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
   return fieldManager ?? name;
+}
+
+/** Returns all names under which a controller writes. */
+export function fieldManagersOf(definition: ControllerDefinition): string[] {
+  const fieldManager = fieldManagerOf(definition);
+  return definition.statusConditions === true ? [fieldManager, conditionsManagerOf(fieldManager)] : [fieldManager];
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -66,6 +73,7 @@ export class RunningController {
       secondaries: this.#sources,
       resources: this.#createOperations(shared),
       expectations: this.#expectations,
+      ...(definition.statusConditions === true ? { conditionsWriter: this.#createConditionsWriter(shared) } : {}),
       namespaces: () => this.#namespaces,
     });
     const onReconciled: ReconcileObserver = (event) => {
@@ -144,6 +152,10 @@ export class RunningController {
   /** Counts what is kept of primaries. */
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
+  }
+
+  #createConditionsWriter({ client, fieldManagers }: SharedParts): Writer {
+    return new Writer(client, conditionsManagerOf(fieldManagerOf(this.definition)), fieldManagers);
   }
 
   #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {

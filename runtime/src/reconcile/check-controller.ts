@@ -2,6 +2,7 @@ import type { Connection } from "../cluster/connection.js";
 import { isKubernetes } from "../workflow/workflow-definition.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf } from "./finalizer.js";
+import { hasSharedConditions } from "./status-conditions.js";
 
 /** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
 export function finalizerOf(definition: ControllerDefinition): string | undefined {
@@ -40,7 +41,21 @@ export function checkController(definition: ControllerDefinition): void {
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
   if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
     throw fail("has an empty list of namespaces; leave it out to watch all of them");
+  checkStatusConditions(definition, fail);
   checkNumbers(definition, fail);
+}
+
+function checkStatusConditions(
+  { statusConditions = false, workflow: { primary } }: ControllerDefinition,
+  fail: (problem: string) => Error,
+): void {
+  if (!statusConditions || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
+  const what = primary.hasStatusSubresource
+    ? "a list status.conditions that several can write (x-kubernetes-list-type: map, with the key type)"
+    : "a status subresource";
+  throw fail(
+    `keeps conditions in the status of ${primary.plural}, which lack ${what}; add it to the definition, or set no statusConditions`,
+  );
 }
 
 function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {

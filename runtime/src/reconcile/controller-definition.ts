@@ -55,6 +55,11 @@ export interface ControllerDefinition {
    * no cleanup and no dependents.
    */
   readonly reconcilesOnAllEvents?: boolean;
+  /**
+   * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
+   * given. They are written as a field manager of their own, beside what the reconciler writes.
+   */
+  readonly statusConditions?: boolean;
   /** Whether primaries are written by server-side apply; true unless given. False: by JSON patches of what changed. */
   readonly usesServerSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */

@@ -1,4 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
@@ -17,6 +18,7 @@ import { hasFinalizer, removeFinalizer } from "./finalizer.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import { conditionsManagerOf, writeConditions } from "./write-conditions.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 
 /** What reconciling a primary needs. */
@@ -27,6 +29,8 @@ export interface PrimaryDependencies {
   driverOf(node: PlanNode, index: number): DependentDriver;
   /** Writes as the field manager of the controller. */
   readonly writer: Writer;
+  /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
+  readonly conditionsWriter?: Writer;
   /** The field managers of all controllers of the operator; that of this one alone if absent. */
   readonly fieldManagers?: readonly string[];
   /** All event sources of the controller; it has none if absent. */
@@ -43,6 +47,8 @@ export interface PrimaryDependencies {
 interface Attempt {
   readonly scope: ReconcileScope;
   outcome: PrimaryOutcome;
+  /** What was thrown, also where it is not retried. */
+  error?: unknown;
 }
 
 /** What the functions of the user are called with. */
@@ -108,8 +114,10 @@ export class PrimaryReconciler {
         throw new Error(`${scope.key} is gone, and only a controller with reconcilesOnAllEvents is called for that`);
       await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
+      attempt.error = error;
       note(attempt, { failure: { error, isHandled: false } });
     }
+    await this.#keepConditions(attempt);
     return attempt.outcome;
   }
 
@@ -130,6 +138,7 @@ export class PrimaryReconciler {
     } catch (error) {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (attempt.scope.signal.aborted) throw error;
+      attempt.error = error;
       await this.#report(error, call, attempt);
     }
   }
@@ -183,6 +192,23 @@ export class PrimaryReconciler {
     scope.signal.throwIfAborted();
     await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
     note(attempt, { isFinalizerRemoved: true });
+  }
+
+  async #keepConditions(attempt: Attempt): Promise<void> {
+    const { conditionsWriter: writer } = this.#dependencies;
+    const { scope, outcome, error } = attempt;
+    if (writer === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
+    try {
+      const { workflow } = outcome;
+      const fieldManager = conditionsManagerOf(this.#write.fieldManager);
+      const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
+      const facts = { primary: scope.entry.object, workflow, error, dependents };
+      const wroteStatus = await writeConditions({ ...this.#write, writer, fieldManager }, facts);
+      if (wroteStatus) note(attempt, { wroteStatus });
+    } catch (error) {
+      if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
+      else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
+    }
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {

@@ -2,7 +2,7 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/cluster/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
-import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
@@ -14,7 +14,7 @@ import { builtinDefinition, classOf, customDefinition, type CrdObject } from "..
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {
   spec: { text: string; more?: string };
-  status?: { text?: string; observedGeneration?: number };
+  status?: { text?: string; observedGeneration?: number; conditions?: readonly StatusCondition[] };
 }
 
 /** A ConfigMap or a Secret. */
@@ -44,7 +44,27 @@ export const pageCrd = {
               spec: { type: "object", properties: { text: { type: "string" }, more: { type: "string" } } },
               status: {
                 type: "object",
-                properties: { text: { type: "string" }, observedGeneration: { type: "integer" } },
+                properties: {
+                  text: { type: "string" },
+                  observedGeneration: { type: "integer" },
+                  conditions: {
+                    type: "array",
+                    items: {
+                      type: "object",
+                      required: ["type", "status", "reason", "message", "lastTransitionTime"],
+                      properties: {
+                        type: { type: "string" },
+                        status: { type: "string" },
+                        reason: { type: "string" },
+                        message: { type: "string" },
+                        lastTransitionTime: { type: "string", format: "date-time" },
+                        observedGeneration: { type: "integer" },
+                      },
+                    },
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["type"],
+                  },
+                },
               },
             },
           },

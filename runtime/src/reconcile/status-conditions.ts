@@ -1,0 +1,118 @@
+// Conditions in the status of a primary that tell how its workflow is doing: `Ready`, for everybody who waits with kubectl, and one for each
+// dependent that keeps it from being ready. They are applied under a name of their own, so that they stand beside what the reconciler
+// writes and neither takes away what the other applied.
+import type { StatusCondition } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { Schema } from "../base/resource-definition.js";
+import type { DependentOutcome, WorkflowResult } from "../workflow/workflow-result.js";
+
+/** What the conditions are made of. */
+export interface StatusFacts {
+  /** What the workflow did; absent if it was not reached. */
+  readonly workflow?: WorkflowResult | undefined;
+  /** Why the reconcile failed; absent if it did not. */
+  readonly error?: unknown;
+  /** The conditions that the status has. */
+  readonly before: readonly StatusCondition[];
+  /** The generation of the primary that was reconciled. */
+  readonly generation: number | undefined;
+  readonly now: Date;
+}
+
+type Reason = "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
+
+interface Finding {
+  readonly reason: Reason;
+  readonly message: string;
+}
+
+// Which of several findings tells most of why nothing is ready.
+const REASONS: readonly Reason[] = ["Failed", "NotReady", "Deleting", "DependencyNotReady"];
+
+const READY = "Ready";
+const LONGEST_MESSAGE = 1024;
+
+/** Returns the conditions that a status should have; what is not among them and is of this kind is over. */
+export function statusConditionsOf({ workflow, error, before, generation, now }: StatusFacts): StatusCondition[] {
+  const outcomes = Object.entries(workflow?.dependents ?? {});
+  const found = outcomes.flatMap(([name, outcome]) => {
+    const finding = findingOf(outcome);
+    return finding === undefined ? [] : [{ name, ...finding }];
+  });
+  const ready = readyOf(found, error);
+  const condition = (type: string, isTrue: boolean, { reason, message }: Finding): StatusCondition => {
+    const status = isTrue ? "True" : "False";
+    const known = before.find((each) => each.type === type);
+    return {
+      type,
+      status,
+      reason,
+      message: shortened(message),
+      lastTransitionTime: known?.status === status ? known.lastTransitionTime : timeOf(now),
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    };
+  };
+  return [
+    condition(READY, ready.reason === "Ready", ready),
+    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), false, finding)),
+  ];
+}
+
+/** Returns the type of the condition of a dependent: `DeploymentReady` of "deployment". */
+export function conditionTypeOf(dependent: string): string {
+  return `${dependent.charAt(0).toUpperCase()}${dependent.slice(1)}Ready`;
+}
+
+/** Returns the types of all conditions that are kept for a workflow of these dependents. */
+export function conditionTypesOf(dependents: readonly string[]): string[] {
+  return [READY, ...dependents.map(conditionTypeOf)];
+}
+
+/** Tells whether a kind has a list of conditions in its status that several writers can share, which is what Kubernetes' own kinds have. */
+export function hasSharedConditions(schema: Schema): boolean {
+  const conditions = schema.properties?.["status"]?.properties?.["conditions"];
+  const keys = conditions?.["x-kubernetes-list-map-keys"];
+  return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
+}
+
+function readyOf(found: readonly (Finding & { readonly name: string })[], error: unknown): Finding {
+  const keeping = found.filter(({ reason }) => reason !== "PreconditionNotMet");
+  const reason = REASONS.find((each) => keeping.some((finding) => finding.reason === each));
+  if (reason !== undefined)
+    return { reason, message: keeping.map(({ name, message }) => `${name}: ${message}`).join("; ") };
+  if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
+  return { reason: "Ready", message: "everything is as desired" };
+}
+
+function findingOf(outcome: DependentOutcome): Finding | undefined {
+  switch (outcome.kind) {
+    case "created":
+    case "updated":
+    case "unchanged":
+      return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
+    case "waiting":
+      return { reason: "DependencyNotReady", message: `waits for ${outcome.for.join(", ")}` };
+    case "failed":
+      return { reason: "Failed", message: messageOf(outcome.error) };
+    case "deleted":
+      if (outcome.isGone) return { reason: "PreconditionNotMet", message: outcome.because };
+      return { reason: "Deleting", message: `is being deleted, because ${outcome.because}` };
+    default:
+      return undefined;
+  }
+}
+
+// What the condition of the user says is better than anything that could be said here.
+function notReadyMessage({ conditions }: DependentOutcome): string {
+  const detail = conditions?.readyPostcondition?.detail;
+  return typeof detail === "string" && detail !== "" ? detail : "its ready postcondition does not hold";
+}
+
+function shortened(message: string): string {
+  return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1)}…`;
+}
+
+// As metav1.Time has it.
+function timeOf(now: Date): string {
+  return now.toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,152 @@
+// The conditions that the runtime keeps in the status of primaries.
+import { waitFor } from "#runtime/base/wait-for.js";
+import { assert, suite } from "../../support/suite.js";
+import {
+  ConfigMap,
+  configMapOf,
+  createPage,
+  createPageOperator,
+  failureOf,
+  Page,
+  setText,
+  startPageServer,
+  untilQuiet,
+  type PageOperator,
+} from "./page-operator.js";
+
+const one = { name: "one", namespace: "default" };
+
+/** Ready as soon as somebody labels it. */
+const first = configMapOf("first", {
+  readyPostcondition: (({ dependent: { live } }: { dependent: { live?: { metadata: { labels?: object } } } }) =>
+    live?.metadata.labels !== undefined) as never,
+});
+const second = configMapOf("second", { dependsOn: ["first"] });
+
+async function conditionsOf({ operator }: PageOperator): Promise<string[] | undefined> {
+  const page = await operator.client.get(Page, one);
+  return page?.status?.conditions?.map(
+    ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+  );
+}
+
+async function untilConditions(page: PageOperator, expected: readonly string[]): Promise<void> {
+  let last: string[] | undefined;
+  await waitFor("the conditions are as expected", async () => {
+    last = await conditionsOf(page);
+    return JSON.stringify(last) === JSON.stringify(expected);
+  }).catch(() => assert.equal(last, expected));
+}
+
+const label = ({ operator }: PageOperator) =>
+  operator.client.mergePatch(
+    ConfigMap,
+    { name: "one-first", namespace: "default" },
+    { metadata: { labels: { a: "b" } } },
+  );
+
+suite("status conditions of an operator", (test) => {
+  for (const usesServerSideApply of [true, false])
+    test(`they follow the workflow, ${usesServerSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
+      await using server = await startPageServer();
+      const reconciler = {
+        // Without server-side apply a status is stated as a whole.
+        reconcile: ({ primary }: { primary: Page }) => ({
+          status: { ...(usesServerSideApply ? {} : primary.status), text: primary.spec.text },
+        }),
+      };
+      const options = { dependents: [first, second], statusConditions: true, usesServerSideApply, reconciler };
+      await using page = createPageOperator(server, options);
+      await page.operator.start();
+      await createPage(page);
+      await untilConditions(page, [
+        "Ready=False NotReady: first: its ready postcondition does not hold; second: waits for first",
+        "FirstReady=False NotReady: its ready postcondition does not hold",
+        "SecondReady=False DependencyNotReady: waits for first",
+      ]);
+      const before = (await page.operator.client.get(Page, one))?.status;
+      assert.is(before?.text, "first");
+      await label(page);
+      await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+      const after = (await page.operator.client.get(Page, one))?.status;
+      assert.is(after?.conditions?.[0]?.observedGeneration, 1);
+      await setText(page, "changed");
+      await waitFor("the new generation is observed", async () => {
+        const { status } = (await page.operator.client.get(Page, one)) ?? {};
+        return status?.conditions?.[0]?.observedGeneration === 2 && status.text === "changed";
+      });
+      const last = (await page.operator.client.get(Page, one))?.status;
+      assert.is(last?.conditions?.[0]?.lastTransitionTime, after?.conditions?.[0]?.lastTransitionTime);
+      await untilQuiet(page);
+      const { length } = page.requests;
+      await label(page);
+      await untilQuiet(page);
+      assert.equal(
+        page.requests.slice(length).filter((request) => !request.includes("configmaps")),
+        [],
+      );
+    });
+
+  test("a reconciler that fails shows, and is forgotten when it succeeds", async () => {
+    await using server = await startPageServer();
+    let isFailing = true;
+    const reconciler = {
+      reconcile() {
+        if (isFailing) throw new Error("out of order");
+      },
+    };
+    await using page = createPageOperator(server, { dependents: [], statusConditions: true, reconciler });
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=False Failed: out of order"]);
+    isFailing = false;
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+  });
+
+  test("what somebody else wrote into the conditions stays", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, {
+      dependents: [],
+      statusConditions: true,
+      reconciler: { reconcile() {} },
+    });
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    const theirs = {
+      type: "Audited",
+      status: "True",
+      reason: "Seen",
+      message: "",
+      lastTransitionTime: "2026-05-04T09:00:00Z",
+    };
+    const apply = { fieldManager: "auditor", fieldManagers: [], subresource: "status" } as const;
+    await page.operator.client.apply(Page, { metadata: one, status: { conditions: [theirs] } } as never, apply);
+    await setText(page, "changed");
+    await waitFor("the new generation is observed", async () => {
+      const conditions = (await page.operator.client.get(Page, one))?.status?.conditions;
+      return conditions?.some(({ type, observedGeneration }) => type === "Ready" && observedGeneration === 2);
+    });
+    assert.equal((await conditionsOf(page))?.sort(), [
+      "Audited=True Seen: ",
+      "Ready=True Ready: everything is as desired",
+    ]);
+  });
+
+  test("a kind whose conditions nobody can share is refused", async () => {
+    await using server = await startPageServer();
+    const definition = { ...Page.definition, schema: {} };
+    const page = createPageOperator(server, { dependents: [] });
+    const { workflow, ...rest } = { workflow: { primary: definition, dependents: [] }, name: "page" };
+    const { createOperator } = await import("#runtime/operator.js");
+    const failure = await failureOf(async () =>
+      createOperator({ controllers: [{ ...rest, workflow, statusConditions: true }] }),
+    );
+    assert.is(
+      failure,
+      'controller "page" keeps conditions in the status of pages, which lack a list status.conditions that several can write ' +
+        "(x-kubernetes-list-type: map, with the key type); add it to the definition, or set no statusConditions",
+    );
+    await page.operator.stop();
+  });
+});

@@ -1,0 +1,104 @@
+import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
+import { hasSharedConditions, statusConditionsOf, type StatusFacts } from "#runtime/reconcile/status-conditions.js";
+import type { DependentOutcome, WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const NOW = new Date("2026-05-04T10:00:00.123Z");
+const BEFORE = "2026-05-04T09:00:00Z";
+
+function workflowOf(dependents: { [name: string]: DependentOutcome }): WorkflowResult {
+  return { dependents, isReady: false, errors: new Map() } as unknown as WorkflowResult;
+}
+
+function conditionsOf(dependents: { [name: string]: DependentOutcome }, rest: Partial<StatusFacts> = {}) {
+  return statusConditionsOf({ workflow: workflowOf(dependents), before: [], generation: 3, now: NOW, ...rest });
+}
+
+/** Without what is the same for all. */
+function brief(conditions: readonly StatusCondition[]) {
+  return conditions.map(({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`);
+}
+
+suite("status conditions", (test) => {
+  test("everything that is as desired and ready leaves one condition", () => {
+    assert.equal(conditionsOf({ a: { kind: "created", isReady: true }, b: { kind: "inactive" } }), [
+      {
+        type: "Ready",
+        status: "True",
+        reason: "Ready",
+        message: "everything is as desired",
+        lastTransitionTime: "2026-05-04T10:00:00Z",
+        observedGeneration: 3,
+      },
+    ]);
+  });
+
+  test("each dependent that is not ready has one, with what it waits for", () => {
+    const conditions = conditionsOf({
+      configMap: { kind: "unchanged", isReady: true },
+      deployment: { kind: "updated", isReady: false },
+      service: { kind: "waiting", for: ["deployment"] },
+      ingress: { kind: "deleted", isGone: true, because: "its reconcile precondition does not hold" },
+    });
+    assert.equal(brief(conditions), [
+      "Ready=False NotReady: deployment: its ready postcondition does not hold; service: waits for deployment",
+      "DeploymentReady=False NotReady: its ready postcondition does not hold",
+      "ServiceReady=False DependencyNotReady: waits for deployment",
+      "IngressReady=False PreconditionNotMet: its reconcile precondition does not hold",
+    ]);
+  });
+
+  test("an error tells more than what waits for it", () => {
+    const conditions = conditionsOf({
+      a: { kind: "waiting", for: ["b"] },
+      b: { kind: "failed", error: new Error("no space left") },
+      c: { kind: "deleted", isGone: false, because: "the primary is being deleted" },
+    });
+    assert.equal(brief(conditions), [
+      "Ready=False Failed: a: waits for b; b: no space left; c: is being deleted, because the primary is being deleted",
+      "AReady=False DependencyNotReady: waits for b",
+      "BReady=False Failed: no space left",
+      "CReady=False Deleting: is being deleted, because the primary is being deleted",
+    ]);
+  });
+
+  test("a text that the ready postcondition gives is the message", () => {
+    const conditions = { readyPostcondition: { isMet: false, detail: "2 of 3 replicas" } };
+    assert.is(conditionsOf({ a: { kind: "updated", isReady: false, conditions } })[1]?.message, "2 of 3 replicas");
+  });
+
+  test("a reconciler that fails keeps a primary from being ready, also where its workflow is", () => {
+    const error = new Error("the status is too large");
+    assert.equal(brief(conditionsOf({ a: { kind: "created", isReady: true } }, { error })), [
+      "Ready=False Failed: the status is too large",
+    ]);
+    assert.equal(brief(statusConditionsOf({ before: [], generation: 1, now: NOW, error })), [
+      "Ready=False Failed: the status is too large",
+    ]);
+  });
+
+  test("the time is that of the last change of the status, not of the message", () => {
+    const known = (status: "True" | "False"): StatusCondition[] => [
+      { type: "Ready", status, reason: "NotReady", message: "old", lastTransitionTime: BEFORE, observedGeneration: 2 },
+    ];
+    const waiting = { a: { kind: "waiting", for: ["b"] } } as const;
+    const [same] = conditionsOf(waiting, { before: known("False") });
+    assert.equal([same?.lastTransitionTime, same?.observedGeneration], [BEFORE, 3]);
+    const [other] = conditionsOf(waiting, { before: known("True") });
+    assert.is(other?.lastTransitionTime, "2026-05-04T10:00:00Z");
+  });
+
+  test("a long message is cut where the API server would refuse it", () => {
+    const conditions = conditionsOf({ a: { kind: "failed", error: new Error("x".repeat(40_000)) } });
+    assert.ok(conditions.every(({ message }) => message.length === 1024 && message.endsWith("…")));
+  });
+
+  test("only a list that is keyed by type can be shared", () => {
+    const schemaOf = (conditions: object) => ({ properties: { status: { properties: { conditions } } } });
+    assert.ok(
+      hasSharedConditions(schemaOf({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] })),
+    );
+    assert.not(hasSharedConditions(schemaOf({ type: "array" })));
+    assert.not(hasSharedConditions({}));
+  });
+});
