@@ -7,6 +7,7 @@ import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
 import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
+import { crdSource } from "./events/crd-source.js";
 import type { DependentWatch } from "./events/dependent-source.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
@@ -15,6 +16,7 @@ import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { conditionsManagerOf } from "./reconcile/write-conditions.js";
+import { kindsAskedFor } from "./workflow/builtin-conditions.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
 import type { PlanNode } from "./workflow/plan.js";
@@ -180,7 +182,7 @@ export class RunningController {
       controller: name,
       primary: workflow.primary,
       dependents: workflow.dependents.filter(isKubernetes).map(watchOf),
-      sources: definition.eventSources?.(facts),
+      sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(workflow).map(crdSource)],
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

@@ -1,5 +1,7 @@
 import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
-import type { Condition } from "./workflow-definition.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
+import { isKubernetes, type Condition, type WorkflowDefinition } from "./workflow-definition.js";
 
 // What the conditions read of an object; every part may be missing.
 interface Observed extends KubernetesObject {
@@ -34,10 +36,18 @@ export const deleted: Condition<unknown, unknown> = ({ dependent: { live } }) =>
 const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
-/** Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed. */
-export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { definition }, context: { client } }) => {
+/**
+ * Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed.
+ *
+ * The controller of the dependent watches the definition, so a change of that reconciles its primaries. Where it may not watch
+ * definitions, or the kind is not custom, the API server is asked, at most every 10 s, until the kind is there.
+ */
+export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { definition }, context }) => {
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
+  const { client, eventSources } = context;
+  const watched = eventSources.get(definitionNameOf(definition)) as Partial<ServedKind> | undefined;
+  if (watched?.isServed !== undefined) return watched.isServed;
   const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
   served.set(client, checks);
   const kind = `${definition.apiVersion}/${definition.kind}`;
@@ -49,6 +59,23 @@ export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { def
   isServed.catch(() => checks.delete(kind));
   return isServed;
 };
+
+/** Returns the kinds whose definitions the conditions of a workflow ask for. */
+export function kindsAskedFor({ dependents }: WorkflowDefinition): ResourceDefinition[] {
+  const asking = dependents
+    .filter(isKubernetes)
+    .filter(
+      (dependent) => CONDITION_NAMES.some((name) => dependent[name] === crdPresent) && dependent.resource.isCustom,
+    );
+  return [...new Map(asking.map(({ resource }) => [definitionNameOf(resource), resource])).values()];
+}
+
+const CONDITION_NAMES = [
+  "activationCondition",
+  "reconcilePrecondition",
+  "readyPostcondition",
+  "deletePostcondition",
+] as const;
 
 function isReady(live: Observed): boolean {
   const { apiVersion, kind, metadata, spec, status } = live;

@@ -107,4 +107,40 @@ suite("activation", (test) => {
     assert.equal(workflow!.dependents["book"], { kind: "inactive" });
     assert.ok(workflow!.isReady);
   });
+
+  test("with crdPresent a kind that is installed later is taken up at once, and one that goes is let go", async () => {
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text"), book({ activationCondition: crdPresent })];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await untilQuiet(page);
+    const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;
+    assert.is(last(), "inactive");
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const { requester } = page.operator.client;
+    await requester.send({ method: "POST", path, body: JSON.stringify(bookCrd) });
+    await waitFor("the book is made", () => last() === "created" || last() === "unchanged");
+    await requester.send({ method: "DELETE", path: `${path}/${bookCrd.metadata.name}` });
+    await waitFor("the book is inactive", () => last() === "inactive");
+    assert.is(page.operator.controller("page").health()[bookCrd.metadata.name]?.status, "healthy");
+  });
+
+  test("with crdPresent an operator that may not watch definitions asks the API server, and is healthy", async () => {
+    await using server = await startPageServer();
+    server.faults.add({ verb: ["list", "watch"], path: "/customresourcedefinitions", forbid: true });
+    const dependents = [configMapOf("text"), book({ activationCondition: crdPresent })];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    const { workflow, error } = await waitFor("a reconcile", () => page.events[0]);
+    assert.is(error, undefined);
+    assert.equal(workflow!.dependents["book"], { kind: "inactive" });
+    const { status, reason } = page.operator.controller("page").health()[bookCrd.metadata.name] ?? {};
+    assert.is(status, "unknown");
+    assert.match(reason ?? "", "cannot");
+    assert.not.equal(page.operator.health().status, "unhealthy");
+  });
 });

@@ -1,0 +1,64 @@
+import { keyOf, type KubernetesObject, type StatusCondition } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { EventSource, SourceHealth } from "../cluster/event-source.js";
+import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
+import { ViewSource } from "./view-source.js";
+
+interface Definition extends KubernetesObject {
+  readonly spec?: { readonly versions?: readonly { readonly name: string; readonly served?: boolean }[] };
+  readonly status?: { readonly conditions?: readonly StatusCondition[] };
+}
+
+const CUSTOM_RESOURCE_DEFINITION: ResourceDefinition = {
+  group: "apiextensions.k8s.io",
+  version: "v1",
+  kind: "CustomResourceDefinition",
+  plural: "customresourcedefinitions",
+  scope: "Cluster",
+  apiVersion: "apiextensions.k8s.io/v1",
+  hasStatusSubresource: true,
+  isCustom: false,
+  schema: {},
+};
+
+// A definition may have a megabyte of schemas.
+const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
+
+/**
+ * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled.
+ *
+ * Nothing waits for it, and nothing is unhealthy where the operator may not watch definitions: what asks has to find out otherwise then.
+ */
+export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
+  const name = definitionNameOf(definition);
+  const watch = new ViewSource({
+    name,
+    request: { definition: CUSTOM_RESOURCE_DEFINITION, fieldSelector: `metadata.name=${name}`, projection: KEPT },
+    namespaces: "all",
+    mapper: (_, { primaries }) => primaries.keys(),
+  });
+  return {
+    name,
+    get health(): SourceHealth {
+      const { health } = watch;
+      return health.status === "unhealthy" ? { ...health, status: "unknown" } : health;
+    },
+    get isServed() {
+      if (watch.health.status !== "healthy") return undefined;
+      const found = watch.view.get(keyOf({ name }))?.object as Definition | undefined;
+      return found !== undefined && serves(found, definition.version);
+    },
+    async start(context) {
+      void watch.start(context);
+    },
+    stop: () => watch.stop(),
+    secondariesOf: () => [],
+  };
+}
+
+function serves({ spec, status }: Definition, version: string): boolean {
+  const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
+  return (
+    isEstablished === true && (spec?.versions?.some(({ name, served }) => name === version && served === true) ?? false)
+  );
+}
