@@ -1,25 +1,8 @@
-import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
+import { isReady } from "./readiness.js";
 import { isKubernetes, type Condition, type WorkflowDefinition } from "./workflow-definition.js";
-
-// What the conditions read of an object; every part may be missing.
-interface Observed extends KubernetesObject {
-  readonly spec?: { readonly replicas?: number; readonly completions?: number; readonly type?: string };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly replicas?: number;
-    readonly updatedReplicas?: number;
-    readonly readyReplicas?: number;
-    readonly availableReplicas?: number;
-    readonly desiredNumberScheduled?: number;
-    readonly updatedNumberScheduled?: number;
-    readonly numberAvailable?: number;
-    readonly phase?: string;
-    readonly loadBalancer?: { readonly ingress?: readonly unknown[] };
-    readonly conditions?: readonly StatusCondition[];
-  };
-}
 
 /**
  * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are
@@ -27,7 +10,7 @@ interface Observed extends KubernetesObject {
  * soon as they exist. A status that is older than the spec does not count.
  */
 export const ready: Condition<unknown, unknown> = ({ dependent: { live } }) =>
-  live !== undefined && isReady(live as Observed);
+  live !== undefined && isReady(live as KubernetesObject);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
 export const deleted: Condition<unknown, unknown> = ({ dependent: { live } }) => live === undefined;
@@ -76,58 +59,3 @@ const CONDITION_NAMES = [
   "readyPostcondition",
   "deletePostcondition",
 ] as const;
-
-function isReady(live: Observed): boolean {
-  const { apiVersion, kind, metadata, spec, status } = live;
-  const isCurrent = status?.observedGeneration === undefined || status.observedGeneration >= (metadata.generation ?? 0);
-  switch (`${apiVersion}/${kind}`) {
-    case "apps/v1/Deployment": {
-      const replicas = spec?.replicas ?? 1;
-      const { observedGeneration, updatedReplicas = 0, availableReplicas = 0, replicas: existing = 0 } = status ?? {};
-      const isUpdated = updatedReplicas >= replicas && existing <= updatedReplicas;
-      return observedGeneration !== undefined && isCurrent && isUpdated && availableReplicas >= replicas;
-    }
-    case "apps/v1/StatefulSet": {
-      const replicas = spec?.replicas ?? 1;
-      const { observedGeneration, updatedReplicas = 0, readyReplicas = 0 } = status ?? {};
-      return observedGeneration !== undefined && isCurrent && updatedReplicas >= replicas && readyReplicas >= replicas;
-    }
-    case "apps/v1/ReplicaSet":
-      return (
-        status?.observedGeneration !== undefined && isCurrent && (status.readyReplicas ?? 0) >= (spec?.replicas ?? 1)
-      );
-    case "apps/v1/DaemonSet": {
-      const {
-        observedGeneration,
-        desiredNumberScheduled = 0,
-        updatedNumberScheduled = 0,
-        numberAvailable = 0,
-      } = status ?? {};
-      const isUpdated = updatedNumberScheduled >= desiredNumberScheduled;
-      return observedGeneration !== undefined && isCurrent && isUpdated && numberAvailable >= desiredNumberScheduled;
-    }
-    case "batch/v1/Job":
-      return hasCondition(live, "Complete");
-    case "v1/Pod":
-      return hasCondition(live, "Ready") || status?.phase === "Succeeded";
-    case "v1/PersistentVolumeClaim":
-      return status?.phase === "Bound";
-    case "v1/Service":
-      return spec?.type !== "LoadBalancer" || (status?.loadBalancer?.ingress?.length ?? 0) > 0;
-    default: {
-      const conditions = status?.conditions ?? [];
-      const telling = conditions.filter(({ type }) => type === "Ready" || type === "Available");
-      return isCurrent && telling.every((condition) => isTrueAndCurrent(condition, live));
-    }
-  }
-}
-
-function hasCondition(live: Observed, type: string): boolean {
-  return (
-    live.status?.conditions?.some((condition) => condition.type === type && isTrueAndCurrent(condition, live)) ?? false
-  );
-}
-
-function isTrueAndCurrent({ status, observedGeneration }: StatusCondition, { metadata }: Observed): boolean {
-  return status === "True" && (observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0));
-}
