@@ -67,4 +67,9 @@ export class FairQueue<Item extends Queued<Item>> {
     this.#turns.remove(line);
     this.#lines.delete(line.group);
   }
+
+  /** Takes everything out. */
+  clear(): void {
+    while (this.take() !== undefined);
+  }
 }
