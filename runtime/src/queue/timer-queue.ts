@@ -52,13 +52,13 @@ export class TimerQueue<Item extends TimerItem<Item>> {
       this.cancel(item);
       return this.#onDue(item);
     }
-    item.dueAt = now + delayMs;
-    if (item.timerNode === undefined) {
-      this.#size++;
-      this.#push(item);
-    } else if (item.dueAt < item.timerNode.at) this.#push(item);
-    // What is put off leaves the heap as it is.
-    else return;
+    const dueAt = now + delayMs;
+    const isPutOff = item.timerNode !== undefined && dueAt >= item.dueAt;
+    item.dueAt = dueAt;
+    // Its node comes up earlier, and will see.
+    if (isPutOff) return;
+    if (item.timerNode === undefined) this.#size++;
+    if (item.timerNode === undefined || dueAt < item.timerNode.at) this.#push(item);
     this.#compact();
     this.#arm();
   }

@@ -13,15 +13,19 @@ import type { ReconcileRun } from "./reconcile-run.js";
  * It is its own place in the queue and on the clock, so that an event costs one look-up by key, and leaves nothing to collect but its
  * state.
  */
-export class KnownPrimary implements WorkItem<KnownPrimary>, TimerItem<KnownPrimary> {
+export class KnownPrimary implements WorkItem<KnownPrimary>, TimerItem<KnownPrimary>, Seen {
   readonly key: ObjectKey;
   /** The namespace; one for all that have none. */
-  readonly group: string;
+  group: string;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
   /** The reconcile under way. */
   run: ReconcileRun | undefined = undefined;
-  #seen: { -readonly [Field in keyof Seen]: Seen[Field] } | undefined = undefined;
+
+  #isSeen = false;
+  uid: string | undefined = undefined;
+  generation: number | undefined = undefined;
+  isDeleting = false;
 
   line: WorkItem<KnownPrimary>["line"] = undefined;
   previous: KnownPrimary | undefined = undefined;
@@ -40,25 +44,22 @@ export class KnownPrimary implements WorkItem<KnownPrimary>, TimerItem<KnownPrim
     this.state = state;
   }
 
-  /** What the last reconcile saw. */
+  /** What the last reconcile saw; undefined before the first. */
   get seen(): Seen | undefined {
-    return this.#seen;
+    return this.#isSeen ? this : undefined;
   }
 
   /** Remembers what a reconcile sees. */
   see({ uid, generation, deletionTimestamp }: ObjectMeta): void {
-    const isDeleting = deletionTimestamp !== undefined;
-    if (this.#seen === undefined) this.#seen = { uid, generation, isDeleting };
-    else {
-      this.#seen.uid = uid;
-      this.#seen.generation = generation;
-      this.#seen.isDeleting = isDeleting;
-    }
+    this.#isSeen = true;
+    this.uid = uid;
+    this.generation = generation;
+    this.isDeleting = deletionTimestamp !== undefined;
   }
 
   /** Forgets what belongs to the object of this name before. */
   forgetObject(): void {
-    this.#seen = undefined;
+    this.#isSeen = false;
     this.limiter = undefined;
   }
 }
