@@ -14,6 +14,7 @@ import { transitionOf } from "./processor.js";
 import {
   isDeletionNext,
   isImminent,
+  NEW_STATE,
   type ProcessorEffect,
   type ProcessorEvent,
   type ProcessorSettings,
@@ -237,7 +238,8 @@ export class Controller {
   #apply(primary: KnownPrimary, event: ProcessorEvent, now?: number): readonly ProcessorEffect[] {
     const { state, effects } = transitionOf(primary.state, event, this.#settings);
     if (state === undefined) this.#primaries.delete(primary.key);
-    else primary.state = state;
+    // A left-over node of the clock may hold a primary that is gone for a while, but not what it knew.
+    primary.state = state ?? NEW_STATE;
     for (const effect of effects) this.#carryOut(primary, effect, now);
     return effects;
   }
