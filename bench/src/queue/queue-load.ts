@@ -42,7 +42,7 @@ for (let index = 0; index < count; index++) {
 }
 let generation = 1;
 let reconciles = 0;
-const controller = createNoOpController({ primaries, onReconcile: () => void reconciles++ });
+const controller = createNoOpController({ primaries, onReconcile: () => {}, observer: () => void reconciles++ });
 controller.start();
 for (const [key, { object }] of primaries) controller.onPrimaryChange({ kind: "added", key, object, isInitial: true });
 await drain();

@@ -80,7 +80,7 @@ export class Controller {
   readonly #surroundings: RunSurroundings;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
-  readonly #limit: number;
+  readonly #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #timers: TimerQueue<KnownPrimary>;
   readonly #turns = new Turns(() => this.#fill());
@@ -114,7 +114,7 @@ export class Controller {
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit);
-    this.#limit = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
+    this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
     this.#timers = new TimerQueue({ clock, onDue: (primary) => void this.#apply(primary, TIMER) });
   }
 
@@ -169,11 +169,8 @@ export class Controller {
       this.#onDeletion(missed, primaryReasonOf("deleted", isInitial));
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
-    const primary = this.#primaries.get(key);
-    if (!this.#isRelevant(change, primary?.seen)) return;
-    const event = { kind: "changed", reason, uid, isMarkedForDeletion: deletionTimestamp !== undefined } as const;
-    if (primary === undefined) this.#meet(key, event);
-    else this.#apply(primary, event);
+    if (!this.#isRelevant(change, this.#primaries.get(key)?.seen)) return;
+    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion: deletionTimestamp !== undefined });
   }
 
   /** Takes a change of something that belongs to these primaries. */
@@ -186,7 +183,7 @@ export class Controller {
     for (const key of keys) {
       const primary = this.#primaries.get(key);
       if (primary !== undefined) this.#apply(primary, { kind, reason, isKnown: true });
-      else this.#meet(key, { kind, reason, isKnown: this.#isKnown(key) });
+      else this.#tell(key, { kind, reason, isKnown: this.#isKnown(key) });
     }
   }
 
@@ -219,13 +216,13 @@ export class Controller {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
+  /** Tells the processor of a primary; looks it up late, because the user's filters may have told of it as well. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
     const primary = this.#primaries.get(key);
     if (primary === undefined) this.#meet(key, event);
     else this.#apply(primary, event);
   }
 
-  /** Tells the processor of a primary of which nothing is known. */
   #meet(key: ObjectKey, event: ProcessorEvent): void {
     const { state, effects } = transitionOf(undefined, event, this.#settings);
     if (state === undefined) return;
@@ -234,7 +231,7 @@ export class Controller {
     for (const effect of effects) this.#carryOut(primary, effect);
   }
 
-  /** Tells the processor of a primary; `now` is the time, if it has just been read. */
+  /** `now` is the time, if it has just been read. */
   #apply(primary: KnownPrimary, event: ProcessorEvent, now?: number): readonly ProcessorEffect[] {
     const { state, effects } = transitionOf(primary.state, event, this.#settings);
     if (state === undefined) this.#primaries.delete(primary.key);
@@ -270,17 +267,15 @@ export class Controller {
     this.#dependencies.runner.release?.(primary.key);
   }
 
-  /** Starts what there is to start; `now` is the time, if it has just been read. */
-  #fill(now?: number): void {
-    let readAt = now;
-    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < this.#limit) {
+  #fill(): void {
+    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < this.#maxRunning) {
+      // Neither the clock nor a turn is needed for nothing.
       if (this.#queue.readyCount === 0) return;
-      const at = readAt ?? this.#clock.now();
-      readAt = undefined;
-      if (!this.#turns.mayGoOn(at)) return;
+      const now = this.#clock.now();
+      if (!this.#turns.mayGoOn(now)) return;
       const primary = this.#queue.take();
       if (primary === undefined) return;
-      this.#begin(primary, at);
+      this.#begin(primary, now);
     }
   }
 
@@ -350,7 +345,7 @@ export class Controller {
     const { observer } = this.#dependencies;
     if (observer !== undefined) this.#report(observer, run.eventOf(outcome, effects, now));
     if (this.#queue.runningCount === 0) this.#onIdle();
-    this.#fill(now);
+    this.#fill();
   }
 
   #report(observer: ReconcileObserver, event: ReconcileEvent): void {
