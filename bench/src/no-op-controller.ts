@@ -2,6 +2,7 @@ import { createLogger } from "#runtime/base/create-logger.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { Controller, type PrimaryLookup } from "#runtime/reconcile/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { ReconcileObserver } from "#runtime/reconcile/reconcile-event.js";
 import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-scope.js";
 import { shops } from "./kinds.js";
 
@@ -17,10 +18,12 @@ export interface NoOpOptions extends Pick<ControllerDefinition, "maxConcurrentRe
   readonly primaries: PrimaryLookup;
   /** Called for every reconcile; what it returns is waited for. */
   onReconcile(key: ObjectKey): Promise<unknown> | void;
+  /** Told about every reconcile that ended, as everybody has who wants metrics; nobody unless given. */
+  readonly observer?: ReconcileObserver;
 }
 
 /** Creates the runtime's controller with reconciles that find nothing to do. */
-export function createNoOpController({ primaries, onReconcile, ...settings }: NoOpOptions): Controller {
+export function createNoOpController({ primaries, onReconcile, observer, ...settings }: NoOpOptions): Controller {
   const definition = { name: "shop", workflow: { primary: shops, dependents: [] }, ...settings };
   const runner = {
     async run({ key }: { key: ObjectKey }) {
@@ -30,7 +33,7 @@ export function createNoOpController({ primaries, onReconcile, ...settings }: No
     },
     lacksFinalizer: () => false,
   };
-  return new Controller(definition, { primaries, runner, logger: createLogger("warn") });
+  return new Controller(definition, { primaries, runner, logger: createLogger("warn"), observer });
 }
 
 /** A primary without anything in it. */

@@ -10,7 +10,7 @@ import { loadConnection } from "./cluster/load-connection.js";
 import { InformerPool } from "./events/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
-import { checkController } from "./reconcile/check-controller.js";
+import { checkControllers } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
@@ -86,10 +86,7 @@ class RunnableOperator implements Operator {
   constructor(options: OperatorOptions) {
     this.#options = options;
     this.#logger = options.logger ?? createLogger();
-    const names = options.controllers.map(({ name }) => name);
-    const duplicate = names.find((name, index) => names.indexOf(name) !== index);
-    if (duplicate !== undefined) throw new Error(`two controllers are named "${duplicate}"`);
-    options.controllers.forEach(checkController);
+    checkControllers(options.controllers);
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
 

@@ -30,6 +30,7 @@ export async function measureQueue(): Promise<BenchmarkResult> {
     notes: [
       `${EVENTS} events of ${PRIMARIES} primaries in 20 namespaces, 100 in a turn of the event loop; medians of ${RUNS} runs`,
       "CPU of the whole process with its collector, so that other work on the machine does not count",
+      "counted from an event being told to the end of the last reconcile; the objects of the events are made before, 10,000 at a time",
     ],
     measurements,
   };

@@ -2,8 +2,8 @@ import { LinkedList, type Linked } from "./linked-list.js";
 
 /** What stands in a fair queue. */
 export interface Queued<Item extends Queued<Item>> extends Linked<Item> {
-  /** Whose turn it takes. */
-  readonly group: string;
+  /** Whose turn it takes; the queue only replaces it by an equal one. */
+  group: string;
   /** Where it stands; set by the queue. */
   line: Line<Item> | undefined;
 }
@@ -37,6 +37,8 @@ export class FairQueue<Item extends Queued<Item>> {
       this.#lines.set(item.group, line);
       this.#turns.append(line);
     }
+    // Strings that are one and the same are compared without a look at what they say.
+    item.group = line.group;
     line.items.append(item);
     item.line = line;
     this.#size++;
@@ -66,5 +68,10 @@ export class FairQueue<Item extends Queued<Item>> {
     if (line.items.first !== undefined) return;
     this.#turns.remove(line);
     this.#lines.delete(line.group);
+  }
+
+  /** Takes everything out. */
+  clear(): void {
+    while (this.take() !== undefined);
   }
 }

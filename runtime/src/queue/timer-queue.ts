@@ -1,89 +1,95 @@
 import { systemClock, type Clock } from "../base/clock.js";
 
-/** When a key is due. */
-interface Slot<Key> {
-  readonly key: Key;
+/** What waits for a time. It carries its place in the queue itself, which only the queue changes. */
+export interface TimerItem<Item> {
+  /** When it is due, by the clock of the queue; `Infinity` unless it is scheduled. */
   dueAt: number;
-  /** The node of the heap that stands for this slot; others are left over. */
-  node: Node<Key>;
+  /** The node of the heap that stands for it; others are left over. */
+  timerNode: TimerNode<Item> | undefined;
 }
 
-interface Node<Key> {
-  /** Not later than the slot is due. */
+/** A node of the heap of a timer queue. */
+export interface TimerNode<Item> {
+  /** Not later than the item is due. */
   readonly at: number;
-  readonly slot: Slot<Key>;
+  readonly item: Item;
 }
+
+/** The place of an item that is not scheduled. */
+export const NOT_SCHEDULED = { dueAt: Infinity, timerNode: undefined } as const;
 
 // Below this the nodes that are left over are not worth a thought.
 const FEW_NODES = 64;
 
 /**
- * Calls back when keys are due: one time for each key, of which the newest replaces the one before (JOSDK's TimerEventSource).
+ * Calls back when items are due: one time for each item, of which the newest replaces the one before (JOSDK's TimerEventSource).
  *
  * A heap on one timer of the clock. A time that is put off costs nothing until the earlier one has passed, and what is cancelled is left
- * in the heap until it comes up or half of the heap is like it; so 100,000 keys that are put off over and over are cheap.
+ * in the heap until it comes up or half of the heap is like it; so 100,000 items that are put off over and over are cheap.
  */
-export class TimerQueue<Key> {
+export class TimerQueue<Item extends TimerItem<Item>> {
   readonly #clock: Clock;
-  readonly #onDue: (key: Key) => void;
-  readonly #slots = new Map<Key, Slot<Key>>();
-  readonly #heap: Node<Key>[] = [];
+  readonly #onDue: (item: Item) => void;
+  readonly #heap: TimerNode<Item>[] = [];
+  #size = 0;
   #pending: { readonly at: number; readonly cancel: () => void } | undefined;
   #isFiring = false;
   #isClosed = false;
 
   /** `onDue` must not throw. */
-  constructor({ onDue, clock = systemClock }: { onDue: (key: Key) => void; clock?: Clock }) {
+  constructor({ onDue, clock = systemClock }: { onDue: (item: Item) => void; clock?: Clock }) {
     this.#clock = clock;
     this.#onDue = onDue;
   }
 
-  /** Calls back for `key` after `delayMs`, instead of when it was due before; with 0 at once, before this returns. */
-  schedule(key: Key, delayMs: number): void {
+  /**
+   * Calls back for `item` after `delayMs`, instead of when it was due before; with 0 at once, before this returns. Whoever has just read
+   * the clock passes `now`.
+   */
+  schedule(item: Item, delayMs: number, now: number = this.#clock.now()): void {
     if (this.#isClosed) return;
     if (!(delayMs > 0)) {
-      this.cancel(key);
-      return this.#onDue(key);
+      this.cancel(item);
+      return this.#onDue(item);
     }
-    const dueAt = this.#clock.now() + delayMs;
-    const slot = this.#slots.get(key);
-    if (slot === undefined) {
-      const added: Slot<Key> = { key, dueAt, node: undefined as never };
-      this.#slots.set(key, added);
-      this.#push(added);
-    } else {
-      slot.dueAt = dueAt;
-      if (dueAt < slot.node.at) this.#push(slot);
-    }
+    const dueAt = now + delayMs;
+    const isPutOff = item.timerNode !== undefined && dueAt >= item.dueAt;
+    item.dueAt = dueAt;
+    // Its node comes up earlier, and will see.
+    if (isPutOff) return;
+    if (item.timerNode === undefined) this.#size++;
+    if (item.timerNode === undefined || dueAt < item.timerNode.at) this.#push(item);
     this.#compact();
     this.#arm();
   }
 
-  /** Forgets `key`; the function that is called back is not called for it any more. */
-  cancel(key: Key): void {
-    if (!this.#slots.delete(key)) return;
-    if (this.#slots.size === 0) this.#clear();
+  /** Forgets `item`; the function that is called back is not called for it any more. */
+  cancel(item: Item): void {
+    if (item.timerNode === undefined) return;
+    this.#forget(item);
+    if (this.#size === 0) this.#clear();
     else this.#compact();
   }
 
-  /** When a key is due; undefined if it is not scheduled. */
-  dueAt(key: Key): number | undefined {
-    return this.#slots.get(key)?.dueAt;
-  }
-
-  /** How many keys are scheduled. */
+  /** How many items are scheduled. */
   get size(): number {
-    return this.#slots.size;
+    return this.#size;
   }
 
   /** Forgets everything and takes nothing more. */
   close(): void {
     this.#isClosed = true;
+    for (const node of this.#heap) if (isLive(node)) this.#forget(node.item);
     this.#clear();
   }
 
+  #forget(item: Item): void {
+    item.dueAt = Infinity;
+    item.timerNode = undefined;
+    this.#size--;
+  }
+
   #clear(): void {
-    this.#slots.clear();
     this.#heap.length = 0;
     this.#disarm();
   }
@@ -94,12 +100,12 @@ export class TimerQueue<Key> {
     const now = this.#clock.now();
     for (let node = this.#heap[0]; node !== undefined && node.at <= now; node = this.#heap[0]) {
       this.#pop();
-      const { slot } = node;
-      if (!this.#isLive(node)) continue;
-      if (slot.dueAt > now) this.#push(slot);
+      const { item } = node;
+      if (!isLive(node)) continue;
+      if (item.dueAt > now) this.#push(item);
       else {
-        this.#slots.delete(slot.key);
-        this.#onDue(slot.key);
+        this.#forget(item);
+        this.#onDue(item);
       }
     }
     this.#isFiring = false;
@@ -118,20 +124,17 @@ export class TimerQueue<Key> {
     this.#pending = undefined;
   }
 
-  #isLive(node: Node<Key>): boolean {
-    return node.slot.node === node && this.#slots.get(node.slot.key) === node.slot;
-  }
-
   #compact(): void {
-    if (this.#heap.length < 2 * this.#slots.size + FEW_NODES) return;
-    const slots = [...this.#slots.values()].sort((a, b) => a.dueAt - b.dueAt);
+    if (this.#heap.length < 2 * this.#size + FEW_NODES) return;
+    const items = this.#heap.filter(isLive).map(({ item }) => item);
+    items.sort((a, b) => a.dueAt - b.dueAt);
     // A sorted array is a heap.
     this.#heap.length = 0;
-    for (const slot of slots) this.#heap.push((slot.node = { at: slot.dueAt, slot }));
+    for (const item of items) this.#heap.push((item.timerNode = { at: item.dueAt, item }));
   }
 
-  #push(slot: Slot<Key>): void {
-    const node = (slot.node = { at: slot.dueAt, slot });
+  #push(item: Item): void {
+    const node = (item.timerNode = { at: item.dueAt, item });
     const heap = this.#heap;
     let index = heap.length;
     while (index > 0) {
@@ -159,4 +162,8 @@ export class TimerQueue<Key> {
     }
     heap[index] = last;
   }
+}
+
+function isLive<Item extends TimerItem<Item>>(node: TimerNode<Item>): boolean {
+  return node.item.timerNode === node;
 }

@@ -1,85 +1,90 @@
-import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import { FairQueue, type Queued } from "./fair-queue.js";
 
 // One in this many goes to the background while both wait: a flood of edits slows a start down, and does not stop it.
 const BACKGROUND_SHARE = 5;
 
-interface Entry extends Queued<Entry> {
-  readonly key: ObjectKey;
+/** What a work queue hands out. It carries its place in the queue itself, which only the queue changes. */
+export interface WorkItem<Item extends WorkItem<Item>> extends Queued<Item> {
+  /** How urgently it waits. */
   priority: ReconcilePriority;
   isRunning: boolean;
-  /** How urgently the key was added while it runs. */
+  /** How urgently it was added while it runs. */
   again: ReconcilePriority | undefined;
 }
 
+/** The place of an item that is in no queue. */
+export const NOT_QUEUED = {
+  line: undefined,
+  previous: undefined,
+  next: undefined,
+  priority: "background",
+  isRunning: false,
+  again: undefined,
+} as const;
+
 /**
- * The keys that are ready, in which no key is handed out twice at once.
+ * The items that are ready, of which none is handed out twice at once.
  *
- * Every key that was added is handed out at least once afterwards; however often it was added, it waits only once. Edits come before the
- * background, which still gets one turn in five. Among equals the namespaces take turns. Every operation takes constant time.
+ * Every item that was added is handed out at least once afterwards; however often it was added, it waits only once. Edits come before the
+ * background, which still gets one turn in five. Among equals the groups take turns. Every operation takes constant time, and none makes
+ * anything that has to be collected.
  */
-export class WorkQueue {
-  readonly #entries = new Map<ObjectKey, Entry>();
-  readonly #edits = new FairQueue<Entry>();
-  readonly #background = new FairQueue<Entry>();
+export class WorkQueue<Item extends WorkItem<Item>> {
+  readonly #edits = new FairQueue<Item>();
+  readonly #background = new FairQueue<Item>();
   #runningCount = 0;
   /** How many edits were handed out while the background waited. */
   #editsInARow = 0;
   #isClosed = false;
 
   /**
-   * Adds a key.
+   * Adds an item.
    *
    * One that waits already keeps its place, unless it becomes more urgent. One that runs is handed out once more afterwards, so a change
    * seen during a reconcile is never lost.
    */
-  add(key: ObjectKey, priority: ReconcilePriority = "edit"): void {
+  add(item: Item, priority: ReconcilePriority = "edit"): void {
     if (this.#isClosed) return;
-    const entry = this.#entries.get(key);
-    if (entry === undefined) this.#add(key, priority);
-    else if (entry.isRunning) entry.again = higher(entry.again, priority);
-    else if (entry.priority === "background" && priority === "edit") {
-      this.#background.remove(entry);
-      entry.priority = "edit";
-      this.#edits.add(entry);
+    if (item.isRunning) item.again = higher(item.again, priority);
+    else if (item.line === undefined) this.#put(item, priority);
+    else if (item.priority === "background" && priority === "edit") {
+      this.#background.remove(item);
+      this.#put(item, priority);
     }
   }
 
-  /** Hands out the key whose turn it is; it must be given back with `done`. */
-  take(): ObjectKey | undefined {
-    const entry = this.#next();
-    if (entry === undefined) return undefined;
-    entry.isRunning = true;
+  /** Hands out the item whose turn it is; it must be given back with `done`. */
+  take(): Item | undefined {
+    const item = this.#next();
+    if (item === undefined) return undefined;
+    item.isRunning = true;
     this.#runningCount++;
-    return entry.key;
+    return item;
   }
 
-  /** Gives back a key that was handed out; it is ready again if it was added meanwhile. */
-  done(key: ObjectKey): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined || !entry.isRunning) return;
-    this.#entries.delete(key);
+  /** Gives back an item that was handed out; it is ready again if it was added meanwhile. */
+  done(item: Item): void {
+    if (!item.isRunning) return;
+    const { again } = item;
+    item.isRunning = false;
+    item.again = undefined;
     this.#runningCount--;
-    if (entry.again !== undefined && !this.#isClosed) this.#add(key, entry.again);
+    if (again !== undefined && !this.#isClosed) this.#put(item, again);
   }
 
-  /** Forgets a key that waits; one that runs is not disturbed, and does not run again. */
-  remove(key: ObjectKey): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    entry.again = undefined;
-    if (entry.isRunning) return;
-    this.#entries.delete(key);
-    this.#queueOf(entry.priority).remove(entry);
+  /** Forgets an item that waits; one that runs is not disturbed, and does not run again. */
+  remove(item: Item): void {
+    item.again = undefined;
+    if (item.line !== undefined) this.#queueOf(item.priority).remove(item);
   }
 
-  /** How many keys wait to be handed out. */
+  /** How many items wait to be handed out. */
   get readyCount(): number {
     return this.#edits.size + this.#background.size;
   }
 
-  /** How many keys are handed out. */
+  /** How many items are handed out. */
   get runningCount(): number {
     return this.#runningCount;
   }
@@ -87,19 +92,16 @@ export class WorkQueue {
   /** Hands out nothing more and forgets what waits. */
   close(): void {
     this.#isClosed = true;
-    for (const { key } of this.#entries.values()) this.remove(key);
+    this.#edits.clear();
+    this.#background.clear();
   }
 
-  #add(key: ObjectKey, priority: ReconcilePriority): void {
-    // The namespace; one for all that have none.
-    const group = key.slice(0, Math.max(0, key.indexOf("/")));
-    const unlinked = { line: undefined, previous: undefined, next: undefined };
-    const entry: Entry = { key, group, priority, isRunning: false, again: undefined, ...unlinked };
-    this.#entries.set(key, entry);
-    this.#queueOf(priority).add(entry);
+  #put(item: Item, priority: ReconcilePriority): void {
+    item.priority = priority;
+    this.#queueOf(priority).add(item);
   }
 
-  #next(): Entry | undefined {
+  #next(): Item | undefined {
     const isBackgroundsTurn = this.#edits.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
     if (this.#background.size > 0 && isBackgroundsTurn) {
       this.#editsInARow = 0;
@@ -109,7 +111,7 @@ export class WorkQueue {
     return this.#edits.take();
   }
 
-  #queueOf(priority: ReconcilePriority): FairQueue<Entry> {
+  #queueOf(priority: ReconcilePriority): FairQueue<Item> {
     return priority === "edit" ? this.#edits : this.#background;
   }
 }

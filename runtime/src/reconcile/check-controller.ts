@@ -58,6 +58,35 @@ function checkStatusConditions(
   );
 }
 
+/** Throws if one of the controllers of an operator cannot work, or two of them not beside each other, saying why and what to do. */
+export function checkControllers(definitions: readonly ControllerDefinition[]): void {
+  definitions.forEach(checkController);
+  definitions.forEach((one, index) => definitions.slice(index + 1).forEach((other) => checkPair(one, other)));
+}
+
+function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
+  if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
+  const finalizer = finalizerNameOf(one);
+  if (finalizerNameOf(other) !== finalizer || !sharePrimaries(one, other)) return;
+  // One that needs none still removes what is left over of its name.
+  if (finalizerOf(one) === undefined && finalizerOf(other) === undefined) return;
+  const renamed = finalizerOf(one) === undefined ? one : other;
+  const { plural, group } = one.workflow.primary;
+  const domain = finalizer.slice(0, finalizer.indexOf("/"));
+  throw new Error(
+    `controllers "${one.name}" and "${other.name}" share the finalizer "${finalizer}" of ${group === "" ? plural : `${plural}.${group}`}: ` +
+      "either would let a primary go before the other has cleaned up; " +
+      `give "${renamed.name}" one of its own, such as "${domain}/${renamed.name}"`,
+  );
+}
+
+// Whether both put finalizers on the same objects, or remove them; these are the same in every version.
+function sharePrimaries(one: ControllerDefinition, other: ControllerDefinition): boolean {
+  const [{ plural, group }, { primary }] = [one.workflow.primary, other.workflow];
+  if (one.reconcilesOnAllEvents === true || other.reconcilesOnAllEvents === true) return false;
+  return plural === primary.plural && group === primary.group;
+}
+
 function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {
   const { maxConcurrentReconciles, maxReconciliationIntervalMs } = definition;
   if (maxConcurrentReconciles !== undefined && !(maxConcurrentReconciles >= 1))

@@ -1,24 +1,25 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ReconcileReason } from "../base/reconcile-reason.js";
+import { primaryReasonOf, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { SecondaryCause } from "../cluster/event-source.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
 import { TimerQueue } from "../queue/timer-queue.js";
 import { WorkQueue } from "../queue/work-queue.js";
 import type { ControllerDefinition } from "./controller-definition.js";
-import { createPrimaryFilter, type PrimaryFilter, type Seen } from "./primary-filter.js";
+import { KnownPrimary } from "./known-primary.js";
+import { createPrimaryFilter, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
   isDeletionNext,
   isImminent,
-  type PrimaryState,
+  NEW_STATE,
   type ProcessorEffect,
   type ProcessorEvent,
   type ProcessorSettings,
 } from "./processor-state.js";
-import { rateLimiterFactoryOf, type RateLimiter, type RateLimiterFactory } from "./rate-limiter.js";
+import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
 import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
@@ -59,13 +60,11 @@ export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; rea
 const MAX_CONCURRENT_RECONCILES = 50;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 
-/** A primary of which something is known. */
-interface Primary {
-  state: PrimaryState;
-  seen: Seen | undefined;
-  limiter: RateLimiter | undefined;
-  run: ReconcileRun | undefined;
-}
+// What is the same every time is made once.
+const TIMER: ProcessorEvent = { kind: "timer" };
+const STARTED: ProcessorEvent = { kind: "started" };
+const MISSED: ProcessorEvent = { kind: "missed" };
+const NO_EFFECTS: readonly ProcessorEffect[] = [];
 
 /**
  * Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired.
@@ -81,10 +80,11 @@ export class Controller {
   readonly #surroundings: RunSurroundings;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
-  readonly #queue = new WorkQueue();
-  readonly #timers: TimerQueue<ObjectKey>;
+  readonly #maxRunning: number;
+  readonly #queue = new WorkQueue<KnownPrimary>();
+  readonly #timers: TimerQueue<KnownPrimary>;
   readonly #turns = new Turns(() => this.#fill());
-  readonly #primaries = new Map<ObjectKey, Primary>();
+  readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #abort = new AbortController();
   #isStarted = false;
   #isPaused = false;
@@ -114,7 +114,8 @@ export class Controller {
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit);
-    this.#timers = new TimerQueue({ clock, onDue: (key) => void this.#tell(key, { kind: "timer" }) });
+    this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
+    this.#timers = new TimerQueue({ clock, onDue: (primary) => void this.#apply(primary, TIMER) });
   }
 
   /** Starts reconciling; what was asked for before is done now. */
@@ -131,8 +132,8 @@ export class Controller {
   /** Goes on after `pause`. Primaries that the cache does not know any more, because of their namespace, are forgotten. */
   resume(): void {
     this.#isPaused = false;
-    for (const key of this.#primaries.keys())
-      if (!this.#dependencies.primaries.has(key)) this.#tell(key, { kind: "missed" });
+    for (const primary of this.#primaries.values())
+      if (!this.#dependencies.primaries.has(primary.key)) this.#apply(primary, MISSED);
     this.#turns.wake();
   }
 
@@ -160,12 +161,12 @@ export class Controller {
     if (this.#isStopped) return;
     const { kind, key, object, old, isInitial = false } = change;
     const { uid, deletionTimestamp } = object.metadata;
-    const reason: ReconcileReason = { kind: "primary", change: kind, isInitial };
+    const reason = primaryReasonOf(kind, isInitial);
     if (kind === "deleted") return this.#onDeletion(change, reason);
     // The deletion of the object before was missed.
     if (kind === "updated" && old !== undefined && old.metadata.uid !== uid) {
       const missed = { ...change, kind: "deleted" as const, object: old, isFinalStateUnknown: true };
-      this.#onDeletion(missed, { kind: "primary", change: "deleted", isInitial });
+      this.#onDeletion(missed, primaryReasonOf("deleted", isInitial));
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
     if (!this.#isRelevant(change, this.#primaries.get(key)?.seen)) return;
@@ -176,11 +177,13 @@ export class Controller {
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     if (this.#isStopped) return;
     const { source, object, isInitial = false } = cause;
-    const common = { kind: "secondary" as const, source, isInitial };
-    const reason: ReconcileReason = object === undefined ? common : { ...common, object };
+    const kind = "secondary";
+    const reason: ReconcileReason =
+      object === undefined ? { kind, source, isInitial } : { kind, source, object, isInitial };
     for (const key of keys) {
-      const isKnown = this.#primaries.has(key) || this.#isKnown(key);
-      this.#tell(key, { kind: "secondary", reason, isKnown });
+      const primary = this.#primaries.get(key);
+      if (primary !== undefined) this.#apply(primary, { kind, reason, isKnown: true });
+      else this.#tell(key, { kind, reason, isKnown: this.#isKnown(key) });
     }
   }
 
@@ -213,67 +216,78 @@ export class Controller {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
+  /** Tells the processor of a primary; looks it up late, because the user's filters may have told of it as well. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
-    this.#apply(key, this.#primaries.get(key), event);
+    const primary = this.#primaries.get(key);
+    if (primary === undefined) this.#meet(key, event);
+    else this.#apply(primary, event);
   }
 
-  #apply(key: ObjectKey, primary: Primary | undefined, event: ProcessorEvent): readonly ProcessorEffect[] {
-    const { state, effects } = transitionOf(primary?.state, event, this.#settings);
-    if (primary === undefined) {
-      if (state !== undefined) this.#primaries.set(key, { state, seen: undefined, limiter: undefined, run: undefined });
-    } else if (state === undefined) this.#primaries.delete(key);
-    else primary.state = state;
-    for (const effect of effects) this.#carryOut(key, effect, primary?.run);
+  #meet(key: ObjectKey, event: ProcessorEvent): void {
+    const { state, effects } = transitionOf(undefined, event, this.#settings);
+    if (state === undefined) return;
+    const primary = new KnownPrimary(key, state);
+    this.#primaries.set(key, primary);
+    for (const effect of effects) this.#carryOut(primary, effect);
+  }
+
+  /** `now` is the time, if it has just been read. */
+  #apply(primary: KnownPrimary, event: ProcessorEvent, now?: number): readonly ProcessorEffect[] {
+    const { state, effects } = transitionOf(primary.state, event, this.#settings);
+    if (state === undefined) this.#primaries.delete(primary.key);
+    // A left-over node of the clock may hold a primary that is gone for a while, but not what it knew.
+    primary.state = state ?? NEW_STATE;
+    for (const effect of effects) this.#carryOut(primary, effect, now);
     return effects;
   }
 
-  #carryOut(key: ObjectKey, effect: ProcessorEffect, run: ReconcileRun | undefined): void {
+  #carryOut(primary: KnownPrimary, effect: ProcessorEffect, now?: number): void {
     switch (effect.kind) {
       case "submit":
-        this.#queue.add(key, effect.priority);
+        this.#queue.add(primary, effect.priority);
         if (this.#isStarted && !this.#isPaused) this.#turns.wake();
         return;
       case "schedule":
-        return this.#timers.schedule(key, effect.delayMs);
+        return this.#timers.schedule(primary, effect.delayMs, now);
+      case "scheduleResync":
+        return this.#timers.schedule(primary, this.#settings.resyncAfterMs ?? Infinity, now);
       case "cancelTimer":
-        return this.#timers.cancel(key);
+        return this.#timers.cancel(primary);
       case "release":
-        return this.#release(key);
+        return this.#release(primary);
       case "log":
-        return (run ?? this.#surroundings).logger[effect.level](effect.fields, effect.message);
+        return (primary.run ?? this.#surroundings).logger[effect.level](effect.fields, effect.message);
     }
   }
 
-  #release(key: ObjectKey): void {
-    const successor = this.#primaries.get(key);
-    if (successor !== undefined) successor.seen = successor.limiter = undefined;
-    this.#queue.remove(key);
-    this.#timers.cancel(key);
-    this.#dependencies.runner.release?.(key);
+  #release(primary: KnownPrimary): void {
+    primary.forgetObject();
+    this.#queue.remove(primary);
+    this.#timers.cancel(primary);
+    this.#dependencies.runner.release?.(primary.key);
   }
 
   #fill(): void {
-    const limit = this.#definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
-    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < limit) {
-      if (!this.#turns.mayGoOn()) return;
-      const key = this.#queue.take();
-      if (key === undefined) return;
-      this.#begin(key);
+    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < this.#maxRunning) {
+      // Neither the clock nor a turn is needed for nothing.
+      if (this.#queue.readyCount === 0) return;
+      const now = this.#clock.now();
+      if (!this.#turns.mayGoOn(now)) return;
+      const primary = this.#queue.take();
+      if (primary === undefined) return;
+      this.#begin(primary, now);
     }
   }
 
-  #begin(key: ObjectKey): void {
-    const primary = this.#primaries.get(key);
-    // What is queued is known.
-    if (primary === undefined) return this.#queue.done(key);
+  #begin(primary: KnownPrimary, now: number): void {
+    const { key, state } = primary;
     const { primaries } = this.#dependencies;
-    const { state } = primary;
     const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : primaries.get(key);
-    if (entry === undefined && !primaries.has(key)) return this.#skip(key, { kind: "missed" });
-    const delayMs = this.#createLimiter === undefined ? 0 : this.#takeFrom(this.#createLimiter, primary);
-    if (delayMs > 0) return this.#skip(key, { kind: "limited", delayMs });
-    this.#apply(key, primary, { kind: "started" });
-    const run = (primary.run = new ReconcileRun(key, state, this.#surroundings));
+    if (entry === undefined && !primaries.has(key)) return this.#skip(primary, MISSED);
+    const delayMs = this.#createLimiter === undefined ? 0 : this.#takeFrom(this.#createLimiter, primary, now);
+    if (delayMs > 0) return this.#skip(primary, { kind: "limited", delayMs });
+    this.#apply(primary, STARTED);
+    const run = (primary.run = new ReconcileRun(key, { state, startedAt: now, around: this.#surroundings }));
     const outcome = entry === undefined ? this.#loadAndRun(primary, run) : this.#run(primary, run, entry);
     outcome.then(
       (ended) => this.#finish(primary, run, ended),
@@ -281,23 +295,23 @@ export class Controller {
     );
   }
 
-  #takeFrom(createLimiter: RateLimiterFactory, primary: Primary): number {
+  #takeFrom(createLimiter: RateLimiterFactory, primary: KnownPrimary, now: number): number {
     try {
       primary.limiter ??= createLimiter();
-      return primary.limiter.take(this.#clock.now());
+      return primary.limiter.take(now);
     } catch (error) {
       this.#dependencies.logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
       return 0;
     }
   }
 
-  #skip(key: ObjectKey, event: ProcessorEvent): void {
-    this.#queue.done(key);
-    this.#tell(key, event);
+  #skip(primary: KnownPrimary, event: ProcessorEvent): void {
+    this.#queue.done(primary);
+    this.#apply(primary, event);
   }
 
   // A cache that keeps only a part of the primaries has to fetch this one.
-  async #loadAndRun(primary: Primary, run: ReconcileRun): Promise<PrimaryOutcome> {
+  async #loadAndRun(primary: KnownPrimary, run: ReconcileRun): Promise<PrimaryOutcome> {
     const { primaries } = this.#dependencies;
     await primaries.load?.([run.key]);
     const entry = primaries.get(run.key);
@@ -305,10 +319,9 @@ export class Controller {
     return this.#run(primary, run, entry);
   }
 
-  #run(primary: Primary, run: ReconcileRun, entry: DecodedResource): Promise<PrimaryOutcome> {
-    const { uid, generation, deletionTimestamp } = entry.object.metadata;
+  #run(primary: KnownPrimary, run: ReconcileRun, entry: DecodedResource): Promise<PrimaryOutcome> {
     run.entry = entry;
-    if (!run.isPrimaryDeleted) primary.seen = { uid, generation, isDeleting: deletionTimestamp !== undefined };
+    if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
     try {
       return this.#dependencies.runner.run(run);
     } catch (error) {
@@ -316,27 +329,28 @@ export class Controller {
     }
   }
 
-  #finish(primary: Primary, run: ReconcileRun, outcome: PrimaryOutcome): void {
+  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {
     const { key, uid } = run;
     const { primaries } = this.#dependencies;
     run.close();
-    this.#queue.done(key);
+    this.#queue.done(primary);
     const known = primaries.get(key);
     const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
     const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, now, uid, knownUid, isKnown } as const;
     // Nothing is left to decide after the end, and what fails then fails because of it.
-    const effects = this.#abort.signal.aborted ? [] : this.#apply(key, primary, event);
+    const effects = this.#abort.signal.aborted ? NO_EFFECTS : this.#apply(primary, event, now);
     primary.run = undefined;
-    this.#report(run.eventOf(outcome, effects, now));
+    const { observer } = this.#dependencies;
+    if (observer !== undefined) this.#report(observer, run.eventOf(outcome, effects, now));
     if (this.#queue.runningCount === 0) this.#onIdle();
     this.#fill();
   }
 
-  #report(event: ReconcileEvent): void {
+  #report(observer: ReconcileObserver, event: ReconcileEvent): void {
     try {
-      this.#dependencies.observer?.(event);
+      observer(event);
     } catch (error) {
       this.#dependencies.logger.error({}, `the observer of reconciles failed: ${messageOf(error)}`);
     }

@@ -22,6 +22,8 @@ import {
 import { afterFailure } from "./processor-failure.js";
 
 const NO_EFFECTS: readonly ProcessorEffect[] = [];
+// What most reconciles begin with.
+const STARTED: Transition = { state: RUNNING_STATE, effects: NO_EFFECTS };
 const RELEASE: readonly ProcessorEffect[] = [{ kind: "release" }];
 const SUBMIT: { readonly [Priority in ReconcilePriority]: readonly ProcessorEffect[] } = {
   edit: [{ kind: "submit", priority: "edit" }],
@@ -138,7 +140,7 @@ function afterStart(state: PrimaryState, settings: ProcessorSettings): Transitio
   const { retry, lastKnown, isFinalStateUnknown } = state;
   if (isDeletionNext(state, settings))
     return stay({ ...NEW_STATE, eventing: "deleted", running: "deletion", retry, lastKnown, isFinalStateUnknown });
-  return stay(retry === undefined ? RUNNING_STATE : { ...RUNNING_STATE, retry });
+  return retry === undefined ? STARTED : stay({ ...RUNNING_STATE, retry });
 }
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
@@ -154,7 +156,11 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
     return recreated(isGone ? NEW_STATE : running, [...logs, ...RELEASE]);
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);
-  return afterSuccess({ ...running, running: "nothing", retry: undefined, timer: undefined }, event, settings);
+  return afterSuccess(succeeded(running), event, settings);
+}
+
+function succeeded(running: PrimaryState): PrimaryState {
+  return running === RUNNING_STATE ? NEW_STATE : { ...running, running: "nothing", retry: undefined, timer: undefined };
 }
 
 function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
@@ -190,9 +196,7 @@ function afterDeletionFinish(
   const warnings =
     outcome.rescheduleAfterMs === undefined ? NO_EFFECTS : [warning("a reschedule of a deleted primary is ignored")];
   const wasReplaced = running.lastKnown?.object.metadata.uid !== uid;
-  const next = wasReplaced
-    ? submitAnew({ ...running, running: "nothing", retry: undefined, timer: undefined })
-    : gone(isKnown);
+  const next = wasReplaced ? submitAnew(succeeded(running)) : gone(isKnown);
   return warnings.length === 0 ? next : { state: next.state, effects: [...warnings, ...next.effects] };
 }
 

@@ -41,11 +41,14 @@ export class ReconcileRun implements ReconcileScope {
   #logger: Logger | undefined;
   #tasks: RunningTasks | undefined;
 
-  constructor(key: ObjectKey, state: PrimaryState, around: RunSurroundings) {
+  constructor(
+    key: ObjectKey,
+    { state, startedAt, around }: { state: PrimaryState; startedAt: number; around: RunSurroundings },
+  ) {
     this.key = key;
     this.#state = state;
     this.#around = around;
-    this.#startedAt = around.clock.now();
+    this.#startedAt = startedAt;
   }
 
   get entry(): DecodedResource {

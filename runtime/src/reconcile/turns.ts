@@ -29,10 +29,9 @@ export class Turns {
     });
   }
 
-  /** Tells whether another reconcile may start in this turn; if not, there will be another turn. */
-  mayGoOn(): boolean {
+  /** Tells whether another reconcile may start in this turn, in which it is `now`; if not, there will be another turn. */
+  mayGoOn(now: number): boolean {
     if (this.#isYielding) return false;
-    const now = performance.now();
     if (this.#startedAt === undefined) {
       this.#startedAt = now;
       setImmediate(() => (this.#startedAt = undefined));

@@ -1,5 +1,4 @@
 // Starting and stopping, after JOSDK's integration tests.
-import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
@@ -13,13 +12,15 @@ suite("the life cycle of an operator", (test) => {
   test("controllers of one name are refused when the operator is created", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => {} });
-    let message = "nothing was thrown";
-    try {
-      space.operator([controller, controller]);
-    } catch (error) {
-      message = messageOf(error);
-    }
-    assert.match(message, 'two controllers are named "sample"');
+    assert.throws(() => space.operator([controller, controller]), /^two controllers are named "sample"$/);
+  });
+
+  test("controllers of one kind that clean up under one finalizer are refused when the operator is created", async () => {
+    await using space = await openSpace();
+    const cleaning = sampleController({ reconcile: () => {}, cleanup: () => {} });
+    const [one, two] = [cleaning, { ...cleaning, name: "two" }];
+    assert.throws(() => space.operator([one, two]), /^controllers "sample" and "two" share the finalizer /);
+    assert.ok(space.operator([one, { ...two, finalizer: "example.com/two" }]));
   });
 
   test("stop without start does nothing, and leaves nothing open", async () => {

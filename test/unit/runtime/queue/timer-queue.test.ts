@@ -1,14 +1,11 @@
 // JOSDK's TimerEventSourceTest, and what a heap has to keep.
 import fc from "fast-check";
-import { TimerQueue } from "#runtime/queue/timer-queue.js";
 import { assert, suite } from "../../../support/suite.js";
-import { VirtualClock } from "../../../support/virtual-clock.js";
+import { KeyedTimers } from "./keyed-queues.js";
 
 function createTimers() {
-  const clock = new VirtualClock();
-  const fired: [string, number][] = [];
-  const timers = new TimerQueue<string>({ clock, onDue: (key) => void fired.push([key, clock.now()]) });
-  return { clock, fired, timers };
+  const timers = new KeyedTimers();
+  return { timers, clock: timers.clock, fired: timers.fired };
 }
 
 suite("timer queue", (test) => {
@@ -65,18 +62,16 @@ suite("timer queue", (test) => {
   });
 
   test("a key may be scheduled again while it is due", () => {
-    const clock = new VirtualClock();
-    const times: number[] = [];
-    const timers: TimerQueue<string> = new TimerQueue<string>({
-      clock,
-      onDue: (key) => {
-        times.push(clock.now());
-        if (times.length < 4) timers.schedule(key, 10);
-      },
-    });
+    const { clock, fired, timers } = createTimers();
+    timers.onDue = (key) => {
+      if (fired.length < 4) timers.schedule(key, 10);
+    };
     timers.schedule("a", 10);
     clock.advance(100);
-    assert.equal(times, [10, 20, 30, 40]);
+    assert.equal(
+      fired.map(([, at]) => at),
+      [10, 20, 30, 40],
+    );
   });
 
   test("100,000 keys that are put off again and again need one timer of the clock and no more memory", () => {

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
-import { WorkQueue } from "#runtime/queue/work-queue.js";
+import { NOT_QUEUED } from "#runtime/queue/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
+import { KeyedWorkQueue } from "./keyed-queues.js";
 
-function takeAll(queue: WorkQueue): string[] {
+function takeAll(queue: KeyedWorkQueue): string[] {
   const taken: string[] = [];
   for (let key = queue.take(); key !== undefined; key = queue.take()) taken.push(key);
   return taken;
@@ -11,13 +12,13 @@ function takeAll(queue: WorkQueue): string[] {
 
 suite("work queue", (test) => {
   test("an added key is handed out once, however often it was added", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     for (const priority of ["edit", "edit", "background"] as const) queue.add("a", priority);
     assert.equal(takeAll(queue), ["a"]);
   });
 
   test("a key is not handed out before it is given back", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.add("a");
     assert.is(queue.take(), "a");
     queue.add("a");
@@ -27,7 +28,7 @@ suite("work queue", (test) => {
   });
 
   test("a key added many times while it runs runs exactly once more, as urgently as the most urgent time", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.add("a");
     queue.take();
     for (const priority of ["background", "edit", "background"] as const) queue.add("a", priority);
@@ -39,7 +40,7 @@ suite("work queue", (test) => {
   });
 
   test("edits come before the background, and each in the order in which they came", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.add("c", "background");
     queue.add("d", "background");
     queue.add("a");
@@ -48,7 +49,7 @@ suite("work queue", (test) => {
   });
 
   test("a waiting key that becomes more urgent goes before the background, and never becomes less urgent", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     for (const key of ["a", "b", "c"]) queue.add(key, "background");
     queue.add("c", "edit");
     queue.add("c", "background");
@@ -56,13 +57,13 @@ suite("work queue", (test) => {
   });
 
   test("a ready key that is added again keeps its place", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     for (const key of ["a", "b", "a"]) queue.add(key);
     assert.equal(takeAll(queue), ["a", "b"]);
   });
 
   test("the background gets one turn in five while edits wait", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     for (let index = 0; index < 12; index++) queue.add(`edit${index}`);
     for (let index = 0; index < 3; index++) queue.add(`back${index}`, "background");
     const kinds = takeAll(queue).map((key) => key.slice(0, 1));
@@ -70,7 +71,7 @@ suite("work queue", (test) => {
   });
 
   test("10,000 ready keys of one namespace delay a key of another by one turn", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     for (let index = 0; index < 10_000; index++) queue.add(`crowd/${index}`);
     queue.take();
     queue.add("lone/one");
@@ -78,7 +79,7 @@ suite("work queue", (test) => {
   });
 
   test("a removed key is forgotten, and a running one does not run again", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.add("ready");
     queue.add("running");
     queue.remove("ready");
@@ -91,7 +92,7 @@ suite("work queue", (test) => {
   });
 
   test("a closed queue hands out nothing and takes nothing", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.add("running");
     queue.take();
     queue.add("ready");
@@ -104,8 +105,24 @@ suite("work queue", (test) => {
     assert.is(queue.readyCount + queue.runningCount, 0);
   });
 
+  test("what left a queue holds nothing of it", () => {
+    const queue = new KeyedWorkQueue();
+    for (const key of ["a/1", "a/2", "b/1", "ready", "removed", "running"]) queue.add(key);
+    for (const key of [queue.take()!, queue.take()!]) {
+      queue.add(key);
+      queue.done(key);
+    }
+    queue.remove("removed");
+    queue.close();
+    for (const key of ["a/1", "a/2", "b/1", "ready", "removed", "running"]) {
+      const { group: _group, key: _key, priority: _priority, ...place } = queue.itemOf(key);
+      const { priority: _none, ...nowhere } = NOT_QUEUED;
+      assert.equal(place, nowhere, key);
+    }
+  });
+
   test("giving back a key twice, or one never taken, changes nothing", () => {
-    const queue = new WorkQueue();
+    const queue = new KeyedWorkQueue();
     queue.done("a");
     queue.add("a");
     queue.done("a");
@@ -118,7 +135,7 @@ suite("work queue", (test) => {
   test("in any sequence of operations no key runs twice at once, none is lost, and turns are kept", () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 120, size: "+1" }), (operations) => {
-        const queue = new WorkQueue();
+        const queue = new KeyedWorkQueue();
         const model = new Model();
         for (const apply of operations) {
           apply(queue, model);
@@ -134,7 +151,7 @@ suite("work queue", (test) => {
     const added = fc.array(fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 20 })), { minLength: 1 });
     fc.assert(
       fc.property(added, (pairs) => {
-        const queue = new WorkQueue();
+        const queue = new KeyedWorkQueue();
         const keys = [...new Set(pairs.map(([namespace, name]) => `n${namespace}/${name}`))];
         for (const key of keys) queue.add(key);
         const placeOf = (key: string) => keys.filter((other) => other.split("/")[0] === key.split("/")[0]).indexOf(key);
@@ -153,7 +170,7 @@ class Model {
   editsInARow = 0;
 }
 
-type Operation = (queue: WorkQueue, model: Model) => void;
+type Operation = (queue: KeyedWorkQueue, model: Model) => void;
 
 const key = fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c");
 const priority = fc.constantFrom<ReconcilePriority>("edit", "background");
@@ -165,7 +182,7 @@ function add({ ready, running }: Model, name: string, urgency: ReconcilePriority
   else if (urgency === "edit") waiting.priority = "edit";
 }
 
-function take(queue: WorkQueue, model: Model): void {
+function take(queue: KeyedWorkQueue, model: Model): void {
   const { ready, running } = model;
   const taken = queue.take();
   const index = ready.findIndex((each) => each.key === taken);

@@ -1,4 +1,4 @@
-import { checkController, finalizerOf, namespacesOf } from "#runtime/reconcile/check-controller.js";
+import { checkController, checkControllers, finalizerOf, namespacesOf } from "#runtime/reconcile/check-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -73,6 +73,60 @@ suite("finalizer of a controller", (test) => {
     const ofApps = { primary: { ...page, group: "apps", plural: "deployments" }, dependents: [] };
     assert.is(finalizerOf(definitionOf({ ...settings, workflow: ofApps })), "deployments.apps/finalizer");
   });
+});
+
+suite("check of the controllers of an operator", (test) => {
+  const cleaning = definitionOf({ name: "one", reconciler: { reconcile, cleanup } });
+  const another = { ...cleaning, name: "two" };
+  const older: ControllerDefinition = {
+    ...another,
+    workflow: { primary: { ...page, version: "v1beta1" }, dependents: [] },
+  };
+  const idle = definitionOf({ name: "two" });
+  const shared = (renamed: string) =>
+    'controllers "one" and "two" share the finalizer "pages.example.com/finalizer" of pages.example.com: either would let a primary go ' +
+    `before the other has cleaned up; give "${renamed}" one of its own, such as "pages.example.com/${renamed}"`;
+  const refused: [title: string, definitions: readonly ControllerDefinition[], message: string][] = [
+    ["two of one name", [definitionOf(), definitionOf()], 'two controllers are named "page"'],
+    ["two of one kind that clean up under one finalizer", [cleaning, another], shared("two")],
+    ["two of one kind in two versions, which are the same objects", [cleaning, older], shared("two")],
+    [
+      "one that cleans up, and one that would remove what is left over of its finalizer",
+      [cleaning, idle],
+      shared("two"),
+    ],
+    ["the same the other way round", [{ ...idle, name: "one" }, another], shared("one")],
+    [
+      "two with one finalizer that is stated",
+      [cleaning, another].map((each) => ({ ...each, finalizer: "example.com/both" })),
+      'controllers "one" and "two" share the finalizer "example.com/both"',
+    ],
+    [
+      "one that cannot work by itself",
+      [cleaning, definitionOf({ namespaces: [] })],
+      'controller "page" has an empty list',
+    ],
+  ];
+  for (const [title, definitions, message] of refused)
+    test(`says what is wrong: ${title}`, () => {
+      assert.throws(
+        () => checkControllers(definitions),
+        (error: Error) => error.message.startsWith(message),
+      );
+    });
+
+  const configMaps = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
+  const accepted: [title: string, definitions: readonly ControllerDefinition[]][] = [
+    ["two of one kind that clean up under finalizers of their own", [cleaning, { ...another, finalizer: "x.io/two" }]],
+    ["two of one kind of which neither cleans up", [{ ...idle, name: "one" }, idle]],
+    ["one that cleans up, and one without finalizers", [cleaning, { ...idle, reconcilesOnAllEvents: true }]],
+    [
+      "two kinds under one finalizer",
+      [cleaning, { ...another, workflow: configMaps }].map((each) => ({ ...each, finalizer: "x.io/both" })),
+    ],
+  ];
+  for (const [title, definitions] of accepted)
+    test(`passes: ${title}`, () => assert.is(checkControllers(definitions), undefined));
 });
 
 suite("namespaces of a controller", (test) => {

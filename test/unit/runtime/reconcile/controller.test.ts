@@ -110,6 +110,28 @@ suite("controller: what is reconciled", (test) => {
   });
 });
 
+suite("controller: what others do in between", (test) => {
+  test("a filter that tells of the primary that it is asked about causes no second reconcile beside the first", async () => {
+    let isAsked = false;
+    const tellOnce = () => {
+      if (!isAsked) {
+        isAsked = true;
+        bed.observeSecondary();
+      }
+      return true;
+    };
+    const bed = createBed({ filters: { onAdd: tellOnce } });
+    const finish = bed.hold();
+    bed.observe();
+    await bed.settle();
+    assert.equal([isAsked, bed.started.length], [true, 1]);
+    assert.equal(bed.controller.counts(), { ...NOTHING, states: 1, running: 1 });
+    bed.observeDeletion();
+    await finish();
+    assert.equal(bed.controller.counts(), NOTHING);
+  });
+});
+
 suite("controller: what others throw", (test) => {
   const broken = () => {
     throw new Error("broken");

@@ -1,4 +1,5 @@
 // JOSDK's ResourceStateManagerTest.
+import fc from "fast-check";
 import { priorityOf, type ReconcileReason } from "#runtime/base/reconcile-reason.js";
 import { transitionOf } from "#runtime/reconcile/processor.js";
 import {
@@ -11,6 +12,7 @@ import { createRetry } from "#runtime/reconcile/retry.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const ALL_EVENTS = { reconcilesOnAllEvents: true } as const;
+const RESYNCED = { resyncAfterMs: 60_000 } as const;
 const settings: ProcessorSettings = { retry: createRetry(), resyncAfterMs: undefined, reconcilesOnAllEvents: false };
 const reason: ReconcileReason = { kind: "primary", change: "updated", isInitial: false };
 const changed: ProcessorEvent = { kind: "changed", reason, uid: "u1", isMarkedForDeletion: false };
@@ -28,6 +30,37 @@ const deleted: ProcessorEvent = {
   isStarted: true,
 };
 
+const finished: ProcessorEvent = {
+  kind: "finished",
+  outcome: { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
+  now: 1000,
+  uid: "u1",
+  knownUid: "u1",
+  isKnown: true,
+};
+const failed: ProcessorEvent = {
+  ...finished,
+  outcome: { ...finished.outcome, failure: { error: new Error("no"), isHandled: false } },
+};
+const anyEvent = fc.constantFrom<ProcessorEvent>(
+  changed,
+  { ...changed, isMarkedForDeletion: true },
+  secondary,
+  { ...secondary, isKnown: true },
+  deleted,
+  { ...deleted, isKnown: true },
+  { kind: "timer" },
+  { kind: "limited", delayMs: 10 },
+  { kind: "started" },
+  { kind: "missed" },
+  finished,
+  { ...finished, knownUid: "u2" },
+  { ...finished, isKnown: false },
+  { ...finished, outcome: { ...finished.outcome, rescheduleAfterMs: 10 } },
+  { ...finished, outcome: { ...finished.outcome, isFinalizerRemoved: true } },
+  failed,
+);
+
 /** Returns what events lead to, one after the other. */
 function after(events: readonly ProcessorEvent[], state?: PrimaryState, more: Partial<ProcessorSettings> = {}) {
   let current = state;
@@ -36,6 +69,15 @@ function after(events: readonly ProcessorEvent[], state?: PrimaryState, more: Pa
 }
 
 suite("state of a primary", (test) => {
+  test("after a success with nothing since, only the longest interval is waited for, if there is one", () => {
+    const running = after([changed, { kind: "started" }]);
+    assert.equal(transitionOf(running, finished, { ...settings, ...RESYNCED }), {
+      state: { ...NEW_STATE, timer: "resync" },
+      effects: [{ kind: "scheduleResync" }],
+    });
+    assert.equal(transitionOf(running, finished, settings), { state: NEW_STATE, effects: [{ kind: "cancelTimer" }] });
+  });
+
   test("nothing has happened at first, and an event is remembered", () => {
     assert.is(NEW_STATE.eventing, "none");
     assert.is(after([changed])?.eventing, "event");
@@ -82,10 +124,24 @@ suite("state of a primary", (test) => {
     assert.is(after([changed, ...storm])?.reasons.length, 8);
   });
 
-  test("the states before are not changed", () => {
-    const state = after([changed])!;
-    const copy = structuredClone(state);
-    after([secondary, { kind: "started" }, deleted], state, ALL_EVENTS);
-    assert.equal(state, copy);
+  test("no sequence of events changes a state before, or one that many primaries share", () => {
+    const fresh = structuredClone(NEW_STATE);
+    const shared = [changed, { kind: "started" }, finished] as const;
+    const states = () => shared.map((_, index) => after(shared.slice(0, index + 1), undefined, RESYNCED)!);
+    const before = structuredClone(states());
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 20 }), fc.boolean(), (events, reconcilesOnAllEvents) => {
+        const seen: [state: PrimaryState, copy: PrimaryState][] = [];
+        let state: PrimaryState | undefined;
+        for (const event of events) {
+          state = transitionOf(state, event, { ...settings, ...RESYNCED, reconcilesOnAllEvents }).state;
+          if (state !== undefined) seen.push([state, structuredClone(state)]);
+        }
+        for (const [known, copy] of seen) assert.equal(known, copy);
+      }),
+      { numRuns: 300 },
+    );
+    assert.equal(NEW_STATE, fresh);
+    assert.equal(states(), before);
   });
 });
