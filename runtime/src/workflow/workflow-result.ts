@@ -16,8 +16,8 @@ interface Outcome {
 export type DependentOutcome = Outcome &
   (
     | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
-    /** Something that it depends on is not there or not ready yet. */
-    | { readonly kind: "waiting"; readonly for: readonly string[] }
+    /** Something that it depends on is not there or not ready yet, or, as `because` says, the object itself is being deleted. */
+    | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
     /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
     | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
     /** Its activation condition does not hold. */
