@@ -170,8 +170,7 @@ export class Writer implements ObjectWriter {
     const live = await this.#client().getEntry({ definition }, { name, namespace }, this.#fieldManagers);
     if (live === undefined) throw conflict;
     const isOwn = this.#isOwn(desired.metadata, live);
-    if (!isOwn)
-      checkAdoption({ definition, desired: desired.metadata, live: live.object, cause: conflict }, options.existing);
+    if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
     if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
     const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };

@@ -13,17 +13,13 @@ export interface ExistingObject {
   readonly definition: ResourceDefinition;
   readonly desired: ObjectRef & Partial<ObjectMeta>;
   readonly live: KubernetesObject;
-  /** The error that told of it. */
-  readonly cause: unknown;
 }
 
 /** Throws if an object must not be taken over, saying why and what to do. */
-export function checkAdoption(
-  { definition, desired, live, cause }: ExistingObject,
-  policy: ExistingPolicy | undefined,
-): void {
+export function checkAdoption({ definition, desired, live }: ExistingObject, policy: ExistingPolicy | undefined): void {
   const object = describeObject(definition, desired);
-  const fail = (problem: string) => new Error(`${object} ${problem}`, { cause });
+  // The conflict that told of it is the runtime's own doing, and would only confuse.
+  const fail = (problem: string) => new Error(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
   if (policy !== "adopt")
     throw fail(

@@ -1,8 +1,15 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
+import {
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type OwnerReference,
+} from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { sharesPrimary } from "../cluster/primary-link.js";
+import type { ResourceView } from "../cluster/resource-view.js";
 import type { Applied } from "../cluster/write-request.js";
 import type { ApplyOptions, ObjectWriter, StatedObject, Written, WriterOptions } from "./apply.js";
 import type { WriteTarget } from "./apply-matcher.js";
@@ -11,6 +18,12 @@ import { genericMatcher } from "./matchers.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
+
+/** What was sent, and what the server made of it. */
+interface PutRecord {
+  readonly sent: string;
+  readonly stored: string;
+}
 
 const MAX_ATTEMPTS = 5;
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
@@ -24,6 +37,7 @@ const matches = genericMatcher();
  */
 export class PutWriter implements ObjectWriter {
   readonly #options: WriterOptions;
+  readonly #records = new WeakMap<ResourceView, Map<ObjectKey, PutRecord>>();
 
   constructor(options: WriterOptions) {
     this.#options = options;
@@ -43,6 +57,7 @@ export class PutWriter implements ObjectWriter {
   }
 
   delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
+    this.#records.get(target.cache)?.delete(keyOf(live.metadata));
     return deleteObject(target, live, this.#options.client());
   }
 
@@ -60,7 +75,7 @@ export class PutWriter implements ObjectWriter {
     const isOwn = sharesPrimary(desired.metadata, live.object.metadata);
     if (!isOwn) {
       const { definition } = target;
-      checkAdoption({ definition, desired: desired.metadata, live: live.object, cause: conflict }, options.existing);
+      checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     }
     target.cache.put(live);
     const wanted = isOwn ? desired : (options.adoption ?? desired);
@@ -77,11 +92,10 @@ export class PutWriter implements ObjectWriter {
       const body = replacementOf(current.object, desired, target.definition);
       // After a conflict somebody else may have made it as desired.
       const isCompared = options.isForced !== true || attempt > 1;
-      const { definition } = target;
-      const args = { definition, verb: "update", isStatus: false, desired: body, live: current.object } as const;
-      if (isCompared && matches(args)) return { kind: "unchanged", entry: current };
+      if (isCompared && this.#isAsDesired(target, body, current.object)) return { kind: "unchanged", entry: current };
       try {
         const entry = await this.#send(target, { verb: "update", body, before: current });
+        this.#learn(target, body, entry.object);
         const isChanged = entry.object.metadata.resourceVersion !== current.object.metadata.resourceVersion;
         return isChanged ? { kind: "updated", entry, verdict: DIFFERS } : { kind: "unchanged", entry };
       } catch (error) {
@@ -93,6 +107,30 @@ export class PutWriter implements ObjectWriter {
         current = latest;
       }
     }
+  }
+
+  #isAsDesired({ definition, cache }: WriteTarget, body: StatedObject, live: KubernetesObject): boolean {
+    const compare = (desired: StatedObject) =>
+      matches({ definition, verb: "update", isStatus: false, desired, live } as const);
+    if (compare(body)) return true;
+    const record = this.#records.get(cache)?.get(keyOf(body.metadata));
+    const isKnown = record?.sent === contentOf(body) && record.stored === contentOf(live);
+    return isKnown && compare({ ...live, metadata: body.metadata });
+  }
+
+  // The server stores some values in another form, which only a schema tells: without one the same would be sent in every reconcile.
+  #learn(target: WriteTarget, body: StatedObject, stored: KubernetesObject): void {
+    const { cache } = target;
+    const key = keyOf(body.metadata);
+    let records = this.#records.get(cache);
+    records?.delete(key);
+    if (this.#isAsDesired(target, { ...body, metadata: stored.metadata }, stored)) return;
+    if (records === undefined) {
+      const created = (records = new Map<ObjectKey, PutRecord>());
+      this.#records.set(cache, created);
+      cache.onChange(({ kind, key: changed }) => void (kind === "deleted" && created.delete(changed)));
+    }
+    records.set(key, { sent: contentOf(body), stored: contentOf(stored) });
   }
 
   async #read({ definition }: WriteTarget, { metadata }: StatedObject): Promise<DecodedResource | undefined> {
@@ -116,6 +154,11 @@ export class PutWriter implements ObjectWriter {
     });
     return entry;
   }
+}
+
+function contentOf(object: object): string {
+  const { apiVersion: _1, kind: _2, metadata: _3, status: _4, ...content } = object as Record<string, unknown>;
+  return JSON.stringify(content);
 }
 
 /**
