@@ -6,6 +6,7 @@ import { noSecondarySources, type SecondarySources } from "../cluster/secondary-
 import type { Context, ResourceOperations } from "../workflow/context.js";
 import type { DependentDriver } from "../workflow/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import type { RemovedDrivers } from "../workflow/prune.js";
 import { cleanupWorkflow, reconcileWorkflow, secondaryOf, WorkflowError, type RunOptions } from "../workflow/run.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/kubernetes-driver.js";
@@ -13,6 +14,7 @@ import { checkController, finalizerNameOf, finalizerOf } from "./check-controlle
 import type { ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import { hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
@@ -24,6 +26,8 @@ export interface PrimaryDependencies {
   readonly primaries: ResourceView;
   /** Makes what finds and writes the objects of a dependent; `index` is its place in the workflow. */
   driverOf(node: PlanNode, index: number): DependentDriver;
+  /** Finds what is left of dependents that the workflow no longer has; nothing is looked for if absent. */
+  readonly removedDrivers?: RemovedDrivers;
   /** Writes as the field manager of the controller. */
   readonly writer: Writer;
   /** The field managers of all controllers of the operator; that of this one alone if absent. */
@@ -59,6 +63,7 @@ export class PrimaryReconciler {
   readonly #drivers: readonly DependentDriver[];
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
+  readonly #inventory: InventoryKeeper | undefined;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
@@ -74,6 +79,9 @@ export class PrimaryReconciler {
     this.#finalizer = finalizerNameOf(definition);
     const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    const { removedDrivers } = dependencies;
+    this.#inventory =
+      removedDrivers && new InventoryKeeper({ controller: name, workflow, write: this.#write, removedDrivers });
     this.#contexts = new ContextFactory({
       client,
       primaries,
@@ -114,10 +122,11 @@ export class PrimaryReconciler {
     this.#drivers.forEach((driver, index) => {
       if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void driver.deactivate(key);
     });
+    this.#inventory?.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const entry = await this.#withFinalizer(attempt.scope.entry);
+    const entry = await this.#prepared(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
     const call = this.#callFor(entry.object, attempt.scope);
@@ -134,7 +143,7 @@ export class PrimaryReconciler {
     const { reconciler } = this.#definition;
     const { tasks } = attempt.scope;
     await this.#prepare(args, attempt);
-    const workflow = await reconcileWorkflow(run);
+    const workflow = await this.#pruned(run, await reconcileWorkflow(run), false);
     note(attempt, { workflow });
     throwErrors(workflow);
     if (reconciler === undefined) return;
@@ -165,7 +174,7 @@ export class PrimaryReconciler {
     if (!hasFinalizer(object, this.#finalizer)) return;
     const { run, args } = this.#callFor(object, scope);
     await this.#prepare(args, attempt);
-    const workflow = await cleanupWorkflow(run);
+    const workflow = await this.#pruned(run, await cleanupWorkflow(run), true);
     note(attempt, { workflow });
     throwErrors(workflow);
     const { reconciler } = this.#definition;
@@ -179,6 +188,20 @@ export class PrimaryReconciler {
     scope.signal.throwIfAborted();
     await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
     note(attempt, { isFinalizerRemoved: true });
+  }
+
+  // The finalizer and the inventory are there before anything is made.
+  async #prepared({ entry, logger }: ReconcileScope): Promise<DecodedResource | undefined> {
+    const withFinalizer = await this.#withFinalizer(entry);
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (withFinalizer === undefined || this.#inventory === undefined || reconcilesOnAllEvents) return withFinalizer;
+    return this.#inventory.note(withFinalizer, logger);
+  }
+
+  async #pruned(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult> {
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (this.#inventory === undefined || reconcilesOnAllEvents) return result;
+    return this.#inventory.prune(run, result, isCleanup);
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {

@@ -30,6 +30,8 @@ export type DependentOutcome = Outcome &
 /** What became of all the dependents in one run of a workflow. */
 export interface WorkflowResult<Name extends string = string> {
   readonly dependents: { readonly [name in Name]: DependentOutcome };
+  /** What became of what is left of dependents that the workflow no longer has, by their names; absent if nothing is. */
+  readonly removed?: { readonly [name: string]: DependentOutcome };
   /** Whether every dependent that should exist does, as desired and ready. */
   readonly isReady: boolean;
   /** The dependents that failed, with their errors. */

@@ -49,6 +49,7 @@ export class PutWriter implements ObjectWriter {
     if (options.live !== undefined) return this.#replace(target, { desired, live: options.live, options });
     try {
       const entry = await this.#send(target, { verb: "create", body: desired, before: undefined });
+      this.#learn(target, desired, entry.object);
       return { kind: "created", entry, verdict: { matches: false, path: "", reason: "does not exist" } };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
