@@ -59,7 +59,8 @@ export class PutWriter implements ObjectWriter {
 
   delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
     this.#records.get(target.cache)?.delete(keyOf(live.metadata));
-    return deleteObject(target, live, this.#options.client());
+    const { client, fieldManagers } = this.#options;
+    return deleteObject(target, live, { client: client(), fieldManagers });
   }
 
   untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {
