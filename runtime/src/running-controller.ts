@@ -5,10 +5,9 @@ import type { SourceHealth } from "./cluster/event-source.js";
 import type { IndexFunction } from "./cluster/object-index.js";
 import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
-import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import { crdSource } from "./events/crd-source.js";
-import type { DependentWatch } from "./events/dependent-source.js";
+import { DriverFactory, watchOf } from "./dependent-drivers.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
@@ -16,21 +15,21 @@ import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { conditionsManagerOf } from "./reconcile/write-conditions.js";
+import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "./workflow/builtin-conditions.js";
-import type { DependentDriver } from "./workflow/driver.js";
-import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
-import type { PlanNode } from "./workflow/plan.js";
-import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
+import { isKubernetes } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
 import { ResourceOperations } from "./write/resource-operations.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts {
   readonly client: ApiClient;
+  /** The clients of the other clusters that dependents live in, by their names. */
+  readonly clusters?: ReadonlyMap<string, ApiClient>;
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
-  /** The field managers of all controllers, whose entries in managed fields are kept. */
+  /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
 }
 
@@ -40,9 +39,11 @@ export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): st
 }
 
 /** Returns all names under which a controller writes. */
-export function fieldManagersOf(definition: ControllerDefinition): string[] {
+export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
   const fieldManager = fieldManagerOf(definition);
-  return definition.statusConditions === true ? [fieldManager, conditionsManagerOf(fieldManager)] : [fieldManager];
+  const ofConditions = definition.statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
+  const ofDependents = definition.workflow.dependents.filter(isKubernetes).flatMap((each) => each.fieldManager ?? []);
+  return [...new Set([fieldManager, ...ofConditions, ...ofDependents])];
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -60,16 +61,19 @@ export class RunningController {
     this.definition = definition;
     this.#namespaces = namespacesOf(definition, client.connection);
     this.#sources = this.#createSources(shared);
-    const { primaries, dependents: sources } = this.#sources;
+    const { primaries } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
     this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
     });
+    const parts = { ...shared, writer, sources: this.#sources };
+    const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
-      driverOf: (node, index) => createDriver(node, { source: sources[index]!, writer }),
+      driverOf: (node) => drivers.create(node),
+      removedDrivers: new RemovedDependents(definition, parts),
       writer,
       fieldManagers,
       secondaries: this.#sources,
@@ -173,7 +177,7 @@ export class RunningController {
     });
   }
 
-  #createSources({ client, informers, logger }: SharedParts): ControllerSources {
+  #createSources({ client, clusters, informers, logger }: SharedParts): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
     const fieldManager = fieldManagerOf(definition);
@@ -181,7 +185,7 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: workflow.dependents.filter(isKubernetes).map(watchOf),
+      dependents: workflow.dependents.filter(isKubernetes).map((each) => watchOf(each, clusters)),
       sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(workflow).map(crdSource)],
       namespaces: this.#namespaces,
       labelSelector,
@@ -199,18 +203,4 @@ export class RunningController {
       onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
     });
   }
-}
-
-function createDriver(
-  { definition, ...node }: PlanNode,
-  parts: { readonly source: DependentSource; readonly writer: Writer },
-): DependentDriver {
-  if (isKubernetes(definition)) return new KubernetesDriver({ ...parts, node: { ...node, definition } });
-  throw new Error(`dependent "${definition.name}" is external, which this version cannot do`);
-}
-
-function watchOf({ filters, ...dependent }: KubernetesDependent): DependentWatch {
-  const isActivatedLater = dependent.activationCondition !== undefined;
-  // The filters of a dependent take objects of its kind.
-  return { ...dependent, isActivatedLater, ...(filters === undefined ? {} : { filters: filters as EventFilters }) };
 }

@@ -7,6 +7,7 @@ import { noSecondarySources, type SecondarySources } from "../cluster/secondary-
 import type { Context, ResourceOperations } from "../workflow/context.js";
 import type { DependentDriver } from "../workflow/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import type { RemovedDrivers } from "../workflow/prune.js";
 import { cleanupWorkflow, reconcileWorkflow, secondaryOf, WorkflowError, type RunOptions } from "../workflow/run.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/kubernetes-driver.js";
@@ -15,6 +16,7 @@ import type { ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
@@ -27,6 +29,8 @@ export interface PrimaryDependencies {
   readonly primaries: ResourceView;
   /** Makes what finds and writes the objects of a dependent; `index` is its place in the workflow. */
   driverOf(node: PlanNode, index: number): DependentDriver;
+  /** Finds what is left of dependents that the workflow no longer has; nothing is looked for if absent. */
+  readonly removedDrivers?: RemovedDrivers;
   /** Writes as the field manager of the controller. */
   readonly writer: Writer;
   /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
@@ -68,6 +72,7 @@ export class PrimaryReconciler {
   readonly #drivers: readonly DependentDriver[];
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
+  readonly #inventory: InventoryKeeper | undefined;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
@@ -83,6 +88,9 @@ export class PrimaryReconciler {
     this.#finalizer = finalizerNameOf(definition);
     const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    const { removedDrivers } = dependencies;
+    this.#inventory =
+      removedDrivers && new InventoryKeeper({ controller: name, workflow, write: this.#write, removedDrivers });
     this.#contexts = new ContextFactory({
       client,
       primaries,
@@ -126,10 +134,11 @@ export class PrimaryReconciler {
     this.#drivers.forEach((driver, index) => {
       if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void driver.deactivate(key);
     });
+    this.#inventory?.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const entry = await this.#withFinalizer(attempt.scope.entry);
+    const entry = await this.#prepared(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
     const call = this.#callFor(entry.object, attempt.scope);
@@ -147,7 +156,7 @@ export class PrimaryReconciler {
     const { reconciler } = this.#definition;
     const { tasks } = attempt.scope;
     await this.#prepare(args, attempt);
-    const workflow = await reconcileWorkflow(run);
+    const workflow = await this.#pruned(run, await reconcileWorkflow(run), false);
     note(attempt, { workflow });
     throwErrors(workflow);
     if (reconciler === undefined) return;
@@ -178,7 +187,7 @@ export class PrimaryReconciler {
     if (!hasFinalizer(object, this.#finalizer)) return;
     const { run, args } = this.#callFor(object, scope);
     await this.#prepare(args, attempt);
-    const workflow = await cleanupWorkflow(run);
+    const workflow = await this.#pruned(run, await cleanupWorkflow(run), true);
     note(attempt, { workflow });
     throwErrors(workflow);
     const { reconciler } = this.#definition;
@@ -209,6 +218,20 @@ export class PrimaryReconciler {
       if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
+  }
+
+  // The finalizer and the inventory are there before anything is made.
+  async #prepared({ entry, logger }: ReconcileScope): Promise<DecodedResource | undefined> {
+    const withFinalizer = await this.#withFinalizer(entry);
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (withFinalizer === undefined || this.#inventory === undefined || reconcilesOnAllEvents) return withFinalizer;
+    return this.#inventory.note(withFinalizer, logger);
+  }
+
+  async #pruned(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult> {
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (this.#inventory === undefined || reconcilesOnAllEvents) return result;
+    return this.#inventory.prune(run, result, isCleanup);
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {

@@ -25,11 +25,12 @@ const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; che
  * The controller of the dependent watches the definition, so a change of that reconciles its primaries. Where it may not watch
  * definitions, or the kind is not custom, the API server is asked, at most every 10 s, until the kind is there.
  */
-export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { definition }, context }) => {
+export const crdPresent: Condition<unknown, unknown> = async ({ dependent, context }) => {
+  const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
-  const { client, eventSources } = context;
-  const watched = eventSources.get(definitionNameOf(definition)) as Partial<ServedKind> | undefined;
+  const source = client === context.client ? context.eventSources.get(definitionNameOf(definition)) : undefined;
+  const watched = source as Partial<ServedKind> | undefined;
   if (watched?.isServed !== undefined) return watched.isServed;
   const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
   served.set(client, checks);
@@ -45,10 +46,12 @@ export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { def
 
 /** Returns the kinds whose definitions the conditions of a workflow ask for. */
 export function kindsAskedFor({ dependents }: WorkflowDefinition): ResourceDefinition[] {
+  // Definitions of another cluster are not watched.
   const asking = dependents
     .filter(isKubernetes)
     .filter(
-      (dependent) => CONDITION_NAMES.some((name) => dependent[name] === crdPresent) && dependent.resource.isCustom,
+      ({ resource, cluster, ...dependent }) =>
+        resource.isCustom && cluster === undefined && CONDITION_NAMES.some((name) => dependent[name] === crdPresent),
     );
   return [...new Map(asking.map(({ resource }) => [definitionNameOf(resource), resource])).values()];
 }

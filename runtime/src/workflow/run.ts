@@ -2,7 +2,7 @@ import { messageOf } from "../base/logger.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { DependentDriver, DriverRun, Live, Wanted } from "./driver.js";
+import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import {
   blockersOf,
   condemn,
@@ -66,7 +66,7 @@ class WorkflowRun {
   readonly #isCleanup: boolean;
   #states: NodeState[];
   readonly #wanted: (Wanted | undefined)[] = [];
-  readonly #written: ("created" | "updated" | "unchanged" | undefined)[] = [];
+  readonly #written: (WriteOutcome | undefined)[] = [];
   readonly #driverRun: DriverRun;
   readonly #isLeft: boolean[] = [];
 
@@ -125,14 +125,25 @@ class WorkflowRun {
     }
     const run = this.#driverRun;
     const { desired } = definition;
+    if (!driver.capabilities.write) {
+      this.#states[index] = { kind: "reconciled", isReady: await this.#isReadReady(index) };
+      return;
+    }
     if (desired === undefined) throw new Error("it has no desired()");
     const what = `desired() of dependent "${definition.name}"`;
     const wanted = driver.complete(run, await track(what, () => desired(run as never)));
     this.#wanted[index] = wanted;
     const live = this.#live(index);
     context.signal.throwIfAborted();
-    this.#written[index] = await driver.write(run, wanted, live);
-    this.#states[index] = { kind: "reconciled", isReady: await this.#isMet("readyPostcondition", index) };
+    const written = await driver.write(run, wanted, live);
+    this.#written[index] = written;
+    const isReady = written !== "waiting" && (await this.#isMet("readyPostcondition", index));
+    this.#states[index] = { kind: "reconciled", isReady };
+  }
+
+  // What is only read is ready when it is there, and its condition holds.
+  async #isReadReady(index: number): Promise<boolean> {
+    return this.#live(index) !== undefined && (await this.#isMet("readyPostcondition", index));
   }
 
   async #delete(index: number, because: string): Promise<void> {
@@ -145,7 +156,8 @@ class WorkflowRun {
       await this.#activate(index);
     }
     const live = this.#live(index);
-    const isLeft = this.#isCleanup && driver.isGarbageCollected;
+    const { capabilities, isGarbageCollected } = driver;
+    const isLeft = !capabilities.remove || (this.#isCleanup && isGarbageCollected);
     if (live !== undefined && !isLeft) await driver.remove(this.#driverRun, live);
     this.#isLeft[index] = isLeft;
     // The garbage collector acts when the primary is gone: waiting for it here would be for ever.
@@ -164,7 +176,9 @@ class WorkflowRun {
     const condition: Condition<never, never> | undefined = definition[name];
     if (condition === undefined) return true;
     const kind = isKubernetes(definition) ? { definition: definition.resource } : {};
-    const dependent = { name: definition.name, ...kind, live: this.#live(index)?.object };
+    const { client } = this.#options.drivers[index]!;
+    const cluster = client === undefined ? {} : { client };
+    const dependent = { name: definition.name, ...kind, ...cluster, live: this.#live(index)?.object };
     const args: ConditionArguments<KubernetesObject, object> = { ...this.#driverRun, dependent };
     const result = await this.#options.track(`a condition of dependent "${definition.name}"`, () =>
       condition(args as never),
@@ -193,8 +207,11 @@ class WorkflowRun {
   #outcome(index: number): DependentOutcome {
     const state = this.#states[index]!;
     switch (state.kind) {
-      case "reconciled":
-        return { kind: this.#written[index] ?? "unchanged", isReady: state.isReady };
+      case "reconciled": {
+        const written = this.#written[index] ?? "unchanged";
+        if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
+        return { kind: written, isReady: state.isReady };
+      }
       case "deleted":
         if (this.#isLeft[index] === true) return { kind: "left" };
         return { kind: "deleted", isGone: state.isGone, because: state.because };

@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { Context } from "./context.js";
 
@@ -22,6 +23,8 @@ export interface ConditionArguments<Primary, Secondary> extends DependentArgumen
     readonly name: string;
     /** Its kind; absent for what Kubernetes does not have. */
     readonly definition?: ResourceDefinition;
+    /** The client of the cluster that it is in; absent for what Kubernetes does not have. */
+    readonly client?: ApiClient;
     /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
     readonly item?: string;
     /** The live object, of a bulk dependent that of the item; absent while there is none. */
@@ -169,10 +172,28 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
   return "resource" in dependent;
 }
 
+/** What becomes of the objects of a dependent that the workflow had in an earlier version. */
+export interface RemovedDependent {
+  readonly resource: ResourceDefinition;
+  /** `keep` leaves them as they are, and tied to their primary; `orphan` unties them, so that they outlive it. */
+  readonly policy: "delete" | "keep" | "orphan";
+  /** Where they live, if the dependent stated a namespace that the controller does not watch. */
+  readonly namespace?: string;
+  /** The name of another cluster, if they live there. */
+  readonly cluster?: string;
+}
+
 /** A primary kind and the dependents that each of its objects needs, in an order in which they can be created. */
 export interface WorkflowDefinition {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentDefinition[];
   /** How many steps of one run are done at once; 50 unless given. */
   readonly maxConcurrency?: number;
+  /**
+   * Whether what the workflow no longer has, or no longer wants under a name, is deleted; true unless given. Each primary then has an
+   * annotation that says which kinds of dependents it has.
+   */
+  readonly inventory?: boolean;
+  /** Dependents of earlier versions, by the names that they had; these are looked for whether or not there is an inventory. */
+  readonly removed?: { readonly [name: string]: RemovedDependent };
 }

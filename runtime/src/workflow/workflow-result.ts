@@ -16,8 +16,8 @@ interface Outcome {
 export type DependentOutcome = Outcome &
   (
     | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
-    /** Something that it depends on is not there or not ready yet. */
-    | { readonly kind: "waiting"; readonly for: readonly string[] }
+    /** Something that it depends on is not there or not ready yet, or, as `because` says, the object itself is being deleted. */
+    | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
     /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
     | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
     /** Its activation condition does not hold. */
@@ -30,6 +30,8 @@ export type DependentOutcome = Outcome &
 /** What became of all the dependents in one run of a workflow. */
 export interface WorkflowResult<Name extends string = string> {
   readonly dependents: { readonly [name in Name]: DependentOutcome };
+  /** What became of what is left of dependents that the workflow no longer has, by their names; absent if nothing is. */
+  readonly removed?: { readonly [name: string]: DependentOutcome };
   /** Whether every dependent that should exist does, as desired and ready. */
   readonly isReady: boolean;
   /** The dependents that failed, with their errors. */
