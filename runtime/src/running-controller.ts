@@ -8,7 +8,7 @@ import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { DependentWatch } from "./events/dependent-source.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
-import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
@@ -156,7 +156,7 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: workflow.dependents.filter(isKubernetes).map(watchOf),
+      dependents: dependentsOf(definition).filter(isKubernetes).map(watchOf),
       sources: definition.eventSources?.(facts),
       namespaces: this.#namespaces,
       labelSelector,

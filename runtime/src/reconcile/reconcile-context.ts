@@ -11,16 +11,19 @@ import type {
   ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
+  WorkflowRunner,
 } from "../workflow/context.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
+import type { WorkflowRuns } from "./workflow-runs.js";
 
 /** What the contexts of all reconciles of one controller share. */
 export interface ContextDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
   readonly secondaries: SecondarySources;
+  /** The kind of the primaries, and the dependents of all workflows. */
   readonly workflow: WorkflowDefinition;
   /** The names of the indexes of the primaries. */
   readonly indexes: readonly string[];
@@ -49,8 +52,8 @@ export class ContextFactory {
   }
 
   /** Creates the context of one reconcile. */
-  create(scope: ReconcileScope, primary: KubernetesObject): Context {
-    return new ReconcileContext(this, scope, primary);
+  create(scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context {
+    return new ReconcileContext(this, { scope, primary, runs });
   }
 }
 
@@ -59,12 +62,17 @@ class ReconcileContext implements Context {
   readonly #factory: ContextFactory;
   readonly #scope: ReconcileScope;
   readonly #primary: KubernetesObject;
+  readonly #runs: WorkflowRuns;
   #attributes: Map<unknown, unknown> | undefined;
 
-  constructor(factory: ContextFactory, scope: ReconcileScope, primary: KubernetesObject) {
+  constructor(
+    factory: ContextFactory,
+    { scope, primary, runs }: { scope: ReconcileScope; primary: KubernetesObject; runs: WorkflowRuns },
+  ) {
     this.#factory = factory;
     this.#scope = scope;
     this.#primary = primary;
+    this.#runs = runs;
   }
 
   get signal(): AbortSignal {
@@ -101,6 +109,14 @@ class ReconcileContext implements Context {
 
   get eventSources(): EventSources {
     return this.#factory.eventSources;
+  }
+
+  get workflow(): WorkflowRunner {
+    return this.#runs.own;
+  }
+
+  get workflows(): Context["workflows"] {
+    return { get: (name) => this.#runs.named(name) };
   }
 
   get attributes(): Map<unknown, unknown> {

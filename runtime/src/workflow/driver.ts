@@ -22,6 +22,8 @@ export interface Wanted {
 /** A live object as a driver knows it; `object` is what functions of the user see. */
 export interface Live {
   readonly object: object;
+  /** What tells it from the others, as in `Wanted`; of an item whose id is another one than is wanted, the object is replaced. */
+  readonly id?: string;
 }
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */

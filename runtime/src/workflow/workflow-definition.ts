@@ -83,7 +83,10 @@ export interface NodeDefinition extends Conditions {
   readonly itemsDependOn?: readonly string[];
   /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */
   readonly bulk?: BulkOptions;
-  /** How long its step may take in one run, its retries included; as long as the reconcile unless given. */
+  /**
+   * How long its step may take in one run, its retries included; as long as the reconcile unless given. Of a bulk dependent `desired`, with the
+   * conditions before it, and each item have this time.
+   */
   readonly timeoutMs?: number;
   /** Tries a step again that failed, before the run counts it as failed; not unless given. */
   readonly retry?: StepRetry;
@@ -173,6 +176,16 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
 export interface WorkflowDefinition {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentDefinition[];
-  /** How many steps of one run are done at once; 50 unless given. */
+  /**
+   * Who runs it: the runtime, before the reconciler (`implicit`, which is the default), or the reconciler by `context.workflow` (`explicit`).
+   * The cleanup is implicit where the reconciler has none.
+   */
+  readonly invocation?: "implicit" | "explicit";
+  /**
+   * What becomes of errors of dependents: with `throw`, which is the default, the reconcile fails with a WorkflowError when the run is over;
+   * with `result` they are only in the result. A cleanup in which something failed is tried again in either case.
+   */
+  readonly exceptions?: "throw" | "result";
+  /** How many steps are done at once, of all primaries together; 50 unless given. */
   readonly maxConcurrency?: number;
 }

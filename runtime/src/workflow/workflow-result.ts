@@ -1,3 +1,4 @@
+import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
 import type { Conditions } from "./workflow-definition.js";
 
 /** What the conditions of a dependent said, as far as they were asked. */
@@ -16,7 +17,10 @@ interface Outcome {
 export type DependentOutcome = Outcome &
   (
     | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
-    /** Something that it depends on is not there or not ready yet. */
+    /**
+     * Something that it depends on is not there or not ready yet; an item of a bulk dependent is named `dependent[key]`. What is only read
+     * and does not exist waits for itself.
+     */
     | { readonly kind: "waiting"; readonly for: readonly string[] }
     /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
     | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
@@ -27,11 +31,141 @@ export type DependentOutcome = Outcome &
     | { readonly kind: "failed"; readonly error: unknown }
   );
 
+/** What the detail of a condition is checked against: what `typeof` says of it, or its class. */
+export type DetailType<Detail> = Detail extends string
+  ? "string"
+  : Detail extends number
+    ? "number"
+    : Detail extends boolean
+      ? "boolean"
+      : "object" | (abstract new (...args: never) => Detail);
+
 /** What became of all the dependents in one run of a workflow. */
 export interface WorkflowResult<Name extends string = string> {
   readonly dependents: { readonly [name in Name]: DependentOutcome };
-  /** Whether every dependent that should exist does, as desired and ready. */
+  /** Whether every dependent that should exist does, as desired and ready, and every other is gone; of a cleanup, whether all are gone. */
   readonly isReady: boolean;
   /** The dependents that failed, with their errors. */
   readonly errors: ReadonlyMap<string, unknown>;
+  /** The dependents that are as desired now, ready or not. */
+  readonly reconciled: readonly Name[];
+  /** Why `isReady` is not true: what is not ready or not gone, failed, waits, or was never reached. */
+  readonly notReady: readonly Name[];
+  /** The dependents that something holds back. */
+  readonly waiting: readonly Name[];
+  /** The dependents that must not exist and were asked to go, gone or not. */
+  readonly deleted: readonly Name[];
+  /** Those of `deleted` whose deletePostcondition does not hold yet. */
+  readonly remaining: readonly Name[];
+  /** All errors in one, as it is thrown where `exceptions` is not "result"; undefined if nothing failed. */
+  readonly error: WorkflowError | undefined;
+  /**
+   * Returns what a condition gave as its detail; undefined if it was not asked, or gave none. Throws if there is no such dependent or item,
+   * and if `type` is given and the detail is something else.
+   */
+  detailOf<Detail = unknown>(
+    name: Name,
+    condition: keyof Conditions,
+    options?: DetailOptions<Detail>,
+  ): Detail | undefined;
+}
+
+/** Which detail is meant, and what it should be. */
+export interface DetailOptions<Detail> {
+  /** The key of the item of a bulk dependent. */
+  readonly item?: string;
+  readonly type?: DetailType<Detail>;
+}
+
+/** Creates the result of a run from what became of each dependent. */
+export function createWorkflowResult(outcomes: readonly (readonly [name: string, DependentOutcome])[]): WorkflowResult {
+  return new RunResult(outcomes);
+}
+
+class RunResult implements WorkflowResult {
+  readonly dependents: { readonly [name: string]: DependentOutcome };
+  readonly isReady: boolean;
+  readonly errors: ReadonlyMap<string, unknown>;
+
+  constructor(outcomes: readonly (readonly [name: string, DependentOutcome])[]) {
+    this.dependents = Object.fromEntries(outcomes);
+    this.isReady = outcomes.every(([, outcome]) => isSettled(outcome));
+    this.errors = new Map(
+      outcomes.flatMap(([name, outcome]) => (outcome.kind === "failed" ? [[name, outcome.error]] : [])),
+    );
+  }
+
+  get reconciled(): readonly string[] {
+    return this.#named(({ kind }) => kind === "created" || kind === "updated" || kind === "unchanged");
+  }
+
+  get notReady(): readonly string[] {
+    return this.#named((outcome) => !isSettled(outcome));
+  }
+
+  get waiting(): readonly string[] {
+    return this.#named(({ kind }) => kind === "waiting");
+  }
+
+  get deleted(): readonly string[] {
+    return this.#named(({ kind }) => kind === "deleted");
+  }
+
+  get remaining(): readonly string[] {
+    return this.#named((outcome) => outcome.kind === "deleted" && !outcome.isGone);
+  }
+
+  get error(): WorkflowError | undefined {
+    return this.errors.size === 0 ? undefined : createWorkflowError(this.dependents);
+  }
+
+  detailOf<Detail>(
+    name: string,
+    condition: keyof Conditions,
+    { item, type }: DetailOptions<Detail> = {},
+  ): Detail | undefined {
+    const detail = this.#outcomeOf(name, item).conditions?.[condition]?.detail;
+    if (detail === undefined || type === undefined || isOfType(detail, type)) return detail as Detail | undefined;
+    const where = `the ${condition} of dependent "${name}"${item === undefined ? "" : `, item "${item}"`}`;
+    const expected = typeof type === "string" ? `of type ${type}` : `a ${(type as { name: string }).name}`;
+    throw new TypeError(`the detail of ${where} is not ${expected}: ${describe(detail)}`);
+  }
+
+  #outcomeOf(name: string, item: string | undefined): DependentOutcome {
+    const outcome = ownOf(this.dependents, name);
+    if (outcome === undefined)
+      throw new Error(`the workflow has no dependent "${name}"; it has ${Object.keys(this.dependents).join(", ")}`);
+    if (item === undefined) return outcome;
+    const found = ownOf(outcome.items ?? {}, item);
+    if (found === undefined) throw new Error(`dependent "${name}" has no item "${item}"`);
+    return found;
+  }
+
+  #named(holds: (outcome: DependentOutcome) => boolean): string[] {
+    return Object.keys(this.dependents).filter((name) => holds(this.dependents[name]!));
+  }
+}
+
+/** Tells whether nothing is left to do or to wait for: what must not exist does not keep a workflow from being ready, once it is gone. */
+function isSettled(outcome: DependentOutcome): boolean {
+  const { kind, items } = outcome;
+  const isDone =
+    "isReady" in outcome
+      ? outcome.isReady
+      : kind === "deleted"
+        ? outcome.isGone
+        : kind === "inactive" || kind === "left";
+  return isDone && (items === undefined || Object.values(items).every(isSettled));
+}
+
+function isOfType(detail: unknown, type: unknown): boolean {
+  return typeof type === "string" ? typeof detail === type : detail instanceof (type as abstract new () => unknown);
+}
+
+function describe(detail: unknown): string {
+  return typeof detail === "object" ? JSON.stringify(detail) : `${typeof detail} ${String(detail)}`;
+}
+
+function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

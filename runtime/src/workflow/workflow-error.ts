@@ -1,0 +1,54 @@
+import { messageOf } from "../base/logger.js";
+import type { DependentOutcome } from "./workflow-result.js";
+
+// What else failed can be read in the result; a message has to fit into a status.
+const MOST_ITEMS = 5;
+
+/** Thrown when dependents failed. Its parts are their errors, of a bulk dependent those of its items; the message has them all. */
+export class WorkflowError extends AggregateError {
+  override readonly name = "WorkflowError";
+  /** The errors by the names of the dependents. */
+  readonly byName: ReadonlyMap<string, unknown>;
+
+  constructor(errors: readonly unknown[], message: string, byName: ReadonlyMap<string, unknown> = new Map()) {
+    super(errors, message);
+    this.byName = byName;
+  }
+}
+
+/** Creates the error of a run from what became of its dependents. */
+export function createWorkflowError(dependents: { readonly [name: string]: DependentOutcome }): WorkflowError {
+  const byName = new Map<string, unknown>();
+  const parts: unknown[] = [];
+  for (const [name, outcome] of Object.entries(dependents)) {
+    if (outcome.kind !== "failed") continue;
+    byName.set(name, outcome.error);
+    // Each item is a part of its own, for what fails for good in one may go away in another.
+    const items = failuresOf(outcome);
+    parts.push(...(items.length === 0 ? [outcome.error] : items.map(([, error]) => error)));
+  }
+  const messages = [...byName.values()].map(messageOf);
+  return new WorkflowError(parts, `the workflow failed: ${messages.join("; ")}`, byName);
+}
+
+/** Creates the error of a dependent, which names it, and of a bulk dependent the item. */
+export function createDependentError(name: string, error: unknown, item?: string): Error {
+  const which = item === undefined ? "" : `, item "${item}"`;
+  return new Error(`dependent "${name}"${which}: ${messageOf(error)}`, { cause: error });
+}
+
+/** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
+export function createBulkError(name: string, items: ReadonlyMap<string, unknown>): AggregateError {
+  const errors = [...items.values()];
+  const told = [...items].slice(0, MOST_ITEMS).map(([key, error]) => `"${key}": ${messageOf(causeOf(error))}`);
+  if (items.size > MOST_ITEMS) told.push(`and ${items.size - MOST_ITEMS} more`);
+  return new AggregateError(errors, `dependent "${name}": its items failed: ${told.join("; ")}`);
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? (error.cause ?? error) : error;
+}
+
+function failuresOf({ items = {} }: DependentOutcome): [key: string, error: unknown][] {
+  return Object.entries(items).flatMap(([key, item]) => (item.kind === "failed" ? [[key, item.error]] : []));
+}
