@@ -14,8 +14,8 @@ export interface BulkFacts {
 export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts): DependentOutcome {
   const outcomes = [...items.values()];
   const parts = { items: Object.fromEntries(items) };
-  const failed = [...items].flatMap(([key, each]) => (each.kind === "failed" ? [[key, each.error] as const] : []));
-  if (failed.length > 0) return { kind: "failed", error: createBulkError(name, new Map(failed)), ...parts };
+  const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
+  if (errors.length > 0) return { kind: "failed", error: createBulkError(name, errors), ...parts };
   const blockers = outcomes.map((each) => (each.kind === "waiting" ? each.for : undefined));
   if (outcomes.length > 0 && blockers.every((each) => each !== undefined))
     return { kind: "waiting", for: [...new Set(blockers.flat())], ...parts };

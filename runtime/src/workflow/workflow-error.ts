@@ -25,7 +25,7 @@ export function createWorkflowError(dependents: { readonly [name: string]: Depen
     byName.set(name, outcome.error);
     // Each item is a part of its own, for what fails for good in one may go away in another.
     const items = failuresOf(outcome);
-    parts.push(...(items.length === 0 ? [outcome.error] : items.map(([, error]) => error)));
+    parts.push(...(items.length === 0 ? [outcome.error] : items));
   }
   const messages = [...byName.values()].map(messageOf);
   return new WorkflowError(parts, `the workflow failed: ${messages.join("; ")}`, byName);
@@ -38,17 +38,12 @@ export function createDependentError(name: string, error: unknown, item?: string
 }
 
 /** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
-export function createBulkError(name: string, items: ReadonlyMap<string, unknown>): AggregateError {
-  const errors = [...items.values()];
-  const told = [...items].slice(0, MOST_ITEMS).map(([key, error]) => `"${key}": ${messageOf(causeOf(error))}`);
-  if (items.size > MOST_ITEMS) told.push(`and ${items.size - MOST_ITEMS} more`);
-  return new AggregateError(errors, `dependent "${name}": its items failed: ${told.join("; ")}`);
+export function createBulkError(name: string, errors: readonly unknown[]): AggregateError {
+  const told = errors.slice(0, MOST_ITEMS).map(messageOf);
+  if (errors.length > MOST_ITEMS) told.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
+  return new AggregateError(errors, told.join("; "));
 }
 
-function causeOf(error: unknown): unknown {
-  return error instanceof Error ? (error.cause ?? error) : error;
-}
-
-function failuresOf({ items = {} }: DependentOutcome): [key: string, error: unknown][] {
-  return Object.entries(items).flatMap(([key, item]) => (item.kind === "failed" ? [[key, item.error]] : []));
+function failuresOf({ items = {} }: DependentOutcome): unknown[] {
+  return Object.values(items).flatMap((item) => (item.kind === "failed" ? [item.error] : []));
 }
