@@ -48,8 +48,8 @@ export class BulkRun {
   readonly #unwanted = new Map<string, Promise<DependentOutcome>>();
   /** What became of each item in the end. */
   readonly #outcomes = new Map<string, DependentOutcome>();
-  /** Whether a dependent that is only read is ready without any item. */
-  #isReadyEmpty = true;
+  /** What the postcondition said that was asked about the whole, because there was no item to ask about. */
+  #isMetEmpty = true;
 
   /** `node` is the dependent itself. */
   constructor(node: Target, run: DriverRun, surroundings: BulkSurroundings) {
@@ -68,7 +68,11 @@ export class BulkRun {
   /** Makes the items what `desired` returned, by their keys; of what is only read, waits for those that are there. */
   async reconcile(desired: ReadonlyMap<string, unknown> | undefined, onKnown: () => void): Promise<void> {
     const live = this.#driver.findItems(this.#run);
-    if (desired === undefined && live.size === 0) await this.#askEmpty();
+    if (desired === undefined && live.size === 0) {
+      // Somebody else has to make one, unless the condition says that it is not so.
+      const isStated = this.#node.definition.readyPostcondition !== undefined;
+      this.#isMetEmpty = isStated && (await this.#askEmpty("readyPostcondition"));
+    }
     const items =
       desired === undefined ? [...live.keys()].map((key) => this.#itemOf(key)) : this.#complete(desired, live);
     const wanted = new Set(items.map(({ target }) => target.item));
@@ -91,8 +95,10 @@ export class BulkRun {
 
   /** Deletes all items, each when those that need it are gone. */
   async delete(because: string, onKnown: () => void): Promise<void> {
-    const deletions = this.#deleteItems([...this.#driver.findItems(this.#run)], because, (key) => this.#keepersOf(key));
+    const items = [...this.#driver.findItems(this.#run)];
+    const deletions = this.#deleteItems(items, because, (key) => this.#keepersOf(key));
     onKnown();
+    if (items.length === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
   }
 
@@ -109,8 +115,10 @@ export class BulkRun {
 
   /** What became of the dependent, which is told by its items; `because` if it must not exist. */
   outcome(because?: string): DependentOutcome {
-    const isWaitingForAny = !this.#isReadyEmpty && this.#outcomes.size === 0;
-    if (isWaitingForAny) return { kind: "waiting", for: [this.name] };
+    if (!this.#isMetEmpty)
+      return because === undefined
+        ? { kind: "waiting", for: [this.name] }
+        : { kind: "deleted", isGone: false, because };
     return bulkOutcome(this.name, { items: this.#outcomes, wanted: [...this.#wanted.keys()], because });
   }
 
@@ -118,13 +126,9 @@ export class BulkRun {
     return this.#node.driver;
   }
 
-  async #askEmpty(): Promise<void> {
-    const { definition } = this.#node;
-    this.#isReadyEmpty =
-      definition.readyPostcondition !== undefined &&
-      (await doStep(definition, this.#surroundings.around, async (step) =>
-        ask("readyPostcondition", this.#node, this.#surroundings.runIn(step), step),
-      ));
+  async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
+    const { around, runIn } = this.#surroundings;
+    return doStep(this.#node.definition, around, async (step) => ask(name, this.#node, runIn(step), step));
   }
 
   #complete(desired: ReadonlyMap<string, unknown>, live: ReadonlyMap<string, Live>): Item[] {

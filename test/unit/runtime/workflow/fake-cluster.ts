@@ -45,6 +45,8 @@ export class FakeCluster {
   readonly clock = new VirtualClock();
   /** What writing or removing an object fails with, by its id. */
   readonly failures = new Map<string, unknown>();
+  /** Is told what is about to be written or removed. */
+  onChange: (what: "write" | "remove", id: string) => void = () => {};
   /** How many turns each write and removal takes, one after another. */
   pauses: readonly number[] = [0];
   /** How many writes and removals were under way at once at most. */
@@ -83,6 +85,7 @@ export class FakeCluster {
 
   /** Does a write or a removal. */
   async change(what: "write" | "remove", id: string, effect: () => void): Promise<void> {
+    this.onChange(what, id);
     this.history.push(`${what} ${id}`);
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
     for (let turns = this.pauses[this.#calls++ % this.pauses.length] ?? 0; turns >= 0; turns--) await Promise.resolve();
