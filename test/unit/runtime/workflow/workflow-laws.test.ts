@@ -49,7 +49,7 @@ const plays: fc.Arbitrary<Play> = fc
       pauses: fc.array(fc.nat(5), { minLength: 1, maxLength: 7 }),
       deletions: fc.array(fc.tuple(fc.nat(20), fc.nat(size - 1)), { maxLength: 4 }),
     });
-    return fc.record({ shapes: shapes.map(shapesOf), rounds: fc.array(round, { minLength: 1, maxLength: 5 }) });
+    return fc.record({ shapes: shapes.map(shapesOf), rounds: fc.array(round, { minLength: 2, maxLength: 5 }) });
   });
 
 function needsOf(index: number): fc.Arbitrary<number[]> {
@@ -219,7 +219,7 @@ suite("laws of workflows", (test) => {
     async () => {
       const property = fc.asyncProperty(plays, async (each) => {
         const stage = new Stage(each);
-        for (const round of each.rounds) await play(stage, round);
+        for (const round of each.rounds.slice(0, -1)) await play(stage, round);
         const last = each.rounds.at(-1)!;
         await converge(stage, last);
         await cleanUp(stage, last);
