@@ -14,13 +14,15 @@ import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
-import { fieldManagerOf, RunningController } from "./running-controller.js";
+import { fieldManagersOf, RunningController } from "./running-controller.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
   readonly controllers: readonly ControllerDefinition[];
   /** The API server; found as `loadConnection` does unless given. */
   readonly connection?: Connection | ConnectionOptions;
+  /** Other clusters that dependents live in, by the names that these state; the operator's own connection has none. */
+  readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };
   /** A kubeconfig file to take the connection from. */
   readonly kubeconfig?: string;
   readonly logger?: Logger;
@@ -72,6 +74,8 @@ interface Session {
   readonly stopping: AbortController;
   /** The stop of the session before, which may be under way. */
   readonly before: Promise<boolean> | undefined;
+  /** The clients of the other clusters. */
+  clusters: ReadonlyMap<string, ApiClient>;
   controllers: RunningController[];
   stopped?: Promise<boolean>;
 }
@@ -90,6 +94,7 @@ class RunnableOperator implements Operator {
     const duplicate = names.find((name, index) => names.indexOf(name) !== index);
     if (duplicate !== undefined) throw new Error(`two controllers are named "${duplicate}"`);
     options.controllers.forEach(checkController);
+    checkClusters(options);
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
 
@@ -102,7 +107,7 @@ class RunnableOperator implements Operator {
     const before = this.#session?.stopped;
     if (this.#session !== undefined && before === undefined) throw new Error("the operator is started already");
     // Whoever starts or stops it while this waits has to find it started.
-    const session: Session = { stopping: new AbortController(), before, controllers: [] };
+    const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [] };
     this.#session = session;
     const { startTimeoutMs, controllers } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
@@ -114,11 +119,13 @@ class RunnableOperator implements Operator {
       const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
-      const fieldManagers = controllers.map(fieldManagerOf);
-      if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
+      const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
+      const clusters = this.#openClusters();
+      session.clusters = clusters;
+      if (this.#options.checksCrds === true) await this.#checkCrds(client, clusters);
       const logger = this.#logger;
-      const informers = new InformerPool({ client, fieldManagers, logger });
-      const shared = { client, informers, logger, observer: this.#options.observer, fieldManagers };
+      const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
+      const shared = { client, clusters, informers, logger, observer: this.#options.observer, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
@@ -167,13 +174,13 @@ class RunnableOperator implements Operator {
     return this.#session?.stopped === undefined ? this.#session : undefined;
   }
 
-  async #stop({ stopping, before, controllers }: Session): Promise<boolean> {
+  async #stop({ stopping, before, clusters, controllers }: Session): Promise<boolean> {
     stopping.abort(new Error("the operator was stopped"));
     const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
     const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
     await Promise.all(controllers.map((controller) => controller.stopSources()));
-    await this.#closeClient();
+    await Promise.all([this.#closeClient(), ...[...clusters.values()].map((client) => client.close())]);
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
     return isFinished && wasFinished;
@@ -184,6 +191,28 @@ class RunnableOperator implements Operator {
       this.#client = this.#connect(this.#options.connection ?? (await this.#findConnection(signal)));
     this.#isClientClosed = false;
     return this.#client;
+  }
+
+  #openClusters(): ReadonlyMap<string, ApiClient> {
+    const clusters = Object.entries(this.#options.clusters ?? {});
+    return new Map(clusters.map(([name, connection]) => [name, this.#connect(connection)]));
+  }
+
+  async #checkCrds(client: ApiClient, clusters: ReadonlyMap<string, ApiClient>): Promise<void> {
+    const { controllers } = this.#options;
+    const checks = [...clusters].map(([name, other]) =>
+      checkCrds(
+        other,
+        controllers.flatMap((controller) => definitionsOf(controller, name)),
+      ),
+    );
+    await Promise.all([
+      checkCrds(
+        client,
+        controllers.flatMap((controller) => definitionsOf(controller)),
+      ),
+      ...checks,
+    ]);
   }
 
   async #closeClient(): Promise<void> {
@@ -232,12 +261,24 @@ class RunnableOperator implements Operator {
   }
 }
 
-function definitionsOf({ workflow }: ControllerDefinition): ResourceDefinition[] {
+// The kinds that a controller needs in its own cluster, or in another one.
+function definitionsOf({ workflow }: ControllerDefinition, cluster?: string): ResourceDefinition[] {
   // A kind with an activation condition may be absent.
   const needed = workflow.dependents
     .filter(isKubernetes)
-    .filter(({ activationCondition }) => activationCondition === undefined);
-  return [workflow.primary, ...needed.map(({ resource }) => resource)];
+    .filter((each) => each.activationCondition === undefined && each.cluster === cluster);
+  return [...(cluster === undefined ? [workflow.primary] : []), ...needed.map(({ resource }) => resource)];
+}
+
+function checkClusters({ controllers, clusters = {} }: OperatorOptions): void {
+  const names = Object.keys(clusters);
+  for (const { name, workflow } of controllers)
+    for (const { name: dependent, cluster } of workflow.dependents.filter(isKubernetes))
+      if (cluster !== undefined && !names.includes(cluster))
+        throw new Error(
+          `dependent "${dependent}" of controller "${name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
+            `connection in its option clusters, which has ${names.join(", ") || "none"}`,
+        );
 }
 
 function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {

@@ -4,34 +4,40 @@ import type { SourceHealth } from "./cluster/event-source.js";
 import type { IndexFunction } from "./cluster/object-index.js";
 import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
-import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
-import type { DependentWatch } from "./events/dependent-source.js";
+import { DriverFactory, watchOf } from "./dependent-drivers.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-import type { DependentDriver } from "./workflow/driver.js";
-import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
-import type { PlanNode } from "./workflow/plan.js";
-import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
+import { isKubernetes } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
 import { ResourceOperations } from "./write/resource-operations.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts {
   readonly client: ApiClient;
+  /** The clients of the other clusters that dependents live in, by their names. */
+  readonly clusters?: ReadonlyMap<string, ApiClient>;
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
-  /** The field managers of all controllers, whose entries in managed fields are kept. */
+  /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
 }
 
 /** Returns under which name a controller writes. */
 export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
   return fieldManager ?? name;
+}
+
+/** Returns all names under which a controller writes. */
+export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
+  const ofDependents = dependentsOf(definition)
+    .filter(isKubernetes)
+    .flatMap((each) => each.fieldManager ?? []);
+  return [...new Set([fieldManagerOf(definition), ...ofDependents])];
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -48,12 +54,13 @@ export class RunningController {
     this.definition = definition;
     this.#namespaces = namespacesOf(definition, client.connection);
     this.#sources = this.#createSources(shared);
-    const { primaries, dependents: sources } = this.#sources;
+    const { primaries } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
+    const drivers = new DriverFactory(definition, { ...shared, writer, sources: this.#sources });
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
-      driverOf: (node, index) => createDriver(node, { source: sources[index]!, writer }),
+      driverOf: (node) => drivers.create(node),
       writer,
       fieldManagers,
       secondaries: this.#sources,
@@ -148,7 +155,7 @@ export class RunningController {
     });
   }
 
-  #createSources({ client, informers, logger }: SharedParts): ControllerSources {
+  #createSources({ client, clusters, informers, logger }: SharedParts): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
     const fieldManager = fieldManagerOf(definition);
@@ -156,7 +163,9 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: dependentsOf(definition).filter(isKubernetes).map(watchOf),
+      dependents: dependentsOf(definition)
+        .filter(isKubernetes)
+        .map((each) => watchOf(each, clusters)),
       sources: definition.eventSources?.(facts),
       namespaces: this.#namespaces,
       labelSelector,
@@ -171,18 +180,4 @@ export class RunningController {
       onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
     });
   }
-}
-
-function createDriver(
-  { definition, ...node }: PlanNode,
-  parts: { readonly source: DependentSource; readonly writer: Writer },
-): DependentDriver {
-  if (isKubernetes(definition)) return new KubernetesDriver({ ...parts, node: { ...node, definition } });
-  throw new Error(`dependent "${definition.name}" is external, which this version cannot do`);
-}
-
-function watchOf({ filters, ...dependent }: KubernetesDependent): DependentWatch {
-  const isActivatedLater = dependent.activationCondition !== undefined;
-  // The filters of a dependent take objects of its kind.
-  return { ...dependent, isActivatedLater, ...(filters === undefined ? {} : { filters: filters as EventFilters }) };
 }

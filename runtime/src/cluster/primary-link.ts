@@ -1,3 +1,4 @@
+import type { ObjectMeta } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 
 // These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
@@ -11,8 +12,11 @@ export const PRIMARY_NAMESPACE = "gen-operator.dev/primary-namespace";
 /** Annotation with the kind and group of the primary. */
 export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
 
-/** Annotation with the name of the dependent, where a workflow has several of one kind. */
+/** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
+
+/** Annotation with the key of the item, for objects of a bulk dependent. */
+export const DEPENDENT_ITEM = "gen-operator.dev/item";
 
 /** Returns what stands in the annotation of the primary's type. */
 export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
@@ -21,3 +25,28 @@ export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
 
 /** The index under which a cache finds the objects that belong to a primary, by the key of the primary. */
 export const OWNER_INDEX = "owner";
+
+const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
+
+/** The annotations by which an object is a dependent of a primary. */
+export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, DEPENDENT_NAME, DEPENDENT_ITEM];
+
+/** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
+export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
+  const owners = new Set(live.ownerReferences?.map(({ uid }) => uid));
+  if (desired.ownerReferences?.some(({ uid }) => owners.has(uid)) === true) return true;
+  const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
+  return isAnnotated && PRIMARY.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
+}
+
+/** Says who else an object belongs to, so that it cannot be tied to a primary; undefined if it is free. */
+export function otherOwnerOf(live: Partial<ObjectMeta>, desired: Partial<ObjectMeta>): string | undefined {
+  const own = new Set(desired.ownerReferences?.map(({ uid }) => uid));
+  const controller = live.ownerReferences?.find((owner) => owner.controller === true && !own.has(owner.uid));
+  if (controller !== undefined) return `${controller.kind} "${controller.name}"`;
+  const { annotations } = live;
+  const name = annotations?.[PRIMARY_NAME];
+  if (name === undefined || sharesPrimary(desired, live)) return undefined;
+  const namespace = annotations?.[PRIMARY_NAMESPACE];
+  return `${annotations?.[PRIMARY_TYPE] ?? "the primary"} "${namespace === undefined ? "" : `${namespace}/`}${name}"`;
+}

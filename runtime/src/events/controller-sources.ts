@@ -77,6 +77,8 @@ export class ControllerSources implements SecondarySources {
   readonly #registered = new Map<string, Registered>();
   /** The sources of dependents that are started by their activation. */
   readonly #activatedLater: ReadonlySet<EventSource>;
+  /** The dependents that share a source of the user, by the name of the source. */
+  readonly #users = new Map<string, string>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
   #isStarted = false;
@@ -91,7 +93,7 @@ export class ControllerSources implements SecondarySources {
     const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
     const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
     this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
-    const groups = groupDependents(dependents);
+    const groups = groupDependents(dependents, primary);
     this.#activatedLater = new Set(
       groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
     );
@@ -101,10 +103,17 @@ export class ControllerSources implements SecondarySources {
         members.map(({ name }) => name),
       );
     for (const source of sources) this.#add(source);
-    this.dependents = createDependentSources(dependents, groups, (source) => {
-      // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
-      if (!this.#isStarted) throw new Error(`controller "${options.controller}" is stopped`);
-      return this.#contextOf(source);
+    for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#users.set(eventSource, name);
+    this.dependents = createDependentSources(dependents, {
+      groups,
+      primary,
+      named: (name) => this.#named(name)?.source,
+      names: () => this.names(),
+      contextOf: (source) => {
+        // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
+        if (!this.#isStarted) throw new Error(`controller "${options.controller}" is stopped`);
+        return this.#contextOf(source);
+      },
     });
   }
 
@@ -162,6 +171,11 @@ export class ControllerSources implements SecondarySources {
     if (registered === undefined) return;
     if (registered.dependents.length > 0)
       throw new Error(`event source "${name}" belongs to a dependent of controller "${this.#options.controller}"`);
+    const user = this.#users.get(name);
+    if (user !== undefined)
+      throw new Error(
+        `event source "${name}" is shared by dependent "${user}" of controller "${this.#options.controller}"`,
+      );
     this.#registered.delete(name);
     await this.#stopAll([registered]);
   }

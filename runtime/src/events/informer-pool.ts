@@ -11,6 +11,8 @@ import { Informer } from "./informer.js";
 /** What all informers of a pool have in common. */
 export interface InformerPoolOptions {
   readonly client: ApiClient;
+  /** Clients of other clusters that somebody else opens and closes; for any other connection one is opened. */
+  readonly clusters?: Iterable<ApiClient> | undefined;
   /** The field managers of all controllers. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
@@ -35,6 +37,8 @@ export class InformerPool implements SharedInformers {
 
   constructor(options: InformerPoolOptions) {
     this.#options = options;
+    // Whoever opened it has one share of it for good.
+    for (const client of options.clusters ?? []) this.#clients.set(client.connection, { value: client, users: 1 });
   }
 
   /** How many informers there are. */
@@ -62,7 +66,7 @@ export class InformerPool implements SharedInformers {
   }
 
   #create({ connection, comparesVersions = true, maxCachedObjects, ...scope }: InformerRequest): Informer {
-    const { client: own, ...options } = this.#options;
+    const { client: own, clusters: _clusters, ...options } = this.#options;
     const client = this.#acquireClient(connection) ?? own;
     const fetch = createObjectFetcher(scope, { client, fieldManagers: options.fieldManagers });
     const bound = maxCachedObjects === undefined ? undefined : { maxObjects: maxCachedObjects, fetch };

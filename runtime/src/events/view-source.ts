@@ -1,6 +1,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
+import type { Connection } from "../cluster/connection.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { EventSource, EventSourceContext, IndexedPrimaries, SourceHealth } from "../cluster/event-source.js";
 import { isEvictedCopy } from "../cluster/evicted-copy.js";
@@ -81,6 +82,16 @@ export class ViewSource implements EventSource<KubernetesObject> {
 
   get client(): ApiClient | undefined {
     return this.#watch.client;
+  }
+
+  /** The cluster that is watched, if it is another one than the operator's. */
+  get connection(): Connection | undefined {
+    return this.#options.request.connection;
+  }
+
+  /** The namespaces that are watched. */
+  get namespaces(): ViewSourceOptions["namespaces"] {
+    return this.#options.namespaces;
   }
 
   /** Unhealthy if the watch or a function of the user fails. */

@@ -1,5 +1,6 @@
 import type { Connection } from "../cluster/connection.js";
-import { isKubernetes } from "../workflow/workflow-definition.js";
+import { isKubernetes, type KubernetesDependent } from "../workflow/workflow-definition.js";
+import { checkDependents } from "./check-dependents.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf } from "./finalizer.js";
 
@@ -8,9 +9,13 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
   if (reconcilesOnAllEvents) return undefined;
   const cleansUp =
-    reconciler?.cleanup !== undefined ||
-    workflow.dependents.some((each) => !isKubernetes(each) || !each.isGarbageCollected);
+    reconciler?.cleanup !== undefined || workflow.dependents.some((each) => !isKubernetes(each) || needsCleanup(each));
   return cleansUp ? finalizerNameOf(definition) : undefined;
+}
+
+// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
+function needsCleanup({ mode, isGarbageCollected, onDelete }: KubernetesDependent): boolean {
+  return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */
@@ -43,6 +48,7 @@ export function checkController(definition: ControllerDefinition): void {
   if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
     throw fail("has an empty list of namespaces; leave it out to watch all of them");
   checkNumbers(definition, fail);
+  checkDependents(workflow, fail);
 }
 
 function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {

@@ -35,7 +35,8 @@ const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
 /** Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed. */
-export const crdPresent: Condition<unknown, unknown> = async ({ dependent: { definition }, context: { client } }) => {
+export const crdPresent: Condition<unknown, unknown> = async ({ dependent, context }) => {
+  const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
   const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();

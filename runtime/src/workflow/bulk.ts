@@ -28,8 +28,6 @@ interface Item {
   readonly target: Target;
   /** Why it cannot be written. */
   readonly problem?: unknown;
-  /** The live object that it takes the place of. */
-  readonly replaced?: Live | undefined;
 }
 
 /** The items of a bulk dependent in one run. */
@@ -73,8 +71,7 @@ export class BulkRun {
       const isStated = this.#node.definition.readyPostcondition !== undefined;
       this.#isMetEmpty = isStated && (await this.#askEmpty("readyPostcondition"));
     }
-    const items =
-      desired === undefined ? [...live.keys()].map((key) => this.#itemOf(key)) : this.#complete(desired, live);
+    const items = desired === undefined ? [...live.keys()].map((key) => this.#itemOf(key)) : this.#complete(desired);
     const wanted = new Set(items.map(({ target }) => target.item));
     const extra = [...live].filter(([key]) => !wanted.has(key));
     // What items of others need goes in the end, when those are gone.
@@ -131,7 +128,7 @@ export class BulkRun {
     return doStep(this.#node.definition, around, async (step) => ask(name, this.#node, runIn(step), step));
   }
 
-  #complete(desired: ReadonlyMap<string, unknown>, live: ReadonlyMap<string, Live>): Item[] {
+  #complete(desired: ReadonlyMap<string, unknown>): Item[] {
     const keys = new Map<string, string>();
     return [...desired].map(([key, each]) => {
       const item = this.#itemOf(key);
@@ -141,8 +138,7 @@ export class BulkRun {
         if (other !== undefined) throw new TerminalError(`it is ${wanted.id}, and so is the item "${other}"`);
         keys.set(wanted.id, key);
         item.target.wanted = wanted;
-        const known = live.get(key);
-        return known?.id === undefined || known.id === wanted.id ? item : { ...item, replaced: known };
+        return item;
       } catch (problem) {
         return { ...item, problem };
       }
@@ -153,15 +149,12 @@ export class BulkRun {
     return { target: createTarget(this.#node.definition, this.#driver, key) };
   }
 
-  async #reconcileItem({ target, problem, replaced }: Item, missing: readonly string[]): Promise<DependentOutcome> {
+  async #reconcileItem({ target, problem }: Item, missing: readonly string[]): Promise<DependentOutcome> {
     if (problem !== undefined) throw problem;
     if (missing.length > 0) return { kind: "waiting", for: missing };
-    return doStep(target.definition, this.#around, async (step) => {
-      const run = this.#surroundings.runIn(step);
-      step.context.signal.throwIfAborted();
-      if (replaced !== undefined && target.written === undefined) await target.driver.remove(run, replaced);
-      return reconcileObject(target, run, step);
-    });
+    return doStep(target.definition, this.#around, (step) =>
+      reconcileObject(target, this.#surroundings.runIn(step), step),
+    );
   }
 
   async #deleteItems(

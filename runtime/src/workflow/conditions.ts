@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { DriverRun } from "./driver.js";
 import type { Step } from "./step.js";
 import {
@@ -16,6 +17,8 @@ export type ConditionRecord = { -readonly [Name in keyof ConditionResults]: Cond
 /** Whom a condition is asked about. */
 export interface ConditionSubject {
   readonly definition: DependentDefinition;
+  /** The client of the cluster that it is in. */
+  readonly client?: ApiClient | undefined;
   /** The key, if it is an item of a bulk dependent. */
   readonly item?: string | undefined;
   readonly live: object | undefined;
@@ -24,15 +27,20 @@ export interface ConditionSubject {
 /** Tells whether a condition holds; what it said once in a run is not asked again, and one that is not stated holds. */
 export async function isMet(
   name: keyof Conditions,
-  { definition, item, live }: ConditionSubject,
+  { definition, client, item, live }: ConditionSubject,
   { record, run, step }: { readonly record: ConditionRecord; readonly run: DriverRun; readonly step: Step },
 ): Promise<boolean> {
   const condition: Condition<never, never> | undefined = definition[name];
   if (condition === undefined) return true;
   const known = record[name];
   if (known !== undefined) return known.isMet;
-  const kind = isKubernetes(definition) ? { definition: definition.resource } : {};
-  const dependent = { name: definition.name, ...kind, ...(item === undefined ? {} : { item }), live };
+  const dependent = {
+    name: definition.name,
+    ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
+    ...(client === undefined ? {} : { client }),
+    ...(item === undefined ? {} : { item }),
+    live,
+  };
   const args: ConditionArguments<KubernetesObject, object> = { ...run, context: step.context, dependent };
   const returned = await step.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
   const result = checkResult(name, returned);

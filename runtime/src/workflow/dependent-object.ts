@@ -7,17 +7,15 @@ import {
   type OwnerReference,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
 import {
+  DEPENDENT_ITEM,
   DEPENDENT_NAME,
-  OWNER_INDEX,
+  LINK_ANNOTATIONS,
   PRIMARY_NAME,
   PRIMARY_NAMESPACE,
   PRIMARY_TYPE,
   typeOfPrimary,
 } from "../cluster/primary-link.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import type { PlanNode } from "./plan.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
 /** What a user's `desired` returned, completed to what is applied. */
@@ -28,20 +26,23 @@ export interface DesiredObject {
 
 /** Whose object it is that is completed. */
 export interface DesiredOwner {
-  readonly node: PlanNode<KubernetesDependent>;
+  readonly dependent: KubernetesDependent;
   readonly primary: KubernetesObject;
   readonly definition: ResourceDefinition;
-  /** The namespaces that the controller watches; all of them if absent. */
+  /** The namespaces in which the objects of the dependent are watched; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
+  /** The key of the item, of a bulk dependent. */
+  readonly item?: string | undefined;
 }
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
   desired: unknown,
-  { node, primary, definition, namespaces }: DesiredOwner,
+  { dependent, primary, definition, namespaces, item }: DesiredOwner,
 ): DesiredObject {
-  const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = node.definition;
-  const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}" ${problem}`);
+  const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = dependent;
+  const which = item === undefined ? "" : ` for its item "${item}"`;
+  const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
   if (typeof desired !== "object" || desired === null)
     throw fail(`returned ${desired === null ? "null" : typeof desired}`);
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = desired as Partial<KubernetesObject>;
@@ -50,9 +51,10 @@ export function completeDesired(
   const isNamespaced = resource.scope === "Namespaced";
   const namespace = isNamespaced ? (metadata.namespace ?? stated ?? primary.metadata.namespace) : undefined;
   if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
-  const watched = stated === undefined ? namespaces : [stated];
-  if (namespace !== undefined && watched !== undefined && !watched.includes(namespace))
-    throw fail(`puts the object into namespace "${namespace}", and the controller watches ${watched.join(", ")} only`);
+  if (namespace !== undefined && namespaces !== undefined && !namespaces.includes(namespace))
+    throw fail(
+      `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
+    );
   if (isGarbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
@@ -60,55 +62,59 @@ export function completeDesired(
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
-  const annotations = annotationsOf(node, primary, definition);
+  const annotations = annotationsOf(dependent, primary, { definition, item });
+  const owner = ownerReferenceTo(primary, definition);
+  const others = metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
   const link = {
     ...(namespace === undefined ? {} : { namespace }),
-    ...(Object.keys(annotations).length === 0 ? {} : { annotations: { ...metadata.annotations, ...annotations } }),
-    ...(isGarbageCollected
-      ? { ownerReferences: [...(metadata.ownerReferences ?? []), ownerReferenceTo(primary, definition)] }
-      : {}),
+    annotations: { ...metadata.annotations, ...annotations },
+    ...(isGarbageCollected ? { ownerReferences: [...others, owner] } : {}),
   };
   return { ...rest, metadata: { ...metadata, ...link } };
 }
 
+/** Returns what of a completed object names it and ties it to its primary, without its content. */
+export function linkOf({ metadata }: DesiredObject): DesiredObject {
+  const { name, namespace, annotations = {}, ownerReferences } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => LINK_ANNOTATIONS.includes(key))),
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    },
+  };
+}
+
+/** Tells whether a live object is tied to the primary as a completed one is. */
+export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean {
+  const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
+  const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+  return (
+    Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
+    ownerReferences.every(({ uid }) => owners.has(uid))
+  );
+}
+
 function annotationsOf(
-  { definition: { isGarbageCollected, name }, sharesKind }: PlanNode<KubernetesDependent>,
+  { isGarbageCollected, name }: KubernetesDependent,
   { metadata }: KubernetesObject,
-  primary: ResourceDefinition,
+  { definition, item }: { definition: ResourceDefinition; item: string | undefined },
 ): { [key: string]: string } {
   const annotations: { [key: string]: string } = {};
   if (!isGarbageCollected) {
     annotations[PRIMARY_NAME] = metadata.name;
     if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
-    annotations[PRIMARY_TYPE] = typeOfPrimary(primary);
+    annotations[PRIMARY_TYPE] = typeOfPrimary(definition);
   }
-  if (sharesKind) annotations[DEPENDENT_NAME] = name;
+  annotations[DEPENDENT_NAME] = name;
+  if (item !== undefined) annotations[DEPENDENT_ITEM] = item;
   return annotations;
 }
 
 function ownerReferenceTo({ metadata }: KubernetesObject, { apiVersion, kind }: ResourceDefinition): OwnerReference {
   const { name, uid = "" } = metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-}
-
-/** Returns the live object of a dependent: the one that `desired` names, or before that is known, the one that belongs to the primary. */
-export function findLive(
-  cache: ResourceView,
-  {
-    node,
-    primaryKey,
-    desiredKey,
-  }: { node: PlanNode<KubernetesDependent>; primaryKey: ObjectKey; desiredKey: ObjectKey | undefined },
-): DecodedResource | undefined {
-  const owned = cache.keysByIndex(OWNER_INDEX, primaryKey);
-  if (desiredKey !== undefined) return owned.has(desiredKey) ? cache.get(desiredKey) : undefined;
-  const { name } = node.definition;
-  for (const key of [...owned].sort()) {
-    const entry = cache.get(key);
-    if (entry !== undefined && (!node.sharesKind || entry.object.metadata.annotations?.[DEPENDENT_NAME] === name))
-      return entry;
-  }
-  return undefined;
 }
 
 /** Returns the key that an object built by `completeDesired` has. */

@@ -2,6 +2,7 @@
 // driver to know, and neither are conditions, order, retries or the items of a bulk dependent.
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { DependentArguments } from "./workflow-definition.js";
 
 /** For whom a driver works: one run for one primary. */
@@ -22,9 +23,10 @@ export interface Wanted {
 /** A live object as a driver knows it; `object` is what functions of the user see. */
 export interface Live {
   readonly object: object;
-  /** What tells it from the others, as in `Wanted`; of an item whose id is another one than is wanted, the object is replaced. */
-  readonly id?: string;
 }
+
+/** What a write did; `waiting`: nothing, because the object is being deleted and can be made anew only when it is gone. */
+export type WriteOutcome = "created" | "updated" | "unchanged" | "waiting";
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentDriver {
@@ -32,6 +34,8 @@ export interface DependentDriver {
   readonly isGarbageCollected: boolean;
   /** What the dependent can do at all: one without `write` is only waited for, one without `remove` is left. */
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
+  /** The client of the cluster that its objects are in; absent for what Kubernetes does not have. */
+  readonly client?: ApiClient | undefined;
   /**
    * Starts to follow the objects, where an activation condition decides about that; resolves when the state is known. Throws if it cannot
    * be known now; then the primary is reconciled again when it is.
@@ -45,8 +49,13 @@ export interface DependentDriver {
   find(run: Pick<DriverRun, "primary">, wanted?: Wanted): Live | undefined;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: Pick<DriverRun, "primary">): ReadonlyMap<string, Live>;
+  /** Returns what was made as this dependent and is not wanted any more, such as an object under its former name; none unless given. */
+  findLeftovers?(run: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[];
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
-  write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<"created" | "updated" | "unchanged">;
-  /** Asks for the object to be deleted, unless that was done; it may be there for a while. */
-  remove(run: DriverRun, live: Live): Promise<void>;
+  write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
+  /**
+   * Asks for the object to be deleted, unless that was done; it may be there for a while. One that is to be orphaned is untied from its
+   * primary instead, and not found any more.
+   */
+  remove(run: Pick<DriverRun, "primary">, live: Live): Promise<void>;
 }

@@ -1,47 +1,63 @@
+import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
+import { DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
-import type { Writer } from "../write/apply.js";
-import { completeDesired, findLive, keyOfDesired, type DesiredObject } from "./dependent-object.js";
-import type { DependentDriver, DriverRun, Live, Wanted } from "./driver.js";
+import type { ObjectWriter } from "../write/apply.js";
+import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
+import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "./plan.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
-export type { Writer } from "../write/apply.js";
+export type { ObjectWriter, Writer } from "../write/apply.js";
 
 /** Where the objects of a dependent are known. */
 export interface DependentSource extends Pick<DependentDriver, "activate" | "deactivate"> {
   readonly cache: ResourceView;
+  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
+  readonly namespaces?: readonly string[] | "all" | undefined;
+  /** Returns the keys of the objects that are tied to a primary as dependents are; by the index of owners unless given. */
+  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
+  /** Returns the objects that belong to a primary, whatever tells that; those that are tied to it unless given. */
+  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
 }
 
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions {
   readonly node: PlanNode<KubernetesDependent>;
   readonly source: DependentSource;
-  readonly writer: Writer;
+  readonly writer: ObjectWriter;
+  /** Returns the client of the cluster that the objects are in; that of the operator unless given. */
+  readonly client?: () => ApiClient;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
 export class KubernetesDriver implements DependentDriver {
-  readonly #node: PlanNode<KubernetesDependent>;
   readonly #definition: KubernetesDependent;
   readonly #source: DependentSource;
-  readonly #writer: Writer;
+  readonly #writer: ObjectWriter;
+  readonly #client: KubernetesDriverOptions["client"];
 
-  constructor({ node, source, writer }: KubernetesDriverOptions) {
-    this.#node = node;
+  constructor({ node, source, writer, client }: KubernetesDriverOptions) {
+    this.#client = client;
     this.#definition = node.definition;
     this.#source = source;
     this.#writer = writer;
   }
 
+  // What is to be orphaned has to be untied before its primary goes.
   get isGarbageCollected(): boolean {
-    return this.#definition.isGarbageCollected;
+    return this.#definition.isGarbageCollected && this.#definition.onDelete !== "orphan";
   }
 
   get capabilities(): DependentDriver["capabilities"] {
-    const isWritten = this.#definition.mode !== "readOnly";
+    const isWritten = !this.#isReadOnly;
     return { write: isWritten, remove: isWritten };
+  }
+
+  get client(): ApiClient | undefined {
+    return this.#client?.();
   }
 
   activate(primary: ObjectKey): Promise<void> {
@@ -52,39 +68,146 @@ export class KubernetesDriver implements DependentDriver {
     return this.#source.deactivate(primary);
   }
 
-  complete({ primary, definition, namespaces }: DriverRun, desired: unknown): Wanted {
-    const object = completeDesired(desired, { node: this.#node, primary, definition, namespaces });
+  complete({ primary, definition, namespaces }: DriverRun, desired: unknown, item?: string): Wanted {
+    const dependent = this.#definition;
+    const watched = this.#namespacesIn(namespaces);
+    const object = completeDesired(desired, { dependent, primary, definition, namespaces: watched, item });
     return { id: keyOfDesired(object), object };
   }
 
   find({ primary }: Pick<DriverRun, "primary">, wanted?: Wanted): DecodedResource | undefined {
-    const facts = { node: this.#node, primaryKey: keyOf(primary.metadata), desiredKey: wanted?.id as ObjectKey };
-    return findLive(this.#source.cache, facts);
+    if (this.#isReadOnly) return this.#onlyOf(primary);
+    if (wanted !== undefined) return this.#tied(primary, wanted.id);
+    return this.#ownOf(primary).find(({ object }) => itemOf(object) === undefined);
   }
 
-  findItems(): ReadonlyMap<string, Live> {
-    throw new Error(`dependent "${this.#definition.name}" is no bulk dependent`);
+  findItems({ primary }: Pick<DriverRun, "primary">): ReadonlyMap<string, Live> {
+    const items = new Map<string, Live>();
+    const isOwn = !this.#isReadOnly;
+    for (const entry of isOwn ? this.#ownOf(primary) : this.#secondariesOf(primary)) {
+      const key = itemOf(entry.object) ?? (isOwn ? undefined : nameIn(primary, entry.object));
+      // The latest stands for its item; an older one with another name is a leftover.
+      if (key !== undefined && !items.has(key)) items.set(key, entry);
+    }
+    return items;
   }
 
-  async write(
-    { context }: DriverRun,
-    wanted: Wanted,
-    live: Live | undefined,
-  ): Promise<"created" | "updated" | "unchanged"> {
-    const { kind, verdict } = await this.#writer.apply(this.#target, wanted.object as DesiredObject, {
-      live: live as DecodedResource | undefined,
+  findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[] {
+    if (this.#isReadOnly) return [];
+    return this.#ownOf(primary).filter(({ object }) => !wanted.has(keyOf(object.metadata)));
+  }
+
+  async write({ context, primary }: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+    const { mode, existing, name } = this.#definition;
+    const desired = wanted.object as DesiredObject;
+    const isNamed = found !== undefined && keyOf((found.object as KubernetesObject).metadata) === wanted.id;
+    // An item may get another name; what has the old one is not what is written.
+    const live = isNamed ? (found as DecodedResource) : this.#tied(primary, wanted.id);
+    if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
+    const isKept = live !== undefined && mode === "createOnly";
+    const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
+    if (isMatch === true) return "unchanged";
+    const { kind, verdict } = await this.#writer.apply(this.#target, desired, {
+      live,
+      existing,
+      // What is only created has its content from whoever made it.
+      adoption: mode === "createOnly" ? linkOf(desired) : undefined,
+      isForced: isMatch === "differs",
     });
     if (verdict !== undefined && live !== undefined)
-      context.logger.debug({ dependent: this.#definition.name, ...verdict }, "the live object was not as desired");
-    return kind;
+      context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
+    return kind === "terminating" ? "waiting" : kind;
   }
 
-  async remove(_run: DriverRun, live: Live): Promise<void> {
+  async remove({ primary }: Pick<DriverRun, "primary">, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
-    if (object.metadata.deletionTimestamp === undefined) await this.#writer.delete(this.#target, object);
+    if (object.metadata.deletionTimestamp !== undefined) return;
+    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, object);
+    else await this.#writer.untie(this.#target, live as DecodedResource, primary);
+  }
+
+  /** Tells what the matcher of the user says; false if there is none, so that the writer compares. */
+  async #matches(
+    desired: DesiredObject,
+    live: KubernetesObject,
+    context: DriverRun["context"],
+  ): Promise<boolean | "differs"> {
+    const { matcher, resource, name } = this.#definition;
+    if (matcher === undefined) return false;
+    // It does not know of the link, which has to be there in any case.
+    if (!hasLink(live, desired)) return "differs";
+    const { apiVersion, kind } = resource;
+    const isMatch: unknown = await matcher({ apiVersion, kind, ...desired }, live as never, context as never);
+    if (typeof isMatch !== "boolean")
+      throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
+    return isMatch || "differs";
+  }
+
+  #tied({ metadata }: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
+    return this.#tiedTo(keyOf(metadata)).has(key) ? this.#source.cache.get(key) : undefined;
+  }
+
+  /** What was made as this dependent, the latest first. */
+  #ownOf({ metadata }: KubernetesObject): DecodedResource[] {
+    const { name } = this.#definition;
+    const own = [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
+      const entry = this.#source.cache.get(key);
+      return entry?.object.metadata.annotations?.[DEPENDENT_NAME] === name ? entry : [];
+    });
+    return own.length > 1 ? own.sort(byAge) : own;
+  }
+
+  #onlyOf(primary: KubernetesObject): DecodedResource | undefined {
+    const all = this.#secondariesOf(primary);
+    if (all.length <= 1) return all[0];
+    const { resource, name } = this.#definition;
+    const names = all.map(({ object }) => keyOf(object.metadata)).join(", ");
+    throw new Error(
+      `${all.length} ${resource.plural} belong to its primary (${names}), and dependent "${name}" is one; limit it by a labelSelector or ` +
+        "a fieldSelector, or make it a bulk dependent",
+    );
+  }
+
+  // What other dependents made of the same kind is theirs.
+  #secondariesOf(primary: KubernetesObject): DecodedResource[] {
+    const { name } = this.#definition;
+    const tied = () => [...this.#tiedTo(keyOf(primary.metadata))].sort();
+    const all: readonly DecodedResource[] =
+      this.#source.secondariesOf?.(primary).map((object) => ({ object })) ??
+      tied().flatMap((key) => this.#source.cache.get(key) ?? []);
+    return all.filter(({ object }) => (object.metadata.annotations?.[DEPENDENT_NAME] ?? name) === name);
+  }
+
+  #tiedTo(primary: ObjectKey): ReadonlySet<ObjectKey> {
+    return this.#source.tiedTo?.(primary) ?? this.#source.cache.keysByIndex(OWNER_INDEX, primary);
+  }
+
+  #namespacesIn(controller: readonly string[] | undefined): readonly string[] | undefined {
+    const { namespaces } = this.#source;
+    if (this.#definition.namespace !== undefined) return [this.#definition.namespace];
+    return namespaces === "all" ? undefined : (namespaces ?? controller);
+  }
+
+  get #isReadOnly(): boolean {
+    return this.#definition.mode === "readOnly";
   }
 
   get #target() {
     return { definition: this.#definition.resource, cache: this.#source.cache };
   }
+}
+
+function itemOf({ metadata }: KubernetesObject): string | undefined {
+  return metadata.annotations?.[DEPENDENT_ITEM];
+}
+
+// Somebody else made it: its name is all that tells it from the others.
+function nameIn(primary: KubernetesObject, { metadata }: KubernetesObject): string {
+  return metadata.namespace === primary.metadata.namespace ? metadata.name : keyOf(metadata);
+}
+
+function byAge({ object: a }: DecodedResource, { object: b }: DecodedResource): number {
+  const [first, second] = [a, b].map(({ metadata }) => metadata.creationTimestamp ?? "");
+  if (first !== second) return first! < second! ? 1 : -1;
+  return keyOf(a.metadata) < keyOf(b.metadata) ? -1 : 1;
 }

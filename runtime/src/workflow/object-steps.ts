@@ -1,6 +1,6 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
 import { conditionsOf, isMet, type ConditionRecord } from "./conditions.js";
-import type { DependentDriver, DriverRun, Live, Wanted } from "./driver.js";
+import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { Step } from "./step.js";
 import type { Conditions, DependentDefinition } from "./workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -15,7 +15,7 @@ export interface Target {
   /** What `desired` returned. */
   desired?: { readonly object: unknown };
   wanted?: Wanted;
-  written?: "created" | "updated" | "unchanged";
+  written?: Exclude<WriteOutcome, "waiting">;
 }
 
 /** Creates the target of a dependent, or of one of its items. */
@@ -30,11 +30,11 @@ export function liveOf({ driver, item, wanted }: Target, run: Pick<DriverRun, "p
 
 /** Asks a condition of a target, once in a run. */
 export function ask(name: keyof Conditions, target: Target, run: DriverRun, step: Step): Promise<boolean> | true {
-  const { definition, item, conditions } = target;
+  const { definition, driver, item, conditions } = target;
   if (definition[name] === undefined) return true;
   // Of the items of a bulk dependent there is no one object.
   const live = definition.bulk !== undefined && item === undefined ? undefined : liveOf(target, run)?.object;
-  return isMet(name, { definition, item, live }, { record: conditions, run, step });
+  return isMet(name, { definition, client: driver.client, item, live }, { record: conditions, run, step });
 }
 
 /** Makes an object as its target wants it, if anything is to be written at all, and asks whether it is ready. */
@@ -43,8 +43,11 @@ export async function reconcileObject(target: Target, run: DriverRun, step: Step
   const { signal } = step.context;
   signal.throwIfAborted();
   if (wanted !== undefined) {
-    target.written ??= await driver.write(run, wanted, driver.find(run, wanted));
+    const written = target.written ?? (await driver.write(run, wanted, driver.find(run, wanted)));
     signal.throwIfAborted();
+    if (written === "waiting")
+      return { kind: "waiting", for: [], because: "the object is being deleted", ...conditionsOf(conditions) };
+    target.written = written;
   } else if (liveOf(target, run) === undefined) {
     return { kind: "waiting", for: [definition.name], ...conditionsOf(conditions) };
   }

@@ -155,9 +155,18 @@ function intervalMsOf(
   return Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
 }
 
+const origins = new WeakMap<object, Context>();
+
+/** Returns the context of the reconcile, of which there is one, from that of a step, which may have a time of its own. */
+export function originOf(context: object): object {
+  return origins.get(context) ?? context;
+}
+
 // A context has private parts, so its members are asked for on itself.
 function withSignal(context: Context, signal: AbortSignal): Context {
-  return new Proxy(context, {
+  const derived = new Proxy(context, {
     get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
   });
+  origins.set(derived, context);
+  return derived;
 }

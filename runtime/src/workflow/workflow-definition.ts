@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../cluster/api-client.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { Context } from "./context.js";
 
@@ -22,6 +23,8 @@ export interface ConditionArguments<Primary, Secondary> extends DependentArgumen
     readonly name: string;
     /** Its kind; absent for what Kubernetes does not have. */
     readonly definition?: ResourceDefinition;
+    /** The client of the cluster that it is in; absent for what Kubernetes does not have. */
+    readonly client?: ApiClient;
     /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
     readonly item?: string;
     /** The live object, of a bulk dependent that of the item; absent while there is none. */

@@ -19,9 +19,9 @@ export type DependentOutcome = Outcome &
     | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
     /**
      * Something that it depends on is not there or not ready yet; an item of a bulk dependent is named `dependent[key]`. What is only read
-     * and does not exist waits for itself.
+     * and does not exist waits for itself. `because` says it of what waits for its own object to be gone.
      */
-    | { readonly kind: "waiting"; readonly for: readonly string[] }
+    | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
     /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
     | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
     /** Its activation condition does not hold. */

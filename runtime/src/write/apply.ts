@@ -1,65 +1,100 @@
 import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE } from "../cluster/primary-link.js";
-import { describeObject } from "../cluster/resource-path.js";
+import { PRIMARY_NAME, sharesPrimary } from "../cluster/primary-link.js";
 import type { Applied } from "../cluster/write-request.js";
 import { ApplyMatcher, type Application, type WriteTarget } from "./apply-matcher.js";
+import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
 import type { Verdict } from "./match.js";
 import { appliedFinalizers } from "./owned-fields.js";
+import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
 
 export type { WriteTarget } from "./apply-matcher.js";
 
-/** What a write did. */
+/** What a write did; nothing is written while an object is being deleted. */
 export interface Written {
-  readonly kind: "created" | "updated" | "unchanged";
+  readonly kind: "created" | "updated" | "unchanged" | "terminating";
   readonly entry: DecodedResource;
   /** Why it was not a match; absent for an unchanged object. */
   readonly verdict?: Verdict & { readonly matches: false };
+}
+
+/** An object as it is desired; the kind is that of the target. */
+export type StatedObject = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
+
+/** What is known of an object that is written, and what may be done to it. */
+export interface ApplyOptions {
+  /** Its state, if it exists and may be written. */
+  readonly live: DecodedResource | undefined;
+  /** What to do about one that exists and does not belong to the same primary: that is an error unless told otherwise. */
+  readonly existing?: ExistingPolicy | undefined;
+  /** What is written to such an object, in place of what is desired. */
+  readonly adoption?: StatedObject | undefined;
+  /** Whether it is written without being compared: somebody else found it different. */
+  readonly isForced?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Writes objects, and only those that are not as desired already. */
+export interface ObjectWriter {
+  /**
+   * Makes an object as desired. Without a live one it is created, which fails if there is one after all that is not of this primary and
+   * must not be adopted.
+   */
+  apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written>;
+  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
+  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean>;
+  /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
+  untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void>;
+}
+
+/** With what a writer writes. */
+export interface WriterOptions {
+  /** Returns the client of the cluster, which may be there only while something is watched. */
+  readonly client: () => ApiClient;
+  readonly fieldManager: string;
+  /** All that the operator writes with: they share what the answers bring. */
+  readonly fieldManagers: Iterable<string>;
 }
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
 
 /** Writes objects by server-side apply, and only those that are not as desired already. */
-export class Writer {
-  readonly #client: ApiClient;
+export class Writer implements ObjectWriter {
+  readonly #client: () => ApiClient;
   readonly #fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */
   readonly #fieldManagers: Iterable<string>;
   readonly #matcher: ApplyMatcher;
 
-  constructor(client: ApiClient, fieldManager: string, fieldManagers: Iterable<string> = [fieldManager]) {
-    this.#client = client;
+  constructor(
+    client: ApiClient | (() => ApiClient),
+    fieldManager: string,
+    fieldManagers: Iterable<string> = [fieldManager],
+  ) {
+    this.#client = typeof client === "function" ? client : () => client;
     this.#fieldManager = fieldManager;
     this.#fieldManagers = fieldManagers;
     this.#matcher = new ApplyMatcher(fieldManager);
   }
 
-  /**
-   * Makes an object as desired. `live` is its state if it exists and may be written; without one it is created, which fails if there
-   * is one after all that is not of this primary.
-   */
-  async apply(
-    target: WriteTarget,
-    stated: object & { metadata: ObjectRef },
-    { live, signal }: { live: DecodedResource | undefined; signal?: AbortSignal },
-  ): Promise<Written> {
+  async apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written> {
+    const { live, signal, isForced = false } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
     const application: Application = { target, part: "object", desired };
-    const verdict = this.#matcher.compare(application, live);
+    const verdict: Verdict = isForced && live !== undefined ? DIFFERENT : this.#matcher.compare(application, live);
     if (verdict.matches) return { kind: "unchanged", entry: live! };
     if (live !== undefined) return this.#send(application, { live, verdict, signal });
     try {
       return await this.#send(application, { live, verdict, signal });
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
-      return this.#resume(application, { conflict: error, signal });
+      return this.#resume(application, { conflict: error, options });
     }
   }
 
@@ -82,20 +117,16 @@ export class Writer {
     return this.#send(application, { live, verdict });
   }
 
-  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
   async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    const { definition, cache } = target;
-    const { name, namespace, uid } = live.metadata;
-    try {
-      const { isGone } = await this.#client.delete({ definition }, { name, namespace }, { uid });
-      if (isGone && uid !== undefined) cache.removeOwn(keyOf(live.metadata), uid);
-      this.#matcher.forget(target, live.metadata);
-      return isGone;
-    } catch (error) {
-      // Another object has the name by now: ours is gone.
-      if (isApiError(error, 409)) return true;
-      throw error;
-    }
+    const isGone = await deleteObject(target, live, this.#client());
+    this.#matcher.forget(target, live.metadata);
+    return isGone;
+  }
+
+  async untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {
+    const options = { fieldManager: this.#fieldManager, fieldManagers: this.#fieldManagers };
+    await untieObject(target, live, { ...options, client: this.#client(), primary });
+    this.#matcher.forget(target, live.object.metadata);
   }
 
   async #send(
@@ -114,7 +145,7 @@ export class Writer {
       key: keyOf(desired.metadata),
       isFiltered: true,
       send: (findKnown): Promise<Applied> =>
-        this.#client.apply({ definition }, body, {
+        this.#client().apply({ definition }, body, {
           fieldManager: this.#fieldManager,
           fieldManagers: this.#fieldManagers,
           findKnown,
@@ -131,51 +162,36 @@ export class Writer {
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
   async #resume(
     application: Application,
-    { conflict, signal }: { conflict: Error; signal: AbortSignal | undefined },
+    { conflict, options }: { conflict: Error; options: ApplyOptions },
   ): Promise<Written> {
     const { target, desired } = application;
     const { definition, cache } = target;
     const { name, namespace } = desired.metadata;
-    const live = await this.#client.getEntry({ definition }, { name, namespace }, this.#fieldManagers);
+    const live = await this.#client().getEntry({ definition }, { name, namespace }, this.#fieldManagers);
     if (live === undefined) throw conflict;
-    const wasApplied = this.#matcher.ownedFields(live, "object") !== undefined;
-    if (!belongsTogether(desired.metadata, live.object.metadata, { isUnlinkedOurs: wasApplied }))
-      throw alreadyExists(definition, desired.metadata, conflict);
+    const isOwn = this.#isOwn(desired.metadata, live);
+    if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
-    const verdict = this.#matcher.compare(application, live);
+    if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
+    const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };
+    const verdict = this.#matcher.compare(wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };
-    return this.#send(application, { live, verdict, signal });
+    return this.#send(wanted, { live, verdict, signal: options.signal });
+  }
+
+  // Tied to the same primary; what is tied to none is ours if we have applied it.
+  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource): boolean {
+    const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
+    if (isTied) return sharesPrimary(desired, live.object.metadata);
+    return this.#matcher.ownedFields(live, "object") !== undefined;
   }
 }
+
+const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
 function withVersion<Desired extends { readonly metadata: ObjectRef }>(
   desired: Desired,
   resourceVersion: string,
 ): Desired {
   return { ...desired, metadata: { ...desired.metadata, resourceVersion } };
-}
-
-// Both are tied to the same primary, by an owner reference or by annotations.
-function belongsTogether(
-  desired: Partial<ObjectMeta>,
-  live: ObjectMeta,
-  { isUnlinkedOurs }: { isUnlinkedOurs: boolean },
-): boolean {
-  const owners = new Set(live.ownerReferences?.map(({ uid }) => uid));
-  const link = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE];
-  const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
-  const isOwned = (desired.ownerReferences ?? []).length > 0;
-  if (!isAnnotated && !isOwned) return isUnlinkedOurs;
-  return (
-    (isOwned && desired.ownerReferences!.some(({ uid }) => owners.has(uid))) ||
-    (isAnnotated && link.every((name) => desired.annotations![name] === live.annotations?.[name]))
-  );
-}
-
-function alreadyExists(definition: ResourceDefinition, ref: ObjectRef, cause: unknown): Error {
-  const object = describeObject(definition, ref);
-  return new Error(
-    `${object} exists already and does not belong to this primary; delete it or give the dependent another name`,
-    { cause },
-  );
 }

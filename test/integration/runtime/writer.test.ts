@@ -76,7 +76,7 @@ suite("a dependent that is there before the watch brings it", (test) => {
       assert.is(
         message,
         `ConfigMap "${writing.key}" exists already and does not belong to this primary; ` +
-          "delete it or give the dependent another name",
+          "delete it, let the dependent adopt it (existing: adopt), or give the dependent another name",
       );
       const { metadata } = (await writing.foreign.get(ConfigMap, writing.metadata))!;
       assert.is(metadata.resourceVersion, stranger.metadata.resourceVersion);

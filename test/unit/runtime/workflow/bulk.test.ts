@@ -170,16 +170,6 @@ suite("bulk dependents", (test) => {
     assert.match(result.error?.message ?? "", 'it is same, and so is the item "x"');
   });
 
-  test("an item that becomes another object replaces the one before", async () => {
-    let id = "first";
-    const { cluster, reconcile } = createWorkflow([{ name: "a", bulk: {}, desired: () => ({ x: { id } }) }]);
-    await reconcile();
-    id = "second";
-    await reconcile();
-    assert.equal(cluster.ids, ["second"]);
-    before(cluster, "removed first", "write second");
-  });
-
   test("a false precondition deletes all items, and so does a cleanup", async () => {
     const cluster = new FakeCluster();
     for (const item of ["x", "y"]) cluster.put("a", { item });

@@ -1,4 +1,3 @@
-import { buildPlan } from "#runtime/workflow/plan.js";
 import { completeDesired } from "#runtime/workflow/dependent-object.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
@@ -11,23 +10,18 @@ const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: 
 
 function complete(
   desired: object,
-  options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[] } = {},
+  options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[]; item?: string } = {},
 ) {
+  const { dependent: rest, ...place } = options;
   const dependent: KubernetesDependent = {
     name: "map",
     resource,
     dependsOn: [],
     desired: () => ({}),
     isGarbageCollected: true,
-    ...options.dependent,
+    ...rest,
   };
-  const [node] = buildPlan({ primary: definition, dependents: [dependent] }).nodes;
-  return completeDesired(desired, {
-    node: { ...node!, definition: dependent },
-    primary,
-    definition,
-    namespaces: options.namespaces,
-  });
+  return completeDesired(desired, { dependent, primary, definition, ...place });
 }
 
 suite("completeDesired", (test) => {
@@ -36,6 +30,7 @@ suite("completeDesired", (test) => {
       metadata: {
         name: "x",
         namespace: "home",
+        annotations: { "gen-operator.dev/dependent": "map" },
         ownerReferences: [
           {
             apiVersion: "example.com/v1",
@@ -63,6 +58,7 @@ suite("completeDesired", (test) => {
         "gen-operator.dev/primary-name": "one",
         "gen-operator.dev/primary-namespace": "home",
         "gen-operator.dev/primary-type": "Page.example.com",
+        "gen-operator.dev/dependent": "map",
       },
     });
   });
@@ -76,6 +72,9 @@ suite("completeDesired", (test) => {
       () => complete(desired, { dependent: free, namespaces: ["home", "garden"] }),
       'puts the object into namespace "away", and the controller watches home, garden only',
     );
-    assert.throws(() => complete(desired, { dependent: { ...free, namespace: "cellar" } }), "watches cellar only");
+    assert.throws(
+      () => complete(desired, { dependent: { ...free, namespace: "cellar" }, namespaces: ["cellar"] }),
+      "watches cellar only",
+    );
   });
 });

@@ -129,12 +129,12 @@ class FakeDriver implements DependentDriver {
   find(_run: unknown, wanted?: Wanted): Live | undefined {
     const things = this.#cluster.of(this.#name);
     const found = wanted === undefined ? [...things.values()][0] : things.get(wanted.id);
-    return found === undefined ? undefined : { object: found, id: found.id };
+    return found === undefined ? undefined : { object: found };
   }
 
   findItems(): ReadonlyMap<string, Live> {
     const things = [...this.#cluster.of(this.#name).values()];
-    return new Map(things.map((thing) => [thing.item ?? thing.id, { object: thing, id: thing.id }]));
+    return new Map(things.map((thing) => [thing.item ?? thing.id, { object: thing }]));
   }
 
   async write(_run: DriverRun, { id, object }: Wanted, live: Live | undefined) {

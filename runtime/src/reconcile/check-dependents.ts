@@ -1,0 +1,52 @@
+import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { isKubernetes, type KubernetesDependent, type WorkflowDefinition } from "../workflow/workflow-definition.js";
+
+/** Throws if the settings of a dependent contradict each other, saying which and what to do; `fail` knows the controller. */
+export function checkDependents(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
+  for (const dependent of workflow.dependents.filter(isKubernetes)) {
+    const problem =
+      problemOfMode(dependent) ??
+      problemOfLink(dependent, workflow.primary) ??
+      problemOfPlace(dependent) ??
+      problemOfSource(dependent);
+    if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
+  }
+}
+
+type Dependent = KubernetesDependent;
+
+function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
+  if (mode !== "readOnly")
+    return desired === undefined
+      ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
+      : undefined;
+  if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
+  const settings = ["onDelete", "existing", "usesServerSideApply", "fieldManager", "matcher"] as const;
+  const needless = settings.find((name) => rest[name] !== undefined);
+  return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
+}
+
+// An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
+function problemOfLink({ mode, isGarbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
+  if (mode === "readOnly" || !isGarbageCollected) return undefined;
+  const advice = "state isGarbageCollected: false, so that the runtime deletes it";
+  if (cluster !== undefined)
+    return `lives in cluster "${cluster}", where the garbage collector knows nothing of its primary; ${advice}`;
+  if (resource.scope === "Cluster" && primary.scope === "Namespaced")
+    return `is cluster-scoped, so that no ${kindNameOf(primary)} in a namespace can own it; ${advice}`;
+  return undefined;
+}
+
+function problemOfPlace({ namespace, resource }: Dependent): string | undefined {
+  if (namespace === undefined || resource.scope === "Namespaced") return undefined;
+  return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
+}
+
+function problemOfSource({ eventSource, filters, labelSelector, fieldSelector, cluster }: Dependent) {
+  if (eventSource === undefined) return undefined;
+  const settings = { filters, labelSelector, fieldSelector, cluster };
+  const needless = Object.entries(settings).find(([, value]) => value !== undefined)?.[0];
+  return needless === undefined
+    ? undefined
+    : `shares event source "${eventSource}" and states ${needless}, which is for that source to say`;
+}

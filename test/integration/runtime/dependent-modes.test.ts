@@ -1,0 +1,260 @@
+// What the runtime does with the object of a dependent besides making it as desired.
+import { waitFor } from "#runtime/base/wait-for.js";
+import { informerSource } from "#runtime/events/informer-source.js";
+import { byAnnotation } from "#runtime/events/mappers.js";
+import { updateStatus } from "#runtime/reconcile/reconciler.js";
+import { assert, suite } from "../../support/suite.js";
+import { configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "../josdk/sample-dependents.js";
+import { ConfigMap, Sample, type DataObject } from "../josdk/sample-kind.js";
+import { spacesOf } from "../josdk/space.js";
+
+const openSpace = spacesOf();
+const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
+const HOLD = "example.com/hold";
+
+suite("a dependent that is only created", (test) => {
+  test("is left as it is once it exists, made again when it is gone, and deleted in a cleanup", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", { mode: "createOnly", isGarbageCollected: false });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+    await space.patch(ConfigMap, "one-a", { data: { value: "theirs" } });
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await waitFor("it is reconciled", () => running.events.some(({ reasons }) => reasons.length > 0));
+    await running.quiet();
+    assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "theirs");
+    await space.delete(ConfigMap, "one-a");
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(await space.get(ConfigMap, "one-a"), undefined);
+  });
+
+  test("that adopts what exists ties it to its primary, and leaves the content alone", async () => {
+    await using space = await openSpace();
+    await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs", more: "x" } });
+    const dependent = configOf("a", { mode: "createOnly", existing: "adopt" });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    const { data } = await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.length === 1);
+    assert.equal(data, { value: "theirs", more: "x" });
+    await running.quiet();
+    assert.is(outcomeOf(running, "a")?.kind === "failed", false);
+  });
+});
+
+suite("a dependent that is only read", (test) => {
+  const annotated = { annotations: { sample: "one" } };
+  const bySample = byAnnotation(Sample, { name: "sample" });
+
+  test("is waited for, read by those after it, and never written or deleted", async () => {
+    await using space = await openSpace();
+    const theirs = configOf("theirs", { mode: "readOnly", eventSource: "configs" });
+    const copy = configOf("copy", {
+      dependsOn: ["theirs"],
+      desired: ({ primary, secondary }) => ({
+        metadata: { name: `${primary.metadata.name}-copy` },
+        data: (secondary["theirs"] as DataObject).data,
+      }),
+    });
+    const controller = dependentController([theirs, copy], {
+      eventSources: () => [informerSource({ name: "configs", resource: ConfigMap, mapper: bySample })],
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample());
+    await untilOutcome(running, "copy", "waiting");
+    await space.create(ConfigMap, { metadata: { name: "theirs", ...annotated }, data: { value: "x" } });
+    await space.until(ConfigMap, "one-copy", ({ data }) => data?.["value"] === "x");
+    await space.patch(ConfigMap, "theirs", { data: { value: "y" } });
+    await space.until(ConfigMap, "one-copy", ({ data }) => data?.["value"] === "y");
+    await running.quiet();
+    assert.equal(
+      writesOf(running).filter((write) => write.includes("theirs")),
+      [],
+    );
+    assert.is((await space.get(Sample, "one"))?.metadata.finalizers, undefined);
+  });
+
+  test("is found by its owner or the annotations of the runtime without an event source of its own", async () => {
+    await using space = await openSpace();
+    const controller = dependentController([configOf("theirs", { mode: "readOnly" }), configOf("ours")]);
+    await using running = await space.start([controller]);
+    const { metadata } = await space.create(Sample, sample());
+    await waitFor("it waits", () => running.events.length > 0);
+    const { name, uid = "" } = metadata;
+    const ownerReferences = [{ apiVersion: Sample.definition.apiVersion, kind: "Sample", name, uid }];
+    await space.create(ConfigMap, { metadata: { name: "theirs", ownerReferences }, data: { value: "x" } });
+    await waitFor("all is there", () => running.events.at(-1)?.workflow?.isReady === true);
+    await space.create(ConfigMap, { metadata: { name: "more", ownerReferences }, data: { value: "x" } });
+    const failed = await untilOutcome(running, "theirs", "failed");
+    assert.match(
+      String((failed as { error: Error }).error.message),
+      /2 configmaps belong to its primary \(.*more, .*theirs\), and dependent "theirs" is one; limit it by a labelSelector/,
+    );
+  });
+});
+
+suite("an object that exists already", (test) => {
+  test("is refused unless it may be adopted, with what to do", async () => {
+    await using space = await openSpace();
+    await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs" } });
+    await using running = await space.start([dependentController([configOf("a")])]);
+    await space.create(Sample, sample());
+    const failed = await untilOutcome(running, "a", "failed");
+    assert.is(
+      (failed as { error: Error }).error.message,
+      `dependent "a": ConfigMap "${space.namespace}/one-a" exists already and does not belong to this primary; delete it, let the ` +
+        "dependent adopt it (existing: adopt), or give the dependent another name",
+    );
+    assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "theirs");
+  });
+
+  for (const usesServerSideApply of [true, false])
+    test(`is adopted with what it has besides, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+      await using space = await openSpace();
+      await space.create(ConfigMap, {
+        metadata: { name: "one-a", labels: { theirs: "x" } },
+        data: { value: "theirs" },
+      });
+      await using running = await space.start([
+        dependentController([configOf("a", { existing: "adopt", usesServerSideApply })]),
+      ]);
+      await space.create(Sample, sample());
+      const { metadata } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      assert.equal(metadata.labels, { theirs: "x" });
+      assert.is(metadata.ownerReferences?.[0]?.kind, "Sample");
+      await running.quiet();
+      assert.is(outcomeOf(running, "a")?.kind, "updated");
+      assert.is(running.events.length, 1);
+    });
+
+  test("is not adopted if it belongs to somebody else", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([
+      dependentController([
+        configOf("a", {
+          existing: "adopt",
+          isGarbageCollected: false,
+          desired: ({ primary }) => ({ metadata: { name: "shared" }, data: { value: primary.metadata.name } }),
+        }),
+      ]),
+    ]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "shared", ({ data }) => data?.["value"] === "one");
+    await space.create(Sample, { metadata: { name: "two" }, spec: {} });
+    const failed = await waitFor("two fails", () =>
+      running.events.find(({ primary, error }) => primary.endsWith("/two") && error !== undefined),
+    );
+    assert.match(
+      String([...failed.workflow!.errors.values()][0]),
+      new RegExp(`cannot be adopted: it belongs to Sample.josdk.example.com "${space.namespace}/one"`),
+    );
+    assert.is((await space.get(ConfigMap, "shared"))?.data?.["value"], "one");
+  });
+});
+
+suite("a dependent that is orphaned", (test) => {
+  for (const isGarbageCollected of [true, false])
+    test(`outlives its primary, untied, where ${isGarbageCollected ? "an owner reference" : "annotations"} tied it`, async () => {
+      await using space = await openSpace();
+      const dependent = configOf("a", { onDelete: "orphan", isGarbageCollected });
+      await using running = await space.start([dependentController([dependent])]);
+      await space.create(Sample, sample());
+      await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      await space.patch(ConfigMap, "one-a", {
+        metadata: { labels: { theirs: "x" }, annotations: { theirs: "y" } },
+      });
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      const { metadata, data } = (await space.get(ConfigMap, "one-a"))!;
+      assert.is(metadata.ownerReferences, undefined);
+      assert.equal(metadata.annotations, { theirs: "y" });
+      assert.equal(metadata.labels, { theirs: "x" });
+      assert.equal(data, { value: "first" });
+      await running.quiet();
+      assert.equal(
+        writesOf(running).filter((write) => write.startsWith("DELETE")),
+        [],
+      );
+    });
+
+  test("is left alone when its precondition stops to hold, and refused when it holds again", async () => {
+    await using space = await openSpace();
+    const reconcilePrecondition = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
+    const dependent = configOf("a", { onDelete: "orphan", reconcilePrecondition });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await space.patch(Sample, "one", { spec: { other: "off" } });
+    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences === undefined);
+    await space.patch(Sample, "one", { spec: { other: null } });
+    await untilOutcome(running, "a", "failed");
+  });
+});
+
+suite("an object that is being deleted", (test) => {
+  const held = { metadata: { finalizers: [HOLD] } };
+
+  for (const usesServerSideApply of [true, false])
+    test(`is waited for before it is made anew, ${usesServerSideApply ? "by apply" : "by POST"}`, async () => {
+      await using space = await openSpace();
+      const dependents = [configOf("a", { usesServerSideApply }), configOf("after", { dependsOn: ["a"] })];
+      await using running = await space.start([dependentController(dependents)]);
+      await space.create(Sample, sample());
+      await space.until(ConfigMap, "one-after", () => true);
+      const before = await space.patch(ConfigMap, "one-a", held);
+      await running.quiet();
+      await space.delete(ConfigMap, "one-a");
+      const waiting = await untilOutcome(running, "a", "waiting");
+      assert.equal(waiting, { kind: "waiting", for: [], because: "the object is being deleted" });
+      assert.equal(outcomeOf(running, "after"), { kind: "waiting", for: ["a"] });
+      const writes = writesOf(running).length;
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await running.quiet();
+      assert.is(writesOf(running).length, writes, "nothing is written to what is on its way out");
+      await space.patch(ConfigMap, "one-a", { metadata: { finalizers: null } });
+      const after = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+      assert.not.equal(after.metadata.uid, before.metadata.uid);
+      await space.until(ConfigMap, "one-after", ({ data }) => data?.["value"] === "second");
+    });
+
+  test("is deleted once, however often its primary is reconciled meanwhile", async () => {
+    await using space = await openSpace();
+    const dependent = configOf("a", { isGarbageCollected: false });
+    await using running = await space.start([dependentController([dependent])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await space.patch(ConfigMap, "one-a", held);
+    await space.delete(Sample, "one");
+    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+    await space.patch(ConfigMap, "one-a", { metadata: { labels: { a: "b" } } });
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a", { metadata: { finalizers: null } });
+    await space.untilGone(ConfigMap, "one-a");
+    await running.quiet();
+    const deletions = writesOf(running).filter((write) => write.startsWith("DELETE"));
+    assert.equal(deletions, ["DELETE configmaps/one-a 200"]);
+  });
+
+  test("is not touched if somebody else made it anew under the name", async () => {
+    await using space = await openSpace();
+    const reconciler = {
+      reconcile: ({ primary }: { primary: Sample }) => updateStatus({ value: primary.spec.value ?? "" }),
+    };
+    await using running = await space.start([
+      dependentController([configOf("a", { isGarbageCollected: false })], { reconciler }),
+    ]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await running.quiet();
+    // Both happen while the operator is away.
+    await running.operator.stop();
+    await space.delete(ConfigMap, "one-a");
+    await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs" } });
+    await space.delete(Sample, "one");
+    await running.operator.start();
+    await space.untilGone(Sample, "one");
+    assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "theirs");
+  });
+});
