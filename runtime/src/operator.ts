@@ -23,6 +23,8 @@ export interface OperatorOptions {
   readonly connection?: Connection | ConnectionOptions;
   /** A kubeconfig file to take the connection from. */
   readonly kubeconfig?: string;
+  /** The API servers of other clusters, by the names under which dependents refer to them. */
+  readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };
   readonly logger?: Logger;
   /** Told about every reconcile. */
   readonly observer?: ReconcileObserver;

@@ -4,6 +4,7 @@ import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../cluster/api-client.js";
 import type { EventSource } from "../cluster/event-source.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
+import type { WorkflowInvocation } from "./workflow-result.js";
 
 export type { ResourceOperations } from "../write/resource-operations.js";
 
@@ -87,4 +88,6 @@ export interface Context<Primary = KubernetesObject> {
     options?: Omit<SecondariesOptions, "isDeduplicated">,
   ): readonly Resource[];
   readonly eventSources: EventSources;
+  /** Runs the workflow; absent unless the controller leaves that to its reconciler. */
+  readonly workflow?: WorkflowInvocation;
 }
