@@ -47,9 +47,14 @@ export interface OnlyOfBulkDependents {
 /** What `desired` returns: one input, or of a bulk dependent all of them by their keys. */
 export type WantedOf<Input, Bulk> = [Bulk] extends [undefined] ? NoInfer<Input> : ItemsOf<NoInfer<Input>>;
 
+/** What stands in the place of what a read-only dependent does not have; its text is what the compiler prints. */
+export interface OnlyOfWrittenDependents {
+  readonly "a read-only dependent has nothing to desire": never;
+}
+
 /** What a read-only dependent must not have, and any other must. */
 export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["readOnly"]
-  ? { readonly desired?: never }
+  ? { readonly desired?: OnlyOfWrittenDependents }
   : { readonly desired: Desired<Primary, Secondary, Wanted> };
 
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */

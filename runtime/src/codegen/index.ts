@@ -26,6 +26,7 @@ export type {
   NodeOptions,
   ObjectOptions,
   OnlyOfBulkDependents,
+  OnlyOfWrittenDependents,
 } from "./dependent-options.js";
 export type { Explicit, ExplicitReconciler } from "./explicit.js";
 export type { Kept } from "./kept.js";

@@ -22,7 +22,12 @@ interface Database {
   readonly owner: string;
 }
 
-const Widget = untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced" });
+const Widget = untypedResource({
+  apiVersion: "x.example.com/v1",
+  kind: "Widget",
+  plural: "widgets",
+  scope: "Namespaced",
+});
 
 // Every kind of dependent, with the types of what it sees.
 export const workflow = defineWorkflow(WebPage, {
@@ -82,7 +87,6 @@ export const workflow = defineWorkflow(WebPage, {
     dependsOn: ["database", "servers"],
     desired: ({ secondary }) => {
       type Sees = Expect<Equal<typeof secondary.database, Database>>;
-      type Own = Expect<Equal<typeof secondary.widget, UntypedResource | undefined>>;
       const holds: [Sees] = [true];
       return { metadata: { name: secondary.database.owner }, spec: { holds } };
     },
@@ -101,10 +105,20 @@ export const reconciler: ReconcilerOf<typeof workflow, NonNullable<WebPage["stat
     type Place = Expect<Equal<typeof place, "cluster" | undefined>>;
     type Owner = Expect<Equal<typeof owner, string | undefined>>;
     type None = Expect<Equal<typeof none, undefined>>;
+    type Widgets = Expect<Equal<typeof secondary.widget, UntypedResource | undefined>>;
     type Item = Expect<Equal<typeof item, string | undefined>>;
     type Records = Expect<Equal<typeof secondary.servers, { readonly [key: string]: Deployment }>>;
     type Optional = Expect<Equal<typeof secondary.database, Database | undefined>>;
-    const holds: [Size, Place, Owner, None, Item, Records, Optional] = [true, true, true, true, true, true, true];
+    const holds: [Size, Place, Owner, None, Item, Records, Optional, Widgets] = [
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ];
     return updateStatus({ ready: holds.every(Boolean) });
   },
 };
