@@ -20,17 +20,27 @@ import { checkBuiltinCondition } from "./rules/builtin-condition.js";
 import { checkCachePath } from "./rules/cache-path.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
 import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
+import { checkConditionField } from "./rules/condition-field.js";
+import { checkConstantCondition } from "./rules/constant-condition.js";
 import { checkDeletionOrder } from "./rules/deletion-order.js";
 import { checkDependencyCycle } from "./rules/dependency-cycle.js";
 import { checkDependentNamespace } from "./rules/dependent-namespace.js";
+import { checkDependentOption } from "./rules/dependent-option.js";
+import { checkDependentSource } from "./rules/dependent-source.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkExternalType } from "./rules/external-type.js";
 import { checkFieldSelector } from "./rules/field-selector.js";
+import { checkItemDependency } from "./rules/item-dependency.js";
 import { checkLabelSelector } from "./rules/label-selector.js";
 import { checkMappingScope } from "./rules/mapping-scope.js";
+import { checkOwnerCluster } from "./rules/owner-cluster.js";
 import { checkOwnerNamespace } from "./rules/owner-namespace.js";
 import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
+import { checkRemovedDependent } from "./rules/removed-dependent.js";
 import { checkReservedName } from "./rules/reserved-name.js";
+import { checkSameObject } from "./rules/same-object.js";
+import { checkStatusConditions } from "./rules/status-conditions.js";
 import { checkUnknownDependent } from "./rules/unknown-dependent.js";
 import { checkUnknownKind } from "./rules/unknown-kind.js";
 
@@ -56,11 +66,21 @@ const RULES: readonly Rule[] = [
   checkPrimaryCrd,
   checkUnknownKind,
   checkUnknownDependent,
+  checkItemDependency,
   checkDependencyCycle,
+  checkDependentOption,
+  checkDependentSource,
+  checkExternalType,
   checkDependentNamespace,
   checkOwnerNamespace,
+  checkOwnerCluster,
+  checkSameObject,
   checkDeletionOrder,
+  checkRemovedDependent,
   checkBuiltinCondition,
+  checkConditionField,
+  checkConstantCondition,
+  checkStatusConditions,
   checkLabelSelector,
   checkFieldSelector,
   checkMappingScope,
