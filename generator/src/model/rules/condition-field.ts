@@ -34,7 +34,9 @@ function checkConditions({ path }: LocatedCondition, { resource, controller }: S
 }
 
 function checkField({ condition, path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
-  const text = condition.path ?? "";
+  const { path: text, value } = condition;
+  // That one of them is missing is said elsewhere.
+  if (text === undefined || value === undefined) return [];
   const found = fieldAt(resource, text.split("."));
   if (found.kind === "unknown") {
     const before = text.split(".").slice(0, found.depth);

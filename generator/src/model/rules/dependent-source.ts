@@ -17,7 +17,7 @@ export const checkDependentSource = ruleOfController((controller) => [
 function checkSource(dependent: ResolvedDependent, controller: ResolvedController): Diagnostic[] {
   const { name, spec, path } = dependent;
   const { document } = controller.spec;
-  const named = spec.eventSource ?? spec.external?.eventSource;
+  const named = spec.external === undefined ? spec.eventSource : spec.external.eventSource;
   if (named === undefined) {
     if (spec.mode !== "readOnly") return [];
     return [
@@ -28,7 +28,7 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
       ),
     ];
   }
-  const at = [...path, ...(spec.eventSource === undefined ? ["external"] : []), "eventSource"];
+  const at = [...path, ...(spec.external === undefined ? [] : ["external"]), "eventSource"];
   const source = controller.eventSources.find((other) => other.name === named);
   if (source === undefined) {
     const names = controller.eventSources.map((other) => other.name);

@@ -45,7 +45,7 @@ function checkType({ name, spec, path, file }: ResolvedDependent, { spec: { docu
   return checkSchema(value).map(({ path: inside, message }): Diagnostic => ({
     severity: "error",
     rule: "external-type",
-    message,
+    message: message.replace("the schema of a CustomResourceDefinition", "the schema of an external resource"),
     ...file!.document!.valueAt(inside),
   }));
 }
