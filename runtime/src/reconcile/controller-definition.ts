@@ -64,6 +64,11 @@ export interface ControllerDefinition {
   readonly usesServerSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
+  /**
+   * Whether the runtime keeps `status.conditions` of the primary: `Ready`, and one for each dependent that is not ready; false unless given.
+   * The status has to have conditions as `metav1.Condition` defines them.
+   */
+  readonly statusConditions?: boolean;
   /** How many primaries are reconciled at once; 50 unless given. */
   readonly maxConcurrentReconciles?: number;
 }

@@ -11,9 +11,9 @@ import type {
   ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
-  WorkflowRunner,
 } from "../workflow/context.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { WorkflowInvocation } from "../workflow/workflow-result.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
@@ -111,7 +111,7 @@ class ReconcileContext implements Context {
     return this.#factory.eventSources;
   }
 
-  get workflow(): WorkflowRunner {
+  get workflow(): WorkflowInvocation {
     return this.#runs.own;
   }
 

@@ -3,13 +3,13 @@ import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { Context, WorkflowRunner } from "../workflow/context.js";
+import type { Context } from "../workflow/context.js";
 import type { DependentDriver } from "../workflow/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
 import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
 import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
+import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 
@@ -105,7 +105,7 @@ export class WorkflowRuns {
   }
 
   /** What the reconciler runs the workflow of the controller by. */
-  get own(): WorkflowRunner {
+  get own(): WorkflowInvocation {
     const { own } = this.#workflows;
     const invoke = (kind: Kind) => {
       if (own.definition.invocation === "explicit") return this.#invoke(own, kind);
@@ -116,7 +116,7 @@ export class WorkflowRuns {
   }
 
   /** What the reconciler runs another workflow by; throws if there is none of this name. */
-  named(name: string): WorkflowRunner {
+  named(name: string): WorkflowInvocation {
     const workflow = this.#workflows.named.get(name);
     if (workflow === undefined) {
       const names = [...this.#workflows.named.keys()].map((each) => `"${each}"`);

@@ -1,4 +1,5 @@
-import type { KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
+import { isDeepStrictEqual } from "node:util";
+import type { JsonValue, KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
 import type { Condition } from "./workflow-definition.js";
 
 // What the conditions read of an object; every part may be missing.
@@ -24,18 +25,45 @@ interface Observed extends KubernetesObject {
  * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
  * soon as they exist. A status that is older than the spec does not count.
  */
-export const ready: Condition<unknown, unknown> = ({ dependent: { live } }) =>
+export const ready: Condition<unknown, unknown, never> = ({ dependent: { live } }) =>
   live !== undefined && isReady(live as Observed);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
-export const deleted: Condition<unknown, unknown> = ({ dependent: { live } }) => live === undefined;
+export const deleted: Condition<unknown, unknown, never> = ({ dependent: { live } }) => live === undefined;
+
+/** Holds when the object has a condition of this type with this status; one that is older than the spec does not count. */
+export function conditionIs({
+  type,
+  status,
+}: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, never> {
+  return ({ dependent: { live } }) => {
+    const conditions = (live as Observed | undefined)?.status?.conditions ?? [];
+    return conditions.some(
+      (condition) =>
+        condition.type === type && condition.status === status && isOfGeneration(condition, live as Observed),
+    );
+  };
+}
+
+/** Holds when a field has this value; `path` leads to it through objects: `status.phase`. */
+export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, never> {
+  const names = path.split(".");
+  return ({ dependent: { live } }) => {
+    let field: unknown = live;
+    for (const name of names) {
+      if (typeof field !== "object" || field === null || !Object.hasOwn(field, name)) return false;
+      field = (field as { [name: string]: unknown })[name];
+    }
+    return isDeepStrictEqual(field, value);
+  };
+}
 
 // JOSDK's CRDPresentActivationCondition: an absent kind is asked for again after 10 s at the earliest, a present one never.
 const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
 /** Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed. */
-export const crdPresent: Condition<unknown, unknown> = async ({ dependent, context }) => {
+export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent, context }) => {
   const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
@@ -102,6 +130,10 @@ function hasCondition(live: Observed, type: string): boolean {
   );
 }
 
-function isTrueAndCurrent({ status, observedGeneration }: StatusCondition, { metadata }: Observed): boolean {
-  return status === "True" && (observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0));
+function isTrueAndCurrent(condition: StatusCondition, live: Observed): boolean {
+  return condition.status === "True" && isOfGeneration(condition, live);
+}
+
+function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: Observed): boolean {
+  return observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0);
 }

@@ -4,7 +4,7 @@ import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../cluster/api-client.js";
 import type { EventSource } from "../cluster/event-source.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
-import type { WorkflowResult } from "./workflow-result.js";
+import type { WorkflowInvocation } from "./workflow-result.js";
 
 export type { ResourceOperations } from "../write/resource-operations.js";
 
@@ -44,17 +44,6 @@ export interface EventSources {
   register(source: EventSource): Promise<EventSource>;
   /** Stops and removes an event source; nothing happens if there is none of this name. */
   deregister(name: string): Promise<void>;
-}
-
-/**
- * Runs a workflow from within a reconcile or a cleanup. In one of them each function does its work once: a second call returns what the first
- * did. They throw a WorkflowError if dependents failed, unless the workflow says `exceptions: "result"`.
- */
-export interface WorkflowRunner {
-  /** Makes all dependents as they should be. */
-  reconcile(): Promise<WorkflowResult>;
-  /** Deletes all dependents in reverse order; those of a deleted primary that Kubernetes collects are left to that. */
-  cleanup(): Promise<WorkflowResult>;
 }
 
 /** What a function of the user may need besides the objects; made for one reconcile. */
@@ -99,8 +88,8 @@ export interface Context<Primary = KubernetesObject> {
     options?: Omit<SecondariesOptions, "isDeduplicated">,
   ): readonly Resource[];
   readonly eventSources: EventSources;
-  /** Runs the workflow of the controller; only if its invocation is explicit. */
-  readonly workflow: WorkflowRunner;
+  /** Runs the workflow of the controller, if its invocation is explicit; rejects otherwise. */
+  readonly workflow?: WorkflowInvocation;
   /** The other workflows of the controller, of which none runs by itself; throws if there is none of this name. */
-  readonly workflows: { get(name: string): WorkflowRunner };
+  readonly workflows: { get(name: string): WorkflowInvocation };
 }

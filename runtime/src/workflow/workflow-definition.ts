@@ -17,8 +17,8 @@ export interface DependentArguments<Primary, Secondary> {
   readonly context: Context<Primary>;
 }
 
-/** What a condition is called with: also the dependent that it belongs to. */
-export interface ConditionArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
+/** What a condition is called with: also the dependent that it belongs to, with its live object or resource. */
+export interface ConditionArguments<Primary, Secondary, Live = object> extends DependentArguments<Primary, Secondary> {
   readonly dependent: {
     readonly name: string;
     /** Its kind; absent for what Kubernetes does not have. */
@@ -28,7 +28,7 @@ export interface ConditionArguments<Primary, Secondary> extends DependentArgumen
     /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
     readonly item?: string;
     /** The live object, of a bulk dependent that of the item; absent while there is none. */
-    readonly live: object | undefined;
+    readonly live: Live | undefined;
   };
 }
 
@@ -44,8 +44,8 @@ export interface ConditionResult<Detail = unknown> {
 }
 
 /** Decides about a dependent; called at most once for each reconcile, a postcondition of a bulk dependent once for each item. */
-export type Condition<Primary, Secondary, Detail = unknown> = (
-  args: ConditionArguments<Primary, Secondary>,
+export type Condition<Primary, Secondary, Detail = unknown, Live = object> = (
+  args: ConditionArguments<Primary, Secondary, Live>,
 ) => boolean | ConditionResult<Detail> | Promise<boolean | ConditionResult<Detail>>;
 
 /** The four conditions of a dependent, in the order in which a reconcile asks them. */
@@ -97,7 +97,7 @@ export interface NodeDefinition extends Conditions {
 
 /** Tells whether the live object is as desired, in place of the matcher of the runtime; both are complete objects. */
 export type DependentMatcher<Resource = never> = (
-  desired: object,
+  desired: Resource,
   live: Resource,
   context: Context,
 ) => boolean | Promise<boolean>;
@@ -150,6 +150,10 @@ export interface ExternalDependent extends NodeDefinition {
 /** What is given to the functions of an external dependent besides their subject. */
 export type ExternalArguments<Primary = never, Secondary = never> = DependentArguments<Primary, Secondary>;
 
+/** Where the runtime keeps the id of an external resource; `path` leads through the status: `["databaseId"]`. */
+export type ExternalState =
+  { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
+
 /** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
 export interface ExternalDefinition {
   /** Where its live resources are known: an event source of the dependent's own, or that of the controller with this name. */
@@ -163,6 +167,11 @@ export interface ExternalDefinition {
   readonly create?: (desired: never, args: never) => unknown;
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;
+  /**
+   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in a ConfigMap of
+   * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
+   */
+  readonly state?: ExternalState;
   /** Tells whether a live resource is as desired; deep equality unless given. */
   readonly matches?: (desired: never, live: never) => boolean;
 }
@@ -173,6 +182,17 @@ export type DependentDefinition = KubernetesDependent | ExternalDependent;
 /** Tells whether a dependent is an object of Kubernetes. */
 export function isKubernetes(dependent: DependentDefinition): dependent is KubernetesDependent {
   return "resource" in dependent;
+}
+
+/** A dependent of an earlier version of the operator, whose objects may still be there. */
+export interface RemovedDependent {
+  readonly name: string;
+  readonly resource: ResourceDefinition;
+  /**
+   * What becomes of its objects: `delete` removes them; `orphan` leaves them, untied from the primary; `keep` does not touch them, so that
+   * Kubernetes' garbage collector deletes those that it may when the primary is gone.
+   */
+  readonly policy: "delete" | "keep" | "orphan";
 }
 
 /** A primary kind and the dependents that each of its objects needs, in an order in which they can be created. */
@@ -191,4 +211,8 @@ export interface WorkflowDefinition {
   readonly exceptions?: "throw" | "result";
   /** How many steps are done at once, of all primaries together; 50 unless given. */
   readonly maxConcurrency?: number;
+  /** Whether what the primary has of kinds or items that the workflow has no more is pruned; true unless given. */
+  readonly inventory?: boolean;
+  /** Dependents of earlier versions of the operator. */
+  readonly removed?: readonly RemovedDependent[];
 }

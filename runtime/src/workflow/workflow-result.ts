@@ -1,20 +1,34 @@
 import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
 import type { Conditions } from "./workflow-definition.js";
 
+/** What one condition said; `detail` is what it found besides whether it holds. */
+export interface ConditionOutcome<Detail = never> {
+  readonly isMet: boolean;
+  readonly detail?: Detail;
+}
+
+/** The types of the details of the conditions of one dependent, by the name of the condition. */
+export type ConditionDetails = { readonly [Name in keyof Conditions]-?: unknown };
+
+/** The types of the details of the conditions of a workflow, by the name of the dependent. */
+export interface WorkflowDetails {
+  readonly [dependent: string]: ConditionDetails;
+}
+
 /** What the conditions of a dependent said, as far as they were asked. */
-export type ConditionResults = {
-  readonly [Name in keyof Conditions]?: { readonly isMet: boolean; readonly detail?: unknown };
+export type ConditionResults<Details = ConditionDetails> = {
+  readonly [Name in keyof Conditions]?: ConditionOutcome<Name extends keyof Details ? Details[Name] : never>;
 };
 
-interface Outcome {
+interface Outcome<Details> {
   /** Absent if none was asked. */
-  readonly conditions?: ConditionResults;
+  readonly conditions?: ConditionResults<Details>;
   /** What became of each item of a bulk dependent, by its key. */
-  readonly items?: { readonly [key: string]: DependentOutcome };
+  readonly items?: { readonly [key: string]: DependentOutcome<Details> };
 }
 
 /** What a run did with a dependent or with an item of one, or why it did nothing. */
-export type DependentOutcome = Outcome &
+export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
   (
     | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
     /**
@@ -40,9 +54,11 @@ export type DetailType<Detail> = Detail extends string
       ? "boolean"
       : "object" | (abstract new (...args: never) => Detail);
 
-/** What became of all the dependents in one run of a workflow. */
-export interface WorkflowResult<Name extends string = string> {
-  readonly dependents: { readonly [name in Name]: DependentOutcome };
+/** What became of all the dependents in one run of a workflow; `Details` has the types of what their conditions found. */
+export interface WorkflowResult<Name extends string = string, Details = WorkflowDetails> {
+  readonly dependents: {
+    readonly [name in Name]: DependentOutcome<name extends keyof Details ? Details[name] : Record<never, never>>;
+  };
   /** Whether every dependent that should exist does, as desired and ready, and every other is gone; of a cleanup, whether all are gone. */
   readonly isReady: boolean;
   /** The dependents that failed, with their errors. */
@@ -169,3 +185,26 @@ function describe(detail: unknown): string {
 function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
+
+/**
+ * Runs a workflow from within a reconcile or a cleanup. In one of them each function does its work once: a second call returns what the first
+ * did.
+ */
+export interface WorkflowInvocation<Name extends string = string, Details = WorkflowDetails> {
+  /** Creates, updates and deletes as the workflow says; throws a WorkflowError if dependents failed, unless errors are left to the result. */
+  reconcile(): Promise<WorkflowResult<Name, Details>>;
+  /**
+   * Deletes what the runtime has to delete, in reverse order; throws as `reconcile` does. What Kubernetes collects is left to that if the
+   * primary is being deleted.
+   */
+  cleanup(): Promise<WorkflowResult<Name, Details>>;
+}
+
+/** What a condition finds besides whether it holds, from the type of its function; never if that is all. */
+export type DetailOf<Function> = Function extends (...args: never) => infer Result
+  ? Awaited<Result> extends infer Found
+    ? Found extends { readonly isMet: boolean; readonly detail: infer Detail }
+      ? Detail
+      : never
+    : never
+  : never;

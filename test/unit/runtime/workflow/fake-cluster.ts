@@ -187,7 +187,13 @@ export function createWorkflow(
   };
 }
 
-function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
+/** Creates the driver of a dependent whose objects are in `cluster`. */
+export function createFakeDriver(dependent: FakeDependent, cluster: FakeCluster): DependentDriver {
+  return new FakeDriver(dependent, cluster);
+}
+
+/** Returns the definition of a dependent whose objects are in memory. */
+export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
   const { isGarbageCollected: _, canWrite = true, canRemove: __, ...definition } = rest;
   const returned = typeof desired === "function" ? desired : () => desired ?? {};
   return {
