@@ -15,6 +15,8 @@ export interface GenerateOptions {
   readonly project?: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;
+  /** Takes warnings for errors. */
+  readonly strict?: boolean;
 }
 
 /** What came of it. */
@@ -27,7 +29,8 @@ export interface GenerateResult {
 }
 
 /** Generates the code of a project: reads its CRDs and workflow specs, checks them, and writes what differs. */
-export async function generate({ project = ".", check = false }: GenerateOptions = {}): Promise<GenerateResult> {
+export async function generate(options: GenerateOptions = {}): Promise<GenerateResult> {
+  const { project = ".", check = false, strict = false } = options;
   const root = resolve(project);
   const input = await readProject(root);
   if (hasErrors(input.diagnostics)) return { diagnostics: sortDiagnostics(input.diagnostics) };
@@ -38,7 +41,8 @@ export async function generate({ project = ".", check = false }: GenerateOptions
   const derived = await deriveModel(model, root, locate);
   const files = await emitProject(derived.model);
   const problems = await checkConditions(derived.model, files, locate);
-  const found = sortDiagnostics([...input.diagnostics, ...diagnostics, ...derived.diagnostics, ...problems]);
+  const all = sortDiagnostics([...input.diagnostics, ...diagnostics, ...derived.diagnostics, ...problems]);
+  const found = strict ? all.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : all;
   if (hasErrors(found)) return { diagnostics: found };
 
   return { diagnostics: found, caches: derived.report, report: await writeFiles(root, files, { check }) };

@@ -4,7 +4,7 @@ import type { EventSource } from "./cluster/event-source.js";
 import type { EventFilters } from "./cluster/event-filters.js";
 import type { ControllerSources } from "./events/controller-sources.js";
 import type { DependentSource, DependentWatch } from "./events/dependent-source.js";
-import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver } from "./workflow/kubernetes-driver.js";
 import type { PlanNode } from "./workflow/plan.js";
@@ -33,7 +33,7 @@ export class DriverFactory {
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
     this.#parts = parts;
-    const watched = definition.workflow.dependents.filter(isKubernetes);
+    const watched = dependentsOf(definition).filter(isKubernetes);
     this.#sources = new Map(watched.map(({ name }, index) => [name, parts.sources.dependents[index]!]));
   }
 

@@ -49,7 +49,7 @@ export type { RetriedPatch } from "./write/conflict-retry.js";
 export type { JsonPatchOperation } from "./base/json-diff.js";
 
 // Conditions
-export { crdPresent, deleted, ready } from "./workflow/builtin-conditions.js";
+export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/builtin-conditions.js";
 
 // Event sources
 export { informerSource } from "./events/informer-source.js";
@@ -78,13 +78,18 @@ export {
 export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./events/mappers.js";
 export { allOf, anyOf, not } from "./events/filters.js";
 export { untypedResource } from "./codegen/define-resource.js";
-export type { UntypedFacts, UntypedResource } from "./codegen/define-resource.js";
+export type { UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
 export { keyOf } from "./base/kubernetes-object.js";
 export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
-export type { DependentOutcome, WorkflowResult } from "./workflow/workflow-result.js";
+export type {
+  ConditionOutcome,
+  DependentOutcome,
+  WorkflowInvocation,
+  WorkflowResult,
+} from "./workflow/workflow-result.js";
 export type { RequestObservation, RequestObserver } from "./cluster/api-requester.js";
 export { createLogger } from "./base/create-logger.js";
 export type { CreateLoggerOptions } from "./base/create-logger.js";
@@ -133,7 +138,9 @@ export type {
 export type {
   Condition,
   ConditionArguments,
+  ConditionResult,
   Context,
   DependentArguments,
+  DependentMatcher,
   Desired,
 } from "./workflow/workflow-definition.js";

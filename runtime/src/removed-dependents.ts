@@ -123,7 +123,8 @@ export class RemovedDependents implements RemovedDrivers {
       onDelete: policy === "orphan" ? "orphan" : "delete",
       usesServerSideApply: entry.put !== true,
     };
-    const node = { definition, dependsOn: [], dependents: [], sharesKind: false };
+    const alone = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [], sharesKind: false };
+    const node = { ...alone, definition };
     const writer = new Writer(client, fieldManager, this.#parts.fieldManagers);
     return new KubernetesDriver({ node, source, writer, client, controller });
   }

@@ -9,7 +9,7 @@ import { ControllerSources } from "./events/controller-sources.js";
 import { crdSource } from "./events/crd-source.js";
 import { DriverFactory, watchOf } from "./dependent-drivers.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
-import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
@@ -42,7 +42,9 @@ export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): st
 export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
   const fieldManager = fieldManagerOf(definition);
   const ofConditions = definition.statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
-  const ofDependents = definition.workflow.dependents.filter(isKubernetes).flatMap((each) => each.fieldManager ?? []);
+  const ofDependents = dependentsOf(definition)
+    .filter(isKubernetes)
+    .flatMap((each) => each.fieldManager ?? []);
   return [...new Set([fieldManager, ...ofConditions, ...ofDependents])];
 }
 
@@ -185,8 +187,10 @@ export class RunningController {
     return new ControllerSources({
       controller: name,
       primary: workflow.primary,
-      dependents: workflow.dependents.filter(isKubernetes).map((each) => watchOf(each, clusters)),
-      sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(workflow).map(crdSource)],
+      dependents: dependentsOf(definition)
+        .filter(isKubernetes)
+        .map((each) => watchOf(each, clusters)),
+      sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(dependentsOf(definition)).map(crdSource)],
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

@@ -1,14 +1,17 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 
 const fixtures = join(repositoryRoot, "fixtures/rejected");
 const program = join(repositoryRoot, "generator/bin/gen-operator.js");
 
-/** Each folder is a project with something wrong, and `expected.txt`: all that the program prints. */
+/**
+ * Each folder is a project with something wrong, and `expected.txt`: all that the program prints. In folders whose name starts with
+ * `warning-` something only looks wrong, which is an error with `--strict`.
+ */
 suite("rejected projects", (test) => {
   const names = readdirSync(fixtures).sort();
 
@@ -63,8 +66,9 @@ function runAll(names: readonly string[]): Map<string, Promise<Outcome>> {
 
 function run(folder: string): Promise<Outcome> {
   const before = contentOf(folder);
+  const strict = basename(folder).startsWith("warning-") ? ["--strict"] : [];
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [program, "generate"], { cwd: folder }, (_, stdout, stderr) =>
+    const child = execFile(process.execPath, [program, "generate", ...strict], { cwd: folder }, (_, stdout, stderr) =>
       resolve({ exitCode: child.exitCode, stdout, stderr, before }),
     );
   });

@@ -9,7 +9,7 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
     (command) =>
       command
         .usage(
-          "$0 generate [--project DIR] [--check]\n\n" +
+          "$0 generate [--project DIR] [--check] [--strict]\n\n" +
             "Reads workflow.yaml and *.workflow.yaml of the project and the CRDs below crds/, checks them, and writes\n" +
             "src/generated and missing files of yours. Writes nothing if anything is wrong.",
         )
@@ -24,11 +24,16 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
           default: false,
           describe: "Write nothing; fail and name the files if generated code is stale",
         })
+        .option("strict", {
+          type: "boolean",
+          default: false,
+          describe: "Take warnings for errors",
+        })
         .example("$0 generate", "after every change of a CRD or of the workflow")
-        .example("$0 generate --check", "in continuous integration"),
-    async ({ project, check }) => {
+        .example("$0 generate --check --strict", "in continuous integration"),
+    async ({ project, check, strict }) => {
       const { generate } = await import("../generate.js");
-      end(printResult(await generate({ project, check }), { folder: project }));
+      end(printResult(await generate({ project, check, strict }), { folder: project }));
     },
   );
 };

@@ -5,6 +5,7 @@ import type { Crd } from "./crd.js";
 import { isDirectory, listCrdFiles, listSpecFiles, pathInProject, readProjectFile } from "./project-files.js";
 import { passedOver } from "./read-crd-files.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
+import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { readWorkflows } from "./read-workflows.js";
 import { loadSpecSchema } from "./spec-schema.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
@@ -14,6 +15,8 @@ export interface ProjectInput {
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
+  /** The files that external dependents name. */
+  readonly externalFiles: ReadonlyMap<string, ExternalFile>;
   readonly diagnostics: readonly Diagnostic[];
 }
 
@@ -44,7 +47,8 @@ export async function readProject(project: string): Promise<ProjectInput> {
     ]),
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
-  return { crds, workflows: specs.workflows, builtin, diagnostics };
+  const externalFiles = await readExternalFiles(project, specs.workflows);
+  return { crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
 }
 
 async function readSpecs(project: string): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {

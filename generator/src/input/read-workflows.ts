@@ -4,7 +4,15 @@ import { isRecord } from "./json.js";
 import { parseYaml } from "./parse-yaml.js";
 import type { ProjectFile } from "./project-files.js";
 import type { CheckSpec } from "./spec-schema.js";
-import type { ControllerSpec, DependentSpec, EventSourceSpec, PrimarySpec, WorkflowSpec } from "./workflow-spec.js";
+import type {
+  ControllerSpec,
+  DependentSpec,
+  EventSourceSpec,
+  PrimarySpec,
+  RemovedSpec,
+  WorkflowSettingsSpec,
+  WorkflowSpec,
+} from "./workflow-spec.js";
 import type { YamlDocument } from "./yaml-document.js";
 
 /** The workflows of a file, and what is wrong with it. */
@@ -43,18 +51,23 @@ interface CheckedSpec {
   readonly spec: {
     readonly primary: PrimarySpec;
     readonly controller?: ControllerSpec;
+    readonly workflow?: WorkflowSettingsSpec;
+    readonly status?: "conditions";
     readonly dependents?: { readonly [name: string]: DependentSpec };
+    readonly removed?: { readonly [name: string]: RemovedSpec };
     readonly eventSources?: { readonly [name: string]: EventSourceSpec };
   };
 }
 
 function workflowOf(document: YamlDocument): WorkflowSpec {
   const { metadata, spec } = document.value as CheckedSpec;
-  const { primary, controller = {}, dependents = {}, eventSources = {} } = spec;
+  const { primary, controller = {}, workflow = {}, status, dependents = {}, removed = {}, eventSources = {} } = spec;
   return {
     name: metadata.name,
-    ...{ primary, controller, document },
+    ...{ primary, controller, workflow, document },
+    ...(status === undefined ? {} : { status }),
     dependents: new Map(Object.entries(dependents)),
+    removed: new Map(Object.entries(removed)),
     eventSources: new Map(Object.entries(eventSources)),
   };
 }

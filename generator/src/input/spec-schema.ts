@@ -31,7 +31,7 @@ export async function loadSpecSchema(): Promise<CheckSpec> {
 
 // What is inside an alternative only repeats that none of them matches; the same goes for names.
 function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
-  return keyword !== "propertyNames" && !/\/oneOf\/\d/.test(schemaPath);
+  return keyword !== "propertyNames" && keyword !== "if" && !/\/oneOf\/\d/.test(schemaPath);
 }
 
 function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {

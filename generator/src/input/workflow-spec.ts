@@ -8,11 +8,20 @@ export const CONDITION_NAMES = [
   "deletePostcondition",
 ] as const;
 
-/** A condition as a spec states it: one of the three is there. */
+/** The conditions that the runtime ships. */
+export type BuiltinConditionName = "ready" | "deleted" | "crdPresent" | "condition" | "fieldEquals";
+
+/** A condition as a spec states it: `when`, `builtin` or `function` is there; all else are arguments of a built-in one. */
 export interface ConditionSpec {
   readonly when?: string;
-  readonly builtin?: "ready" | "deleted" | "crdPresent";
+  readonly builtin?: BuiltinConditionName;
   readonly function?: string;
+  /** Of `condition`. */
+  readonly type?: string;
+  readonly status?: "True" | "False" | "Unknown";
+  /** Of `fieldEquals`. */
+  readonly path?: string;
+  readonly value?: string | number | boolean;
 }
 
 /** The names that a spec has for filters. */
@@ -59,15 +68,75 @@ export interface EventSourceSpec {
   readonly maxCachedObjects?: number;
 }
 
-/** A dependent as a spec states it. */
+/** A kind of which a spec states all that has to be known. */
+export interface UntypedKindSpec {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "Namespaced" | "Cluster";
+}
+
+/** What can be done with an external resource. */
+export const CAPABILITIES = ["create", "update", "delete"] as const;
+
+/** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
+export interface ExternalSpec {
+  readonly poll?: { readonly every: string };
+  readonly perPrimaryPoll?: { readonly every: string };
+  readonly inbound?: object;
+  readonly eventSource?: string;
+  /** A file and the type that it exports: `src/database.ts#Database`. */
+  readonly type?: string;
+  /** A file with a JSON Schema. */
+  readonly schema?: string;
+  readonly state?: { readonly configMap?: true; readonly status?: string };
+  readonly capabilities?: readonly (typeof CAPABILITIES)[number][];
+}
+
+/** Retries within a reconcile as a spec states them. */
+export interface RetrySpec {
+  readonly maxAttempts: number;
+  readonly initialInterval?: string;
+  readonly multiplier?: number;
+  readonly maxInterval?: string;
+}
+
+/** A dependent as a spec states it: `resource` or `external` is there. */
 export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[number], ConditionSpec>> {
-  readonly resource: string;
+  readonly resource?: string | UntypedKindSpec;
+  readonly external?: ExternalSpec;
   readonly dependsOn?: readonly string[];
+  readonly itemsDependOn?: readonly string[];
+  readonly bulk?: true | { readonly maxConcurrency?: number };
+  readonly mode?: "managed" | "createOnly" | "readOnly";
   readonly namespace?: string;
+  readonly cluster?: string;
+  readonly eventSource?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters?: FiltersSpec;
   readonly garbageCollected?: boolean;
+  readonly onDelete?: "delete" | "orphan";
+  readonly existing?: "refuse" | "adopt";
+  readonly serverSideApply?: boolean;
+  readonly fieldManager?: string;
+  readonly matcher?: { readonly function: string };
+  readonly timeout?: string;
+  readonly retry?: RetrySpec;
+}
+
+/** A dependent of an earlier version as a spec states it. */
+export interface RemovedSpec {
+  readonly resource: string | UntypedKindSpec;
+  readonly policy: "delete" | "keep" | "orphan";
+}
+
+/** The settings of a workflow as a spec states them. */
+export interface WorkflowSettingsSpec {
+  readonly invocation?: "implicit" | "explicit";
+  readonly exceptions?: "throw" | "result";
+  readonly maxConcurrency?: number;
+  readonly inventory?: boolean;
 }
 
 /** The settings of a controller as a spec states them; durations are texts. */
@@ -105,7 +174,10 @@ export interface WorkflowSpec {
   readonly name: string;
   readonly primary: PrimarySpec;
   readonly controller: ControllerSpec;
+  readonly workflow: WorkflowSettingsSpec;
+  readonly status?: "conditions";
   readonly dependents: ReadonlyMap<string, DependentSpec>;
+  readonly removed: ReadonlyMap<string, RemovedSpec>;
   readonly eventSources: ReadonlyMap<string, EventSourceSpec>;
   readonly document: YamlDocument;
 }

@@ -2,7 +2,8 @@ import type { SourcePosition } from "../diagnostic.js";
 import type { FiltersSpec } from "../input/workflow-spec.js";
 import type { YamlPath } from "../input/yaml-document.js";
 import { buildEventSource } from "./build-event-source.js";
-import { buildSettings } from "./build-settings.js";
+import { buildBuiltin, buildDependent } from "./build-dependent.js";
+import { buildSettings, buildWorkflowSettings } from "./build-settings.js";
 import { reachableFrom, sortGraph } from "./dependency-graph.js";
 import type { ParseExpression } from "./expression.js";
 import type {
@@ -14,7 +15,7 @@ import type {
   FiltersModel,
 } from "./project-model.js";
 import {
-  conditionsOf,
+  edgesOf,
   FILTER_ARGUMENTS,
   filtersIn,
   type LocatedCondition,
@@ -34,34 +35,22 @@ export function buildController(controller: ResolvedController, tools: Tools): C
   const filtersAt = (filters: FiltersSpec | undefined, path: YamlPath) =>
     buildFilters({ filters, path }, controller, tools);
   const graph = new Map(dependents.map(({ name, spec: { dependsOn = [] } }) => [name, dependsOn]));
-  const order = sortGraph(graph);
+  const order = sortGraph(edgesOf(dependents));
   const models = new Map(
     dependents.map((dependent): [string, DependentModel] => {
-      const { name, resource } = dependent;
-      const { dependsOn = [], namespace, labelSelector, fieldSelector, garbageCollected = true } = dependent.spec;
-      if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
-      const reached = reachableFrom(graph, name);
-      return [
-        name,
-        Object.freeze({
-          name,
-          resource,
-          dependsOn: Object.freeze([...dependsOn]),
-          waitsFor: Object.freeze(order.filter((other) => reached.has(other))),
-          ...(namespace === undefined ? {} : { namespace }),
-          ...(labelSelector === undefined ? {} : { labelSelector }),
-          ...(fieldSelector === undefined ? {} : { fieldSelector }),
-          filters: filtersAt(dependent.spec.filters, dependent.path),
-          isGarbageCollected: garbageCollected,
-          conditions: Object.freeze(
-            Object.fromEntries(
-              conditionsOf(dependent).map((located) => [located.name, buildCondition(located, controller, tools)]),
-            ),
-          ),
-        }),
-      ];
+      const reached = reachableFrom(graph, dependent.name);
+      const model = buildDependent(dependent, {
+        waitsFor: Object.freeze(order.filter((other) => reached.has(other))),
+        buildFilters: filtersAt,
+        buildCondition: (located) => buildCondition(located, controller, tools),
+      });
+      return [dependent.name, model];
     }),
   );
+  const removed = controller.removed.map(({ name, spec: { policy }, resource }) => {
+    if (resource === undefined) throw new Error(`removed dependent ${name} has no kind`);
+    return Object.freeze({ name, resource, policy });
+  });
   return Object.freeze({
     name: spec.name,
     primary,
@@ -70,7 +59,9 @@ export function buildController(controller: ResolvedController, tools: Tools): C
       controller.eventSources.map((source) => buildEventSource(source, controller, filtersAt)),
     ),
     filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
-    settings: buildSettings(spec.controller),
+    settings: buildSettings(spec.controller, spec.status),
+    workflow: buildWorkflowSettings(spec.workflow),
+    removed: Object.freeze(removed),
     specFile: spec.document.file,
   });
 }
@@ -81,7 +72,7 @@ function buildCondition(
   tools: Tools,
 ): ConditionModel {
   const { when = "", builtin, function: name } = condition;
-  if (builtin !== undefined) return Object.freeze({ kind: "builtin", name: builtin });
+  if (builtin !== undefined) return buildBuiltin(condition);
   if (name !== undefined) return Object.freeze({ kind: "function", name });
   return buildExpression({ when, path }, controller, tools);
 }

@@ -1,15 +1,17 @@
 import { hasErrors, type Diagnostic, type SourcePosition } from "../diagnostic.js";
 import type { BuiltinKinds } from "../input/builtin-kinds.js";
 import type { Crd } from "../input/crd.js";
-import type { WorkflowSpec } from "../input/workflow-spec.js";
+import { partsOfType, type ExternalFile } from "../input/read-external-files.js";
+import type { UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
-import type {
-  ControllerModel,
-  ExpressionModel,
-  LocateExpression,
-  ProjectModel,
-  ResourceModel,
+import {
+  isKubernetes,
+  type ControllerModel,
+  type ExpressionModel,
+  type LocateExpression,
+  type ProjectModel,
+  type ResourceModel,
 } from "./project-model.js";
 import { buildCatalog, parseKind, type ResourceCatalog } from "./resource-catalog.js";
 import type { ResolvedController, ResolvedProject, Rule } from "./resolved-project.js";
@@ -18,17 +20,27 @@ import { checkBuiltinCondition } from "./rules/builtin-condition.js";
 import { checkCachePath } from "./rules/cache-path.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
 import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
+import { checkConditionField } from "./rules/condition-field.js";
+import { checkConstantCondition } from "./rules/constant-condition.js";
 import { checkDeletionOrder } from "./rules/deletion-order.js";
 import { checkDependencyCycle } from "./rules/dependency-cycle.js";
 import { checkDependentNamespace } from "./rules/dependent-namespace.js";
+import { checkDependentOption } from "./rules/dependent-option.js";
+import { checkDependentSource } from "./rules/dependent-source.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkExternalType } from "./rules/external-type.js";
 import { checkFieldSelector } from "./rules/field-selector.js";
+import { checkItemDependency } from "./rules/item-dependency.js";
 import { checkLabelSelector } from "./rules/label-selector.js";
 import { checkMappingScope } from "./rules/mapping-scope.js";
+import { checkOwnerCluster } from "./rules/owner-cluster.js";
 import { checkOwnerNamespace } from "./rules/owner-namespace.js";
 import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
+import { checkRemovedDependent } from "./rules/removed-dependent.js";
 import { checkReservedName } from "./rules/reserved-name.js";
+import { checkSameObject } from "./rules/same-object.js";
+import { checkStatusConditions } from "./rules/status-conditions.js";
 import { checkUnknownDependent } from "./rules/unknown-dependent.js";
 import { checkUnknownKind } from "./rules/unknown-kind.js";
 
@@ -37,6 +49,8 @@ export interface ModelInput {
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
+  /** The files that external dependents name; none unless given. */
+  readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
 }
 
 /** A model, or what is wrong with the input. */
@@ -52,11 +66,21 @@ const RULES: readonly Rule[] = [
   checkPrimaryCrd,
   checkUnknownKind,
   checkUnknownDependent,
+  checkItemDependency,
   checkDependencyCycle,
+  checkDependentOption,
+  checkDependentSource,
+  checkExternalType,
   checkDependentNamespace,
   checkOwnerNamespace,
+  checkOwnerCluster,
+  checkSameObject,
   checkDeletionOrder,
+  checkRemovedDependent,
   checkBuiltinCondition,
+  checkConditionField,
+  checkConstantCondition,
+  checkStatusConditions,
   checkLabelSelector,
   checkFieldSelector,
   checkMappingScope,
@@ -67,9 +91,15 @@ const RULES: readonly Rule[] = [
 ];
 
 /** Builds the model of a project: resolves the names, checks all rules, orders the graphs. */
-export async function buildModel({ crds, workflows, builtin }: ModelInput): Promise<BuiltModel> {
+export async function buildModel({
+  crds,
+  workflows,
+  builtin,
+  externalFiles = new Map<string, ExternalFile>(),
+}: ModelInput): Promise<BuiltModel> {
   const catalog = buildCatalog(crds, builtin);
-  const project: ResolvedProject = { catalog, controllers: workflows.map((spec) => resolveController(spec, catalog)) };
+  const controllers = workflows.map((spec) => resolveController(spec, { catalog, externalFiles }));
+  const project: ResolvedProject = { catalog, controllers };
   // The compiler takes a while to load, and most specs have no expression.
   const parse = hasExpressions(project) ? loadExpressionParser() : unexpected;
   const rules = [...RULES, checkConditionExpression(parse)];
@@ -77,44 +107,57 @@ export async function buildModel({ crds, workflows, builtin }: ModelInput): Prom
   const positions = new Map<ExpressionModel, (offset: number) => SourcePosition>();
   const locate: LocateExpression = (expression, offset) => positions.get(expression)?.(offset);
   if (hasErrors(diagnostics)) return { diagnostics, locate };
-  const controllers = project.controllers.map((controller) => buildController(controller, { parse, positions }));
-  return { model: Object.freeze({ resources: resourcesOf(catalog, controllers), controllers }), diagnostics, locate };
+  const built = project.controllers.map((controller) => buildController(controller, { parse, positions }));
+  const model = Object.freeze({ resources: resourcesOf(catalog, built), controllers: built });
+  return { model, diagnostics, locate };
 }
 
 const unexpected: ParseExpression = () => {
   throw new Error("a project without expressions has an expression");
 };
 
-function resolveController(spec: WorkflowSpec, catalog: ResourceCatalog): ResolvedController {
+interface Lookups {
+  readonly catalog: ResourceCatalog;
+  readonly externalFiles: ReadonlyMap<string, ExternalFile>;
+}
+
+function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Lookups): ResolvedController {
   const { resource } = spec.primary;
   const primary = resource === undefined ? selectPrimary(spec.primary, catalog) : find(resource, catalog);
+  const member = <Spec extends { readonly resource?: string | UntypedKindSpec }>(
+    list: string,
+    name: string,
+    own: Spec,
+  ) => {
+    const found = own.resource === undefined ? undefined : find(own.resource, catalog);
+    const path = ["spec", list, name];
+    return { name, spec: own, path, ...(found === undefined ? {} : { resource: found }) };
+  };
   return {
     spec,
     ...(primary === undefined ? {} : { primary }),
     dependents: [...spec.dependents].map(([name, dependent]) => {
-      const found = find(dependent.resource, catalog);
-      const path = ["spec", "dependents", name];
-      return { name, spec: dependent, path, ...(found === undefined ? {} : { resource: found }) };
+      const { type, schema } = dependent.external ?? {};
+      const file = externalFiles.get(type === undefined ? (schema ?? "") : partsOfType(type).file);
+      return { ...member("dependents", name, dependent), ...(file === undefined ? {} : { file }) };
     }),
-    eventSources: [...spec.eventSources].map(([name, source]) => {
-      const found = source.resource === undefined ? undefined : find(source.resource, catalog);
-      const path = ["spec", "eventSources", name];
-      return { name, spec: source, path, ...(found === undefined ? {} : { resource: found }) };
-    }),
+    eventSources: [...spec.eventSources].map(([name, source]) => member("eventSources", name, source)),
+    removed: [...spec.removed].map(([name, removed]) => member("removed", name, removed)),
   };
 }
 
-function find(text: string, catalog: ResourceCatalog): ResourceModel | undefined {
-  return catalog.find(parseKind(text));
+function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): ResourceModel | undefined {
+  return typeof kind === "string" ? catalog.find(parseKind(kind)) : catalog.untyped(kind);
 }
 
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
-  const used = controllers.flatMap(({ primary, dependents, eventSources }) => [
+  const used = controllers.flatMap(({ primary, dependents, eventSources, removed = [] }) => [
     primary,
-    ...dependents.map((each) => each.resource),
+    ...[...dependents.filter(isKubernetes), ...removed].map((each) => each.resource),
     ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),
   ]);
-  return Object.freeze([...new Set([...custom, ...used])].sort(compareResources));
+  const typed = used.filter(({ isUntyped }) => isUntyped !== true);
+  return Object.freeze([...new Set([...custom, ...typed])].sort(compareResources));
 }
 
 /** Compares by group, version and kind; the core group comes first. */

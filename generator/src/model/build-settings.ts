@@ -1,9 +1,9 @@
-import type { ControllerSpec } from "../input/workflow-spec.js";
+import type { ControllerSpec, WorkflowSettingsSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { parseDuration } from "./duration.js";
-import type { ControllerSettings } from "./project-model.js";
+import type { ControllerSettings, WorkflowSettings } from "./project-model.js";
 
 /** Builds the settings of a controller: exactly what the spec states. */
-export function buildSettings(spec: ControllerSpec): ControllerSettings {
+export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
   const { retry, rateLimit, maxConcurrentReconciles } = spec;
   const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
@@ -17,6 +17,7 @@ export function buildSettings(spec: ControllerSpec): ControllerSettings {
     ...(spec.generationAware === false ? { isGenerationAware: false } : {}),
     ...(spec.defaultFilters === false ? { hasDefaultFilters: false } : {}),
     ...(spec.serverSideApply === false ? { usesServerSideApply: false } : {}),
+    ...(status === "conditions" ? { statusConditions: true } : {}),
     ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
     ...(retry === undefined
       ? {}
@@ -36,5 +37,16 @@ export function buildSettings(spec: ControllerSpec): ControllerSettings {
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
+  });
+}
+
+/** Builds the settings of a workflow; what is the default anyway is not stated. */
+export function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
+  const { invocation, exceptions, maxConcurrency, inventory } = spec;
+  return Object.freeze({
+    ...(invocation === "explicit" ? { invocation } : {}),
+    ...(exceptions === "result" ? { exceptions } : {}),
+    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
+    ...(inventory === false ? { inventory } : {}),
   });
 }

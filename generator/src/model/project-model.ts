@@ -1,7 +1,20 @@
 import type { SourcePosition } from "../diagnostic.js";
+import type { BuiltinConditionName } from "../input/workflow-spec.js";
 import type { Place } from "../input/yaml-document.js";
+import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
+export { isKubernetes, isReadOnly } from "./dependent-model.js";
+export type {
+  Capability,
+  DependentModel,
+  ExternalDependentModel,
+  ExternalTypeModel,
+  KubernetesDependentModel,
+  NodeModel,
+  RemovedModel,
+  WorkflowSettings,
+} from "./dependent-model.js";
 
 /** A schema as it is written, in the words of OpenAPI v3. */
 export type RawSchema = { readonly [keyword: string]: unknown };
@@ -20,6 +33,8 @@ export interface ResourceModel {
   readonly isCustom: boolean;
   readonly isStorage: boolean;
   readonly isServed: boolean;
+  /** Whether a spec describes it by its name alone: there is no class then. */
+  readonly isUntyped?: boolean;
   readonly deprecationWarning?: string;
   /** The fields by which the API server selects objects. */
   readonly selectableFields: readonly string[];
@@ -39,6 +54,7 @@ export interface ControllerSettings {
   readonly isGenerationAware?: false;
   readonly hasDefaultFilters?: false;
   readonly usesServerSideApply?: false;
+  readonly statusConditions?: true;
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {
     readonly maxAttempts?: number;
@@ -77,30 +93,22 @@ export interface FunctionModel {
   readonly name: string;
 }
 
+/** A condition that the runtime ships, with what it is about. */
+export interface BuiltinModel {
+  readonly kind: "builtin";
+  readonly name: BuiltinConditionName;
+  /** What the function that makes it is called with; absent if it needs nothing. */
+  readonly arguments?: readonly unknown[];
+}
+
 /** What decides a condition. */
-export type ConditionModel =
-  ExpressionModel | FunctionModel | { readonly kind: "builtin"; readonly name: "ready" | "deleted" | "crdPresent" };
+export type ConditionModel = ExpressionModel | FunctionModel | BuiltinModel;
 
 /** The kinds of changes that are filtered; `generic` is for all of them. */
 export type FilterName = "onAdd" | "onUpdate" | "onDelete" | "generic";
 
 /** What decides which changes of a kind of resource are reconciled. */
 export type FiltersModel = { readonly [K in FilterName]?: ExpressionModel | FunctionModel };
-
-/** A dependent of a controller. */
-export interface DependentModel {
-  readonly name: string;
-  readonly resource: ResourceModel;
-  readonly dependsOn: readonly string[];
-  /** All that it waits for, directly or through others. */
-  readonly waitsFor: readonly string[];
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  readonly filters: FiltersModel;
-  readonly isGarbageCollected: boolean;
-  readonly conditions: { readonly [K in ConditionName]?: ConditionModel };
-}
 
 /** The keys of labels or annotations that name a primary. */
 export interface MappingKeys {
@@ -164,6 +172,8 @@ export interface ControllerModel {
   readonly primary: ResourceModel;
   readonly dependents: readonly DependentModel[];
   readonly eventSources: readonly EventSourceModel[];
+  readonly workflow?: WorkflowSettings;
+  readonly removed?: readonly RemovedModel[];
   /** The filters of the primary, which has none for deletions. */
   readonly filters: Omit<FiltersModel, "onDelete">;
   readonly settings: ControllerSettings;

@@ -1,4 +1,5 @@
 import type { Diagnostic } from "../diagnostic.js";
+import type { ExternalFile } from "../input/read-external-files.js";
 import type {
   CONDITION_NAMES,
   ConditionSpec,
@@ -6,6 +7,7 @@ import type {
   EventSourceSpec,
   FilterSpec,
   FiltersSpec,
+  RemovedSpec,
   WorkflowSpec,
 } from "../input/workflow-spec.js";
 import type { YamlPath } from "../input/yaml-document.js";
@@ -24,14 +26,46 @@ export interface ResolvedController {
   readonly primary?: ResourceModel;
   readonly dependents: readonly ResolvedDependent[];
   readonly eventSources: readonly ResolvedEventSource[];
+  readonly removed: readonly ResolvedRemoved[];
 }
 
-/** A dependent of a workflow spec with its kind. */
+/** A dependent of a workflow spec with its kind; an external one has none. */
 export interface ResolvedDependent {
   readonly name: string;
   readonly spec: DependentSpec;
   readonly path: YamlPath;
   readonly resource?: ResourceModel;
+  /** What the file of an external dependent says; absent if it names none. */
+  readonly file?: ExternalFile;
+}
+
+/** A dependent of an earlier version with its kind. */
+export interface ResolvedRemoved {
+  readonly name: string;
+  readonly spec: RemovedSpec;
+  readonly path: YamlPath;
+  readonly resource?: ResourceModel;
+}
+
+/** Returns what each dependent comes after: what it waits for as a whole, and what its items wait for. */
+export function edgesOf(dependents: readonly Pick<ResolvedDependent, "name" | "spec">[]): Map<string, string[]> {
+  return new Map(
+    dependents.map(({ name, spec: { dependsOn = [], itemsDependOn = [] } }) => [
+      name,
+      [...dependsOn, ...itemsDependOn],
+    ]),
+  );
+}
+
+/** Tells whether Kubernetes deletes a dependent; no owner reference leads to another cluster. */
+export function isGarbageCollected({ garbageCollected, cluster, external }: DependentSpec): boolean {
+  return external === undefined && (garbageCollected ?? cluster === undefined);
+}
+
+/** Tells whether the operator deletes a dependent in a cleanup. */
+export function isDeletedByOperator(spec: DependentSpec): boolean {
+  if (spec.external !== undefined) return spec.external.capabilities?.includes("delete") ?? true;
+  return spec.mode !== "readOnly" && !isGarbageCollected(spec);
 }
 
 /** An event source of a workflow spec, with its kind if it watches one. */

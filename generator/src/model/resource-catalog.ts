@@ -1,5 +1,7 @@
 import type { BuiltinKind, BuiltinKinds } from "../input/builtin-kinds.js";
 import type { Crd } from "../input/crd.js";
+import type { UntypedKindSpec } from "../input/workflow-spec.js";
+import { untypedResource } from "./dependent-model.js";
 import type { ResourceModel } from "./project-model.js";
 
 /** A kind as a spec names it: `apps/v1/Deployment`, or `v1/ConfigMap` for the core group. */
@@ -18,6 +20,8 @@ export interface ResourceCatalog {
   /** Every name that `find` knows. */
   readonly names: readonly string[];
   find(name: KindName): ResourceModel | undefined;
+  /** Returns the kind that a spec describes by its name alone. */
+  untyped(spec: UntypedKindSpec): ResourceModel;
   /** Returns what the API server can do with a built-in kind; nothing for other kinds. */
   verbsOf(resource: ResourceModel): readonly string[] | undefined;
 }
@@ -28,6 +32,7 @@ export function buildCatalog(crds: readonly Crd[], builtin: BuiltinKinds): Resou
   const known = new Map(custom.map((resource) => [formatKind(resource), resource]));
   const builtinByName = new Map(builtin.kinds.map((kind) => [formatKind(kind), kind]));
   const verbs = new Map<ResourceModel, readonly string[]>();
+  const untyped = new Map<string, ResourceModel>();
   return {
     custom,
     crdFiles: [...new Set(crds.map(({ file }) => file))].sort(),
@@ -42,6 +47,12 @@ export function buildCatalog(crds: readonly Crd[], builtin: BuiltinKinds): Resou
       known.set(text, resource);
       verbs.set(resource, kind.verbs);
       return resource;
+    },
+    untyped(spec) {
+      const text = [spec.apiVersion, spec.kind, spec.plural, spec.scope].join("/");
+      const found = untyped.get(text) ?? untypedResource(spec);
+      untyped.set(text, found);
+      return found;
     },
     verbsOf: (resource) => verbs.get(resource),
   };

@@ -10,7 +10,11 @@ export const IDENTITY_FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind
 
 /** What a field of a kind is, or where the path to it leaves the schema. */
 export type FieldAt =
-  | { readonly kind: "object" | "list" | "map" | "scalar" | "any" }
+  | {
+      readonly kind: "object" | "list" | "map" | "scalar" | "any";
+      /** Absent for what every object has. */
+      readonly schema?: RawSchema;
+    }
   | {
       readonly kind: "unknown";
       /** `whole`: what is before has items or values, and not fields. */
@@ -36,7 +40,7 @@ export function fieldAt({ schema, definitions }: ResourceModel, path: FieldPath)
     }
     current = resolveRef(next, definitions).schema;
   }
-  return { kind: kindOf(current) };
+  return { kind: kindOf(current), schema: current };
 }
 
 function kindOf(schema: RawSchema): "object" | "list" | "map" | "scalar" | "any" {

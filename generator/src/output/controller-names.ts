@@ -1,4 +1,4 @@
-import type { ControllerModel, FilterName, ResourceModel } from "../model/project-model.js";
+import { isKubernetes, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
 import type { ResourceName } from "./resource-name.js";
 
@@ -18,6 +18,8 @@ export interface ControllerNames {
   readonly sources: string;
   /** `WebPageLookups`: what looking resources up by their class gives, where that is less than all of them. */
   readonly lookups: string;
+  /** `WebPageDetails`: what the conditions find besides whether they hold. */
+  readonly details: string;
   /** `WebPageReconciler` */
   readonly reconciler: string;
   /** `WebPageReconcileArguments` */
@@ -28,18 +30,19 @@ export interface ControllerNames {
 
 /** Names what the files of a controller contain; `others` are all controllers of the project. */
 export function controllerNamesOf(
-  { name, primary, dependents, eventSources }: ControllerModel,
+  { name, primary, dependents, eventSources, removed = [] }: ControllerModel,
   all: ReadonlyMap<ResourceModel, ResourceName>,
   others: readonly ControllerModel[],
 ): ControllerNames {
   const watched = eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : []));
-  const used = new Set([primary, ...dependents.map(({ resource }) => resource), ...watched]);
+  const written = [...dependents.filter(isKubernetes), ...removed].map(({ resource }) => resource);
+  const used = [...new Set([primary, ...written, ...watched])].filter(({ isUntyped }) => isUntyped !== true);
   const declared = new Set([
     ...dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))),
     ...eventSources.flatMap((source) => Object.values(sourceNamesOf(source))),
     ...[...dependents, ...eventSources].flatMap(({ name: member }) => Object.values(filterNamesOf(member))),
   ]);
-  const resources = new Map([...used].map((resource) => [resource, unlike(declared, nameOrThrow(all, resource))]));
+  const resources = new Map(used.map((resource) => [resource, unlike(declared, nameOrThrow(all, resource))]));
   const local = nameOrThrow(resources, primary).localName;
   // The kind says more than the name of the controller, unless several controllers have it.
   const isAlone = others.filter((other) => other.primary === primary).length === 1;
@@ -52,6 +55,7 @@ export function controllerNamesOf(
     dependents: `${local}Dependents`,
     sources: `${local}Sources`,
     lookups: `${local}Lookups`,
+    details: `${local}Details`,
     reconciler: `${local}Reconciler`,
     reconcileArguments: `${local}ReconcileArguments`,
     resources,
@@ -74,8 +78,17 @@ export interface DependentNames {
   readonly secondary: string;
   readonly arguments: string;
   readonly desired: string;
+  readonly items: string;
   readonly condition: string;
   readonly conditionArguments: string;
+  readonly matcher: string;
+  /** What an external dependent consists of, and the types of the functions that find and change it. */
+  readonly resource: string;
+  readonly fetch: string;
+  readonly idOf: string;
+  readonly create: string;
+  readonly update: string;
+  readonly delete: string;
 }
 
 /** Names the types of a dependent. */
@@ -87,8 +100,16 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     secondary: `${type}Secondary`,
     arguments: `${type}Arguments`,
     desired: `${type}Desired`,
+    items: `${type}Items`,
     condition: `${type}Condition`,
     conditionArguments: `${type}ConditionArguments`,
+    matcher: `${type}Matcher`,
+    resource: `${type}Resource`,
+    fetch: `${type}Fetch`,
+    idOf: `${type}IdOf`,
+    create: `${type}Create`,
+    update: `${type}Update`,
+    delete: `${type}Delete`,
   };
 }
 

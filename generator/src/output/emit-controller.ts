@@ -9,11 +9,10 @@ import {
   runtimeValuesOf,
   usesMapper,
 } from "./emit-event-sources.js";
-import { inputNameOf } from "./emit-resource.js";
 import { filteredOf, hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
-import type { ResourceName } from "./resource-name.js";
+import { inputNameOf, type ResourceName } from "./resource-name.js";
 import { codegenModule, runtimeModule } from "./runtime-symbols.js";
 import type { SourcePrinter } from "./source-file.js";
 

@@ -7,14 +7,21 @@ import type { OutputFile } from "./output-file.js";
  * The emitters and their libraries are loaded here, so that what does not emit starts fast.
  */
 export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
-  const [{ controllerNamesOf }, { emitController, emitIndex }, { emitWorkflow }, { emitWorkflowTypes }, { emitStubs }] =
-    await Promise.all([
-      import("./controller-names.js"),
-      import("./emit-controller.js"),
-      import("./emit-workflow.js"),
-      import("./emit-workflow-types.js"),
-      import("./emit-stubs.js"),
-    ]);
+  const [
+    { controllerNamesOf },
+    { emitController, emitIndex },
+    { emitExternalTypes },
+    { emitWorkflow },
+    { emitWorkflowTypes },
+    { emitStubs },
+  ] = await Promise.all([
+    import("./controller-names.js"),
+    import("./emit-controller.js"),
+    import("./emit-external.js"),
+    import("./emit-workflow.js"),
+    import("./emit-workflow-types.js"),
+    import("./emit-stubs.js"),
+  ]);
   const { printers, names, files } = await emitClasses(model.resources);
   const { source } = printers;
   const controllers = model.controllers.map((controller) => ({
@@ -23,6 +30,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
   }));
   for (const { controller, names } of controllers) {
     files.push(await emitWorkflowTypes(controller, names, source));
+    files.push(...(await emitExternalTypes(controller, names, printers)));
     files.push(await emitWorkflow(controller, names, source));
     files.push(await emitController(controller, names, source));
   }

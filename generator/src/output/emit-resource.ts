@@ -9,7 +9,7 @@ import { normaliseSchema } from "./normalise.js";
 import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
 import { optionalTypeOf, renderField, type PrintedField, type TypePrinter } from "./print-types.js";
 import { printValue } from "./print-value.js";
-import { moduleOfResource } from "./resource-name.js";
+import { inputNameOf, moduleOfResource } from "./resource-name.js";
 import { buildRuntimeSchema } from "./runtime-schema.js";
 import { codegenModule, type RuntimeType, type RuntimeValue } from "./runtime-symbols.js";
 import type { NormalisedSchema, ShapeModel, TypeModel } from "./shape-model.js";
@@ -80,17 +80,13 @@ function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
   return [...names].sort();
 }
 
-function shapesOf(shapes: readonly ShapeModel[], types: TypePrinter): string[] {
+/** Returns shapes as exported types; those that are the same but for their name are one. */
+export function shapesOf(shapes: readonly ShapeModel[], types: TypePrinter): string[] {
   const duplicates = findDuplicates(shapes);
   return shapes.map((shape) => {
     const first = duplicates.get(shape.name);
     return `\n${first === undefined ? types.printInterface(shape) : `export type ${shape.name} = ${first};`}`;
   });
-}
-
-/** Returns the name of what `create` and `desired` take. */
-export function inputNameOf(className: string): string {
-  return `${className}Input`;
 }
 
 // A status in what is created would be ignored by the API server, so the type has none.

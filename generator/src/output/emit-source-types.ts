@@ -1,6 +1,12 @@
 import type { ImportDeclarationStructure } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
-import type { ControllerModel, EventSourceModel, FormModel, InformerModel } from "../model/project-model.js";
+import {
+  isKubernetes,
+  type ControllerModel,
+  type EventSourceModel,
+  type FormModel,
+  type InformerModel,
+} from "../model/project-model.js";
 import { nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
 import { filteredOf } from "./filtered.js";
 import type { Statements } from "./source-file.js";
@@ -53,7 +59,9 @@ export function lookupTypesOf(controller: ControllerModel, { lookups, primary, r
   const reduced = new Set(informers.flatMap(({ resource, form }) => (form.kind === "full" ? [] : [resource])));
   const methods = [...reduced].flatMap((resource) => {
     const className = nameOrThrow(resources, resource).localName;
-    const owned = controller.dependents.some((dependent) => dependent.resource === resource) ? [className] : [];
+    const owned = controller.dependents.filter(isKubernetes).some((dependent) => dependent.resource === resource)
+      ? [className]
+      : [];
     const known = informers.filter((source) => source.resource === resource);
     const type = [...owned, ...known.map((source) => sourceNamesOf(source).resource)].join(" | ");
     return [

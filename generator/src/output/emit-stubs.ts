@@ -1,20 +1,20 @@
-import type { ConditionModel, ControllerModel, DependentModel, ResourceModel } from "../model/project-model.js";
-import { dependentNamesOf, nameOrThrow, type DependentNames } from "./controller-names.js";
+import { isKubernetes, type ConditionModel } from "../model/project-model.js";
 import { conditionsOf } from "./conditions-of.js";
+import { dependentNamesOf, nameOrThrow, type DependentNames } from "./controller-names.js";
+import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./dependent-stubs.js";
 import { eventSourceStubs, filtersStub } from "./event-source-stubs.js";
-import { minimalFieldsOf } from "./minimal-value.js";
+import { kebabCase } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
-import { buildRuntimeSchema } from "./runtime-schema.js";
 import { runtimeModule } from "./runtime-symbols.js";
 import type { NamedController, Stub } from "./stub.js";
-import { listTemplates, renderTemplate } from "./template.js";
+import { renderTemplate } from "./template.js";
 
 /** Emits the files that the user fills in; they are written only where there is none yet. */
 export async function emitStubs(controllers: readonly NamedController[]): Promise<OutputFile[]> {
   const { format } = await import("prettier");
   const files = await Promise.all(controllers.map(emitControllerStubs));
-  const main = { path: "src/main.ts", text: await renderTemplate("stubs/main.ts", {}) };
+  const main = { path: "src/main.ts", text: await renderMain(controllers) };
   return Promise.all(
     [...files.flat(), ...(controllers.length > 0 ? [main] : [])].map(async ({ path, text }) => ({
       path,
@@ -24,71 +24,36 @@ export async function emitStubs(controllers: readonly NamedController[]): Promis
   );
 }
 
+async function renderMain(controllers: readonly NamedController[]): Promise<string> {
+  const dependents = controllers.flatMap(({ controller }) => controller.dependents.filter(isKubernetes));
+  const clusters = new Set(dependents.flatMap(({ cluster }) => cluster ?? []));
+  if (clusters.size === 0) return renderTemplate("stubs/main.ts", {});
+  const fields = [...clusters].map((name) => {
+    const variable = `${kebabCase(name).toUpperCase().replaceAll("-", "_")}_KUBECONFIG`;
+    return `${name}: await loadConnection({ kubeconfig: process.env.${variable} ?? "" })`;
+  });
+  return renderTemplate("stubs/main-with-clusters.ts", { clusters: `{ ${fields.join(", ")} }` });
+}
+
 async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
   const { controller, names } = named;
   const folder = `src/${names.folder}`;
-  const kinds = await listTemplates("stubs/kinds");
+  const isExplicit = controller.workflow?.invocation === "explicit";
   return [
-    ...(await Promise.all(controller.dependents.map((dependent) => dependentStub(dependent, named, kinds)))),
+    ...(await dependentStubs(named)),
     ...(await conditionsStub(named)),
+    ...(await matchersStub(named)),
     ...(await filtersStub(named)),
     ...(await eventSourceStubs(named)),
     {
       path: `${folder}/reconciler.ts`,
-      text: await renderTemplate("stubs/reconciler.ts", { Primary: names.primary, controller: names.folder }),
+      text: await renderTemplate(`stubs/${isExplicit ? "explicit-reconciler" : "reconciler"}.ts`, {
+        Primary: names.primary,
+        controller: names.folder,
+      }),
     },
     ...(await testStub(named)),
   ];
-}
-
-async function dependentStub(
-  dependent: DependentModel,
-  { controller, names }: NamedController,
-  kinds: ReadonlySet<string>,
-): Promise<Stub> {
-  const { group, version, kind } = dependent.resource;
-  const types = dependentNamesOf(dependent);
-  const template = `${group === "" ? "core" : group}.${version}.${kind}.ts`;
-  const required = kinds.has(template) ? {} : requiredFieldsOf(dependent.resource);
-  const replacements = {
-    Dependent: types.arguments.slice(0, -"Arguments".length),
-    Primary: names.primary,
-    Resource: nameOrThrow(names.resources, dependent.resource).localName,
-    controller: names.folder,
-    objectName: objectNameOf(dependent, controller),
-    required: required === undefined ? "(() => { throw new Error() })()" : printLine(required),
-  };
-  const text = await renderTemplate(
-    kinds.has(template) ? `stubs/kinds/${template}` : "stubs/dependent.ts",
-    replacements,
-  );
-  return { path: `src/${names.folder}/dependents/${types.file}.ts`, text: withRequired(text, dependent, required) };
-}
-
-// Text, not a spread: the user is to fill it in.
-function withRequired(text: string, { name, resource }: DependentModel, required: object | undefined): string {
-  if (required !== undefined)
-    return text.replace(/\.\.\.\{(.*)\},\n/, (_, fields: string) =>
-      fields.trim() === "" ? "" : `${fields.trim()},\n`,
-    );
-  const message = `fill in what the ${resource.kind} "${name}" has to be`;
-  return text
-    .replace(/return \{[^]*?\n {2}\};/, `throw new Error(${JSON.stringify(message)});`)
-    .replace("desired({ primary }:", "desired(_: ");
-}
-
-function requiredFieldsOf(resource: ResourceModel): object | undefined {
-  const fields = minimalFieldsOf(buildRuntimeSchema(resource));
-  if (fields === undefined) return undefined;
-  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = fields;
-  if (resource.hasStatusSubresource) delete rest["status"];
-  return rest;
-}
-
-// Two dependents of one kind must not be one object.
-function objectNameOf({ name, resource }: DependentModel, { dependents }: ControllerModel): string {
-  const isAlone = dependents.filter((other) => other.resource === resource).length === 1;
-  return isAlone ? "primary.metadata.name" : `\`\${primary.metadata.name}-${dependentNamesOf({ name }).file}\``;
 }
 
 async function conditionsStub({ controller, names }: NamedController): Promise<Stub[]> {
@@ -124,13 +89,16 @@ function isFunction(condition: ConditionModel): condition is ConditionModel & { 
   return condition.kind === "function";
 }
 
-// The first dependent that needs nothing but the primary shows that the operator works.
+// The first dependent that needs nothing but the primary, and is in the cluster of the operator, shows that the operator works.
 async function testStub({ controller, names }: NamedController): Promise<Stub[]> {
   const { primary, dependents } = controller;
-  const dependent = dependents.find(({ dependsOn, conditions }) => {
-    return dependsOn.length === 0 && !conditions.reconcilePrecondition && !conditions.activationCondition;
+  const objects = dependents.filter(isKubernetes);
+  const dependent = objects.find(({ dependsOn, conditions, ...rest }) => {
+    const isPlain = rest.bulk === undefined && rest.mode !== "readOnly" && rest.resource.isUntyped !== true;
+    const isUnconditional = !conditions.reconcilePrecondition && !conditions.activationCondition;
+    return isPlain && rest.cluster === undefined && dependsOn.length === 0 && isUnconditional;
   });
-  if (dependent === undefined) return [];
+  if (dependent === undefined || controller.workflow?.invocation === "explicit") return [];
   const resource = nameOrThrow(names.resources, dependent.resource).exportName;
   const primaryClass = nameOrThrow(names.resources, primary).exportName;
   const sample = "example";
@@ -138,7 +106,7 @@ async function testStub({ controller, names }: NamedController): Promise<Stub[]>
   const name = isAlone ? sample : `${sample}-${dependentNamesOf(dependent).file}`;
   const namespace = dependent.resource.scope === "Cluster" ? undefined : (dependent.namespace ?? "default");
   const metadata = { name: sample, ...(primary.scope === "Cluster" ? {} : { namespace: "default" }) };
-  const crds = [primary, ...dependents.map(({ resource }) => resource)].flatMap(({ crdFile }) => crdFile ?? []);
+  const crds = [primary, ...objects.map((each) => each.resource)].flatMap(({ crdFile }) => crdFile ?? []);
   const text = await renderTemplate("stubs/controller.test.ts", {
     Primary: primaryClass,
     Resource: resource,

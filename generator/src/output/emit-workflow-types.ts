@@ -1,12 +1,21 @@
 import type {
   ImportDeclarationStructure,
   InterfaceDeclarationStructure,
+  PropertySignatureStructure,
   TypeAliasDeclarationStructure,
 } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
-import type { ControllerModel, DependentModel } from "../model/project-model.js";
-import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
-import { inputNameOf } from "./emit-resource.js";
+import {
+  isKubernetes,
+  isReadOnly,
+  type ControllerModel,
+  type DependentModel,
+  type ResourceModel,
+} from "../model/project-model.js";
+import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
+import { dependentTypesOf, detailedConditionsOf } from "./dependent-types.js";
+import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
+import { inputNameOf } from "./resource-name.js";
 import {
   externalResourceImports,
   filterTypesOf,
@@ -20,6 +29,8 @@ import type { SourcePrinter, Statements } from "./source-file.js";
 
 const { StructureKind } = loadLibrary("ts-morph");
 
+type Statement = InterfaceDeclarationStructure | TypeAliasDeclarationStructure;
+
 /** Emits the types that the user's functions have: one set for each dependent, and the reconciler's. */
 export function emitWorkflowTypes(
   controller: ControllerModel,
@@ -30,30 +41,52 @@ export function emitWorkflowTypes(
     importTypes(controller),
     ...resourceImports(names),
     ...externalResourceImports(controller, names.folder),
-    ...resourceExports(names),
+    ...externalDependentImports(controller, names.folder),
+    ...conditionsImport(controller, names),
+    ...resourceExports(controller, names),
     ...sourceTypesOf(controller, names),
     ...lookupTypesOf(controller, names),
     ...filterTypesOf(controller, names),
-    ...controller.dependents.flatMap((dependent) => dependentTypesOf(dependent, controller, names)),
+    ...externalDependentExports(controller),
+    ...controller.dependents.flatMap((dependent) => typesOf(dependent, controller, names)),
     ...reconcilerTypesOf(controller, names),
   ]);
 }
 
 function importTypes(controller: ControllerModel): ImportDeclarationStructure {
-  const { dependents } = controller;
+  const { dependents, workflow = {} } = controller;
+  const objects = dependents.filter(isKubernetes);
   const reduced = isReduced(controller);
-  const forFunctions: RuntimeType[] = reduced ? [] : ["Condition", "Desired"];
-  const forDependents: RuntimeType[] = ["ConditionArguments", "DependentArguments", ...forFunctions];
-  const forReconciler: RuntimeType[] = ["ReconcileArguments", "Reconciler"];
+  const isExplicit = workflow.invocation === "explicit";
+  const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
+  const isPolled = dependents.some((each) => !isKubernetes(each) && each.external.source.kind === "perPrimaryPoll");
+  const types: { readonly [K in RuntimeType]?: boolean } = {
+    Condition: dependents.length > 0 && !reduced,
+    ConditionArguments: dependents.length > 0,
+    ConditionResult: dependents.length > 0 && reduced,
+    DependentArguments: dependents.length > 0,
+    DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
+    Desired: !reduced && dependents.some((dependent) => !isReadOnly(dependent)),
+    DetailOf: detailedConditionsOf(controller).length > 0,
+    Explicit: isExplicit,
+    ExplicitReconciler: isExplicit,
+    FetchContext: isPolled,
+    ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
+    Kept: reduced,
+    Narrowed: reduced,
+    NarrowedReconciler: reduced,
+    PrimaryPatch: detailedConditionsOf(controller).length > 0,
+    ReconcileArguments: true,
+    Reconciler: true,
+    UntypedInput: isUntyped,
+    UntypedResource: isUntyped,
+    WorkflowInvocation: isExplicit,
+  };
   return {
     kind: StructureKind.ImportDeclaration,
     isTypeOnly: true,
     moduleSpecifier: codegenModule,
-    namedImports: [
-      ...(dependents.length > 0 ? forDependents : []),
-      ...(reduced ? (["Kept", "Narrowed", "NarrowedReconciler"] satisfies RuntimeType[]) : []),
-      ...forReconciler,
-    ].sort(),
+    namedImports: Object.entries(types).flatMap(([name, isUsed]) => (isUsed ? [name] : [])),
   };
 }
 
@@ -67,74 +100,115 @@ function resourceImports({ resources }: ControllerNames): ImportDeclarationStruc
   }));
 }
 
+function conditionsImport(controller: ControllerModel, { folder }: ControllerNames): ImportDeclarationStructure[] {
+  if (detailedConditionsOf(controller).length === 0) return [];
+  return [
+    {
+      kind: StructureKind.ImportDeclaration,
+      isTypeOnly: true,
+      moduleSpecifier: `../../${folder}/conditions.js`,
+      namespaceImport: "conditions",
+    },
+  ];
+}
+
 function aliased(name: string, className: string, localName: string): { name: string; alias?: string } {
   return className === localName ? { name } : { name, alias: localName + name.slice(className.length) };
 }
 
-function resourceExports({ resources }: ControllerNames): Statements & string[] {
-  const names = [...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]);
+function resourceExports(controller: ControllerModel, { resources }: ControllerNames): Statements & string[] {
+  const isUntyped = controller.dependents.some(
+    (dependent) => isKubernetes(dependent) && dependent.resource.isUntyped === true,
+  );
+  const names = [
+    ...[...resources.values()].flatMap(({ localName }) => [localName, inputNameOf(localName)]),
+    ...(isUntyped ? ["UntypedInput", "UntypedResource"] : []),
+  ];
   return [`\nexport type { ${names.sort().join(", ")} };`];
 }
 
-function dependentTypesOf(
-  dependent: DependentModel,
-  controller: ControllerModel,
-  { primary, resources, sources, lookups }: ControllerNames,
-): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
-  const { dependents, eventSources } = controller;
+function typesOf(dependent: DependentModel, controller: ControllerModel, names: ControllerNames): Statement[] {
+  const { primary, lookups } = names;
   const reduced = isReduced(controller);
   const narrowed = (type: string) => (reduced ? `Narrowed<${type}, ${lookups}>` : type);
   const types = dependentNamesOf(dependent);
-  const input = inputNameOf(nameOrThrow(resources, dependent.resource).localName);
+  const { live, wanted } = dependentTypesOf(dependent, names);
+  const result = "boolean | ConditionResult<Detail>";
   return [
-    {
-      ...interfaceOf(
-        types.secondary,
-        `The live dependents as "${dependent.name}" sees them: what it waits for is there.`,
-      ),
-      ...(eventSources.length > 0 ? { extends: [sources] } : {}),
-      properties: dependents.map(({ name, resource }) => {
-        const isPresent = dependent.waitsFor.includes(name);
-        const type = nameOrThrow(resources, resource).localName;
-        return {
-          name,
-          isReadonly: true,
-          hasQuestionToken: !isPresent,
-          type: isPresent ? type : `${type} | undefined`,
-        };
-      }),
-    },
+    secondaryOf(dependent, controller, names),
     alias(types.arguments, narrowed(`DependentArguments<${primary}, ${types.secondary}>`)),
-    alias(
-      types.desired,
-      reduced
-        ? `(args: ${types.arguments}) => ${input} | Promise<${input}>`
-        : `Desired<${primary}, ${types.secondary}, ${input}>`,
-    ),
-    alias(types.conditionArguments, narrowed(`ConditionArguments<${primary}, ${types.secondary}>`)),
-    alias(
-      types.condition,
-      reduced
-        ? `(args: ${types.conditionArguments}) => boolean | Promise<boolean>`
-        : `Condition<${primary}, ${types.secondary}>`,
-    ),
+    ...(dependent.bulk === undefined ? [] : [alias(types.items, wanted)]),
+    ...(isReadOnly(dependent)
+      ? []
+      : [
+          alias(
+            types.desired,
+            reduced
+              ? `(args: ${types.arguments}) => ${wanted} | Promise<${wanted}>`
+              : `Desired<${primary}, ${types.secondary}, ${wanted}>`,
+          ),
+        ]),
+    alias(types.conditionArguments, narrowed(`ConditionArguments<${primary}, ${types.secondary}, ${live}>`)),
+    {
+      ...alias(
+        types.condition,
+        reduced
+          ? `(args: ${types.conditionArguments}) => ${result} | Promise<${result}>`
+          : `Condition<${primary}, ${types.secondary}, Detail, ${live}>`,
+      ),
+      typeParameters: [{ name: "Detail", default: "never" }],
+    },
+    ...(isKubernetes(dependent)
+      ? dependent.matcher === undefined
+        ? []
+        : [alias(types.matcher, `DependentMatcher<${live}>`)]
+      : externalFunctionTypesOf(dependent, names).map(([name, type]) => alias(name, type))),
   ];
 }
 
-function reconcilerTypesOf(
-  controller: ControllerModel,
-  { primary, resources, ...names }: ControllerNames,
-): (InterfaceDeclarationStructure | TypeAliasDeclarationStructure)[] {
-  const { dependents, eventSources, settings } = controller;
-  const { hasStatusSubresource, schema } = controller.primary;
-  const properties = schema["properties"];
-  const hasStatus =
-    hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
-  const status = hasStatus ? `NonNullable<${primary}["status"]>` : "never";
-  const reduced = isReduced(controller);
-  const args = `ReconcileArguments<${primary}, ${names.dependents}>`;
-  const whole = `Reconciler<${primary}, ${names.dependents}, ${status}>`;
-  const reconciler = reduced ? `NarrowedReconciler<${whole}, ${names.lookups}>` : whole;
+function secondaryOf(
+  dependent: DependentModel,
+  { dependents, eventSources }: ControllerModel,
+  names: ControllerNames,
+): InterfaceDeclarationStructure {
+  const { secondary, name } = dependentNamesOf(dependent);
+  return {
+    ...interfaceOf(secondary, `The live dependents as "${name}" sees them: what it waits for is there.`),
+    ...(eventSources.length > 0 ? { extends: [names.sources] } : {}),
+    properties: dependents.map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
+  };
+}
+
+// Of a bulk dependent there may be no items, which is a record without fields.
+function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): PropertySignatureStructure {
+  const { secondary } = dependentTypesOf(dependent, names);
+  const isThere = isPresent || dependent.bulk !== undefined;
+  return {
+    kind: StructureKind.PropertySignature,
+    name: dependent.name,
+    isReadonly: true,
+    hasQuestionToken: !isThere,
+    type: isThere ? secondary : `${secondary} | undefined`,
+  };
+}
+
+function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): Statement[] {
+  const { dependents, eventSources, settings, workflow = {} } = controller;
+  const { primary } = names;
+  const status = hasStatus(controller.primary) ? `NonNullable<${primary}["status"]>` : "never";
+  const details = detailedConditionsOf(controller).length > 0 ? names.details : undefined;
+  const types = `${primary}, ${names.dependents}`;
+  const args = `ReconcileArguments<${types}${details === undefined ? "" : `, ${details}`}>`;
+  const input = details === undefined ? "" : `, PrimaryPatch<${primary}>, ${details}`;
+  const reconciler = `Reconciler<${types}, ${status}${input}>`;
+  const narrow = (type: string, wrapper: "Narrowed" | "NarrowedReconciler") =>
+    isReduced(controller) ? `${wrapper}<${type}, ${names.lookups}>` : type;
+  const nodes = `keyof ${names.dependents}`;
+  const own = eventSources.length > 0 ? `Exclude<${nodes}, keyof ${names.sources}>` : nodes;
+  const run = `WorkflowInvocation<${own}${details === undefined ? "" : `, ${details}`}>`;
+  const explicit = (type: string, wrapper: "Explicit" | "ExplicitReconciler") =>
+    workflow.invocation === "explicit" ? `${wrapper}<${type}, ${run}>` : type;
+  const whole = explicit(narrow(reconciler, "NarrowedReconciler"), "ExplicitReconciler");
   return [
     {
       ...interfaceOf(
@@ -142,16 +216,30 @@ function reconcilerTypesOf(
         `The live dependents of one ${primary}${eventSources.length > 0 ? ", and what the event sources know of it" : ""}.`,
       ),
       ...(eventSources.length > 0 ? { extends: [names.sources] } : {}),
-      properties: dependents.map(({ name, resource }) => ({
-        name,
-        isReadonly: true,
-        hasQuestionToken: true,
-        type: `${nameOrThrow(resources, resource).localName} | undefined`,
-      })),
+      properties: dependents.map((dependent) => memberOf(dependent, names, false)),
     },
-    alias(names.reconcileArguments, reduced ? `Narrowed<${args}, ${names.lookups}>` : args),
-    alias(names.reconciler, settings.reconcilesOnAllEvents ? `Omit<${reconciler}, "cleanup">` : reconciler),
+    ...(details === undefined ? [] : [detailsOf(controller, names)]),
+    alias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
+    alias(names.reconciler, settings.reconcilesOnAllEvents ? `Omit<${whole}, "cleanup">` : whole),
   ];
+}
+
+function hasStatus({ hasStatusSubresource, schema }: ResourceModel): boolean {
+  const properties = schema["properties"];
+  return hasStatusSubresource && typeof properties === "object" && properties !== null && "status" in properties;
+}
+
+function detailsOf(controller: ControllerModel, { details, primary }: ControllerNames): InterfaceDeclarationStructure {
+  return {
+    ...interfaceOf(details, `What the conditions of a ${primary} find besides whether they hold.`),
+    properties: detailedConditionsOf(controller).map(({ dependent, conditions }) => ({
+      name: dependent,
+      isReadonly: true,
+      type: `{ ${conditions
+        .map((each) => `readonly ${each.condition}: DetailOf<typeof conditions.${each.function}>`)
+        .join("; ")} }`,
+    })),
+  };
 }
 
 function interfaceOf(name: string, doc: string): InterfaceDeclarationStructure {

@@ -1,8 +1,17 @@
 import type { ImportDeclarationStructure } from "ts-morph";
-import type { ConditionModel, ControllerModel, DependentModel } from "../model/project-model.js";
+import {
+  isKubernetes,
+  type ConditionModel,
+  type ControllerModel,
+  type DependentModel,
+  type ExternalDependentModel,
+  type KubernetesDependentModel,
+  type ResourceModel,
+} from "../model/project-model.js";
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
+import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
 import { hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
@@ -28,7 +37,7 @@ export function emitWorkflow(
       declarations: [
         {
           name: names.workflow,
-          initializer: `defineWorkflow${typeArgumentsOf(controller, names)}(${names.primary})${links.join("")}`,
+          initializer: `defineWorkflow${typeArgumentsOf(controller, names)}(${argumentsOf(controller, names)})${links.join("")}`,
         },
       ],
     },
@@ -40,35 +49,91 @@ function typeArgumentsOf({ eventSources }: ControllerModel, { primary, sources }
   return eventSources.length === 0 ? "" : `<${primary}, ${sources}>`;
 }
 
+function argumentsOf({ workflow = {}, removed = [] }: ControllerModel, names: ControllerNames): string {
+  const old = removed.map(
+    ({ name, resource, policy }) =>
+      `${name}: { resource: ${renderResource(resource, names)}, policy: ${JSON.stringify(policy)} }`,
+  );
+  const options = [...renderStated({ ...workflow }), ...(old.length === 0 ? [] : [`removed: { ${old.join(", ")} }`])];
+  return options.length === 0 ? names.primary : `${names.primary}, { ${options.join(", ")} }`;
+}
+
 function renderLink(dependent: DependentModel, names: ControllerNames): string {
-  const types = dependentNamesOf(dependent);
-  const { namespace, labelSelector, fieldSelector } = dependent;
-  const resource = nameOrThrow(names.resources, dependent.resource).localName;
-  const filters = renderFilters(dependent.filters, resource);
+  return isKubernetes(dependent) ? renderDependent(dependent, names) : renderExternal(dependent);
+}
+
+function renderDependent(dependent: KubernetesDependentModel, names: ControllerNames): string {
+  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
+  const { onDelete, existing, usesServerSideApply, fieldManager } = dependent;
+  const filters = renderFilters(dependent.filters, dependentTypesOf(dependent, names).live);
+  // Where no owner reference leads, false is what the builder takes for granted.
+  const isGarbageCollected = dependent.isGarbageCollected || cluster !== undefined ? undefined : false;
+  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, isGarbageCollected };
   const stated = {
-    ...(dependent.dependsOn.length > 0 ? { dependsOn: dependent.dependsOn } : {}),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(dependent.isGarbageCollected ? {} : { isGarbageCollected: false }),
+    ...statedOf(dependent),
+    ...{ mode, ...placed, onDelete, existing, usesServerSideApply, fieldManager },
   };
   const options = [
-    `resource: ${resource}`,
-    `desired: ${moduleNameOf(types)}.desired`,
-    ...Object.entries(stated).map(([name, value]) => `${name}: ${printLine(value)}`),
+    `resource: ${renderResource(resource, names)}`,
+    ...(hasFile(dependent) ? [`desired: ${moduleNameOf(dependent)}.desired`] : []),
+    ...renderStated(stated),
     ...(filters === undefined ? [] : [`filters: ${filters}`]),
-    ...conditionsOf(dependent).map(([name, condition]) => `${name}: ${renderCondition(condition, types)}`),
+    ...(dependent.matcher === undefined ? [] : [`matcher: matchers.${dependent.matcher}`]),
+    ...renderConditions(dependent),
   ];
   return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
 }
 
+function renderExternal(dependent: ExternalDependentModel): string {
+  const { source, state, capabilities } = dependent.external;
+  const module = moduleNameOf(dependent);
+  const fetch = source.kind === "poll" || source.kind === "perPrimaryPoll" ? `, fetch: ${module}.fetch` : "";
+  const facts = Object.entries(source).map(([name, value]) => `${name}: ${printLine(value)}`);
+  const options = [
+    `source: { ${facts.join(", ")}${fetch} }`,
+    `idOf: ${module}.idOf`,
+    ...(capabilities.length > 0 ? [`desired: ${module}.desired`] : []),
+    ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
+    ...renderStated({ state, ...statedOf(dependent) }),
+    ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
+    ...renderConditions(dependent),
+  ];
+  return `\n.external(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
+}
+
+/** Returns what any dependent may state, in the words of the runtime. */
+function statedOf({ dependsOn, itemsDependOn, bulk, timeoutMs, retry }: DependentModel) {
+  return { dependsOn: dependsOn.length > 0 ? dependsOn : undefined, itemsDependOn, bulk, timeoutMs, retry };
+}
+
+function renderStated(stated: { readonly [name: string]: unknown }): string[] {
+  return Object.entries(stated).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}: ${printLine(value)}`],
+  );
+}
+
+function renderResource(resource: ResourceModel, { resources }: ControllerNames): string {
+  if (resource.isUntyped !== true) return nameOrThrow(resources, resource).localName;
+  const { group, version, kind, plural, scope } = resource;
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  return `untypedResource(${printLine({ apiVersion, kind, plural, scope })})`;
+}
+
 // A name of its own, so that a dependent called "ready" or "conditions" does not clash with an import.
-function moduleNameOf({ name }: DependentNames): string {
+function moduleNameOf({ name }: { readonly name: string }): string {
   return `${name}Dependent`;
 }
 
+function renderConditions(dependent: DependentModel): string[] {
+  const types = dependentNamesOf(dependent);
+  return conditionsOf(dependent).map(([name, condition]) => `${name}: ${renderCondition(condition, types)}`);
+}
+
 function renderCondition(condition: ConditionModel, { conditionArguments }: DependentNames): string {
-  if (condition.kind === "builtin") return condition.name;
+  if (condition.kind === "builtin") {
+    const name = builtinConditions[condition.name];
+    return condition.arguments === undefined ? name : `${name}(${condition.arguments.map(printLine).join(", ")})`;
+  }
   if (condition.kind === "function") return `conditions.${condition.name}`;
   const { names, expression } = condition;
   if (names.length === 0) return `() => (\n${expression}\n)`;
@@ -80,13 +145,11 @@ function renderCondition(condition: ConditionModel, { conditionArguments }: Depe
 
 function importsOf(controller: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
   const { dependents, eventSources } = controller;
-  // Dependents come before event sources, so the classes are those of the primary and the dependents.
-  const used = new Set([controller.primary, ...dependents.map(({ resource }) => resource)]);
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
   );
-  const builtins = builtinConditions.filter((name) =>
-    all.some(({ condition }) => condition.kind === "builtin" && condition.name === name),
+  const builtins = new Set(
+    all.flatMap(({ condition }) => (condition.kind === "builtin" ? [builtinConditions[condition.name]] : [])),
   );
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
   const importedTypes = new Set([
@@ -94,17 +157,24 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
     ...(eventSources.length > 0 ? [names.sources] : []),
   ]);
   const user = `../../${names.folder}`;
+  const resources = writtenResources(controller);
+  const isUntyped = resources.some((resource) => resource.isUntyped === true);
+  const functions = {
+    conditions: all.some(({ condition }) => condition.kind === "function"),
+    filters: dependents.some((dependent) => isKubernetes(dependent) && hasFunctions(dependent.filters)),
+    matchers: dependents.some(({ matcher }) => matcher !== undefined),
+  };
   return [
-    ...(builtins.length > 0 ? [named(runtimeModule, builtins)] : []),
-    named(codegenModule, ["defineWorkflow"]),
-    ...(all.some(({ condition }) => condition.kind === "function")
-      ? [namespace(`${user}/conditions.js`, "conditions")]
-      : []),
-    ...(dependents.some(({ filters }) => hasFunctions(filters)) ? [namespace(`${user}/filters.js`, "filters")] : []),
+    ...(builtins.size > 0 ? [named(runtimeModule, [...builtins].sort())] : []),
+    named(codegenModule, ["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])]),
+    ...Object.entries(functions).flatMap(([file, isUsed]) => (isUsed ? [namespace(`${user}/${file}.js`, file)] : [])),
     ...dependents
-      .map(dependentNamesOf)
-      .map((types) => namespace(`${user}/dependents/${types.file}.js`, moduleNameOf(types))),
-    ...[...used]
+      .filter(hasFile)
+      .map((dependent) =>
+        namespace(`${user}/dependents/${dependentNamesOf(dependent).file}.js`, moduleNameOf(dependent)),
+      ),
+    ...resources
+      .filter((resource) => resource.isUntyped !== true)
       .map((resource) => nameOrThrow(names.resources, resource))
       .map(({ className, localName, module }) => ({
         ...named(`../${module}.js`, []),
@@ -112,6 +182,11 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
       })),
     ...(importedTypes.size > 0 ? [{ ...named("./types.js", [...importedTypes]), isTypeOnly: true }] : []),
   ];
+}
+
+/** Returns the kinds that the wiring of a workflow names. */
+function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
+  return [...new Set([primary, ...[...dependents.filter(isKubernetes), ...removed].map(({ resource }) => resource)])];
 }
 
 function named(moduleSpecifier: string, namedImports: string[]): ImportDeclarationStructure {

@@ -1,6 +1,13 @@
-import type { ControllerModel, FilterName, FiltersModel, FunctionModel } from "../model/project-model.js";
+import {
+  isKubernetes,
+  type ControllerModel,
+  type FilterName,
+  type FiltersModel,
+  type FunctionModel,
+} from "../model/project-model.js";
 import { FILTER_ARGUMENTS } from "../model/resolved-project.js";
-import { filterNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
+import { filterNamesOf, sourceNamesOf, type ControllerNames } from "./controller-names.js";
+import { dependentTypesOf } from "./dependent-types.js";
 
 /** Something whose changes are filtered: the primary, a dependent or an event source. */
 export interface FilteredModel {
@@ -23,11 +30,11 @@ export function filteredOf(controller: ControllerModel, names: ControllerNames):
       objectType: names.primary,
       types: filterNamesOf(names.primary),
     },
-    ...dependents.map(({ name, filters, resource }) => ({
-      path: `dependents.${name}`,
-      filters,
-      objectType: nameOrThrow(names.resources, resource).localName,
-      types: filterNamesOf(name),
+    ...dependents.filter(isKubernetes).map((dependent) => ({
+      path: `dependents.${dependent.name}`,
+      filters: dependent.filters,
+      objectType: dependentTypesOf(dependent, names).live,
+      types: filterNamesOf(dependent.name),
     })),
     ...eventSources.flatMap((source) =>
       source.kind === "informer"

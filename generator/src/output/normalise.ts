@@ -15,8 +15,17 @@ import type { FieldModel, NormalisedSchema, ShapeModel, TypeModel } from "./shap
  * schema they only narrow what is stated beside them. Names follow the path of a field, so they stay when unrelated fields come.
  */
 export function normaliseSchema(resource: ResourceModel): NormalisedSchema {
-  return new Normaliser(resource).normalise();
+  return new Normaliser(resource, IDENTITY).normalise();
 }
+
+/** Turns the schema of an object that Kubernetes does not have into shapes: all of its fields are fields of the root. */
+export function normaliseObject(schema: RawSchema, name: string): NormalisedSchema {
+  const resource: NormalisedKind = { kind: name, schema, definitions: new Map(), isCustom: true };
+  return new Normaliser(resource, new Set()).normalise();
+}
+
+/** What has to be known of a kind to name the types in its schema. */
+type NormalisedKind = Pick<ResourceModel, "kind" | "schema" | "definitions" | "isCustom">;
 
 /** Where a schema was found: the name of the type that it would get, and the path that makes the name unique. */
 interface Place {
@@ -25,15 +34,18 @@ interface Place {
 }
 
 class Normaliser {
-  readonly #resource: ResourceModel;
+  readonly #resource: NormalisedKind;
+  /** The fields of the root that are not the schema's to say. */
+  readonly #given: ReadonlySet<string>;
   readonly #names: NameAllocator;
   readonly #taken: Set<string>;
   readonly #shapes: ShapeModel[] = [];
   /** Shapes of definitions, which may refer to themselves. */
   readonly #byDefinition = new Map<string, string>();
 
-  constructor(resource: ResourceModel) {
+  constructor(resource: NormalisedKind, given: ReadonlySet<string>) {
     this.#resource = resource;
+    this.#given = given;
     const className = classNameOf(resource.kind);
     this.#taken = new Set([...runtimeTypes, className, `${className}Input`]);
     this.#names = new NameAllocator(this.#taken);
@@ -43,7 +55,7 @@ class Normaliser {
     const className = classNameOf(this.#resource.kind);
     const { schema } = resolveRef(this.#resource.schema, this.#resource.definitions);
     const place = { name: className, path: [] };
-    const fields = this.#fieldsOf(schema, place).filter(({ name }) => !IDENTITY.has(name) && name !== "constructor");
+    const fields = this.#fieldsOf(schema, place).filter(({ name }) => !this.#given.has(name) && name !== "constructor");
     const root = { name: className, fields, isOpen: isOpen(schema), doc: descriptionLinesOf(schema["description"]) };
     const names = new Set([...this.#taken, ...this.#shapes.map(({ name }) => name)]);
     return { className, root, shapes: this.#shapes, names };

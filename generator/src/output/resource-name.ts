@@ -13,6 +13,11 @@ export interface ResourceName {
   readonly module: string;
 }
 
+/** Returns the name of what `create` and `desired` take. */
+export function inputNameOf(className: string): string {
+  return `${className}Input`;
+}
+
 /** Returns the module of a resource below `src/generated`. */
 export function moduleOfResource({ group, version, kind }: ResourceModel): string {
   return `resources/${group === "" ? "core" : group}/${version}/${kebabCase(kind)}`;

@@ -1,5 +1,8 @@
 import type * as codegen from "@gen-operator/runtime/codegen";
 import type * as runtime from "@gen-operator/runtime";
+import type { BuiltinModel } from "../model/project-model.js";
+
+type BuiltinConditionName = BuiltinModel["name"];
 
 /** The module that generated code imports: the runtime's door for it. */
 export const codegenModule = "@gen-operator/runtime/codegen";
@@ -15,25 +18,37 @@ export const runtimeValues = [
   "defineWorkflow",
   "isResource",
   "parseResource",
+  "untypedResource",
 ] as const satisfies readonly (keyof typeof codegen)[];
 
 // `keyof typeof` sees values only, so types are named in an object type.
 interface RuntimeTypes {
   Condition: codegen.Condition<never, never>;
   ConditionArguments: codegen.ConditionArguments<never, never>;
+  ConditionResult: codegen.ConditionResult;
   ControllerDefinition: codegen.ControllerDefinition;
   DependentArguments: codegen.DependentArguments<never, never>;
+  DependentMatcher: codegen.DependentMatcher;
   Desired: codegen.Desired<never, never, never>;
+  DetailOf: codegen.DetailOf<never>;
+  Explicit: codegen.Explicit<{ context: unknown }, unknown>;
+  ExplicitReconciler: codegen.ExplicitReconciler<object, unknown>;
+  FetchContext: codegen.FetchContext;
   IntOrString: codegen.IntOrString;
+  ItemsOf: codegen.ItemsOf<never>;
   Kept: codegen.Kept<object, never>;
   Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
   NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;
   ObjectMeta: codegen.ObjectMeta;
+  PrimaryPatch: codegen.PrimaryPatch<object>;
   ReconcileArguments: codegen.ReconcileArguments<never, never>;
   Reconciler: codegen.Reconciler<never, never, never>;
   ResourceDefinition: codegen.ResourceDefinition;
   Schema: codegen.Schema;
   StatusCondition: codegen.StatusCondition;
+  UntypedInput: codegen.UntypedInput;
+  UntypedResource: codegen.UntypedResource;
+  WorkflowInvocation: codegen.WorkflowInvocation;
 }
 
 /** A type that generated code may import from the runtime. */
@@ -46,27 +61,40 @@ export type RuntimeValue = (typeof runtimeValues)[number];
 export const runtimeTypes = Object.keys({
   Condition: true,
   ConditionArguments: true,
+  ConditionResult: true,
   ControllerDefinition: true,
   DependentArguments: true,
+  DependentMatcher: true,
   Desired: true,
+  DetailOf: true,
+  Explicit: true,
+  ExplicitReconciler: true,
+  FetchContext: true,
   IntOrString: true,
+  ItemsOf: true,
   Kept: true,
   Narrowed: true,
   NarrowedReconciler: true,
   ObjectMeta: true,
+  PrimaryPatch: true,
   ReconcileArguments: true,
   Reconciler: true,
   ResourceDefinition: true,
   Schema: true,
   StatusCondition: true,
+  UntypedInput: true,
+  UntypedResource: true,
+  WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 
-/** The conditions that the runtime ships. */
-export const builtinConditions = [
-  "crdPresent",
-  "deleted",
-  "ready",
-] as const satisfies readonly (keyof typeof runtime)[];
+/** What the runtime exports for each of the conditions that it ships. */
+export const builtinConditions = {
+  condition: "conditionIs",
+  crdPresent: "crdPresent",
+  deleted: "deleted",
+  fieldEquals: "fieldEquals",
+  ready: "ready",
+} as const satisfies Record<BuiltinConditionName, keyof typeof runtime>;
 
 /** What generated code declares event sources with. */
 export const eventSourceValues = [

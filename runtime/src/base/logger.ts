@@ -30,8 +30,10 @@ export function messageOf(error: unknown): string {
 function messageFrom(error: unknown, outer: readonly unknown[]): string {
   const inner = [...outer, error];
   if (error instanceof AggregateError && error.errors.length > 0) {
-    const parts = error.errors.flatMap((part) => (inner.includes(part) ? [] : messageFrom(part, inner))).join("; ");
-    return error.message ? `${error.message}: ${parts}` : parts;
+    const parts = error.errors.flatMap((part) => (inner.includes(part) ? [] : messageFrom(part, inner)));
+    // What tells its parts itself may have left out some of too many.
+    if (parts[0] !== undefined && error.message.includes(parts[0])) return error.message;
+    return error.message ? `${error.message}: ${parts.join("; ")}` : parts.join("; ");
   }
   if (!(error instanceof Error))
     return typeof error === "string" ? error : inspect(error, { depth: 1, breakLength: Infinity });

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
 import type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
 
 /** The facts of a kind that generated code states. */
@@ -54,10 +54,16 @@ export interface UntypedResource extends KubernetesObject {
   [field: string]: unknown;
 }
 
+/** What `desired` returns for a kind of which only the name is known. */
+export interface UntypedInput {
+  apiVersion?: string | undefined;
+  kind?: string | undefined;
+  metadata: ObjectMeta;
+  [field: string]: unknown;
+}
+
 /** Describes a kind by its name alone (JOSDK's GenericKubernetesResource): its objects are whatever the server has. */
-export function untypedResource(
-  facts: UntypedFacts,
-): ResourceClass<UntypedResource, Omit<UntypedResource, "apiVersion" | "kind">> {
+export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResource, UntypedInput> {
   const { apiVersion, kind, plural, scope, hasStatusSubresource = true } = facts;
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   // The groups of Kubernetes itself are one word, or end in k8s.io.

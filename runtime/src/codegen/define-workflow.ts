@@ -1,64 +1,76 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
-import type { EventFilters } from "../cluster/event-filters.js";
-import type { Condition, Desired, KubernetesDependent, WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
+import type {
+  DependentDefinition,
+  ExternalDefinition,
+  RemovedDependent,
+  WorkflowDefinition,
+} from "../workflow/workflow-definition.js";
+import type {
+  BulkOption,
+  DesiredOption,
+  ExternalOptions,
+  ItemsOf,
+  NodeOptions,
+  ObjectOptions,
+  WantedOf,
+} from "./dependent-options.js";
 
-/** The dependents that a chain has declared: their resource types by name. */
-export type DependentTypes = { readonly [name: string]: KubernetesObject };
+/** The dependents that a chain has declared: by name what is live of each. */
+export type DependentTypes = { readonly [name: string]: unknown };
 
 /** For each dependent, the names of all those that it waits for. */
 export type WaitsFor = { readonly [name: string]: string };
 
-/** The live dependents as one of them sees them: what it waits for is there, anything else may be absent; and what event sources know. */
+/**
+ * The live dependents as one of them sees them: what it waits for is there, anything else may be absent. `Always` is what is there in any
+ * case: the items of bulk dependents, which may be none, and what event sources know.
+ */
 export type SecondaryOf<
   Nodes extends DependentTypes,
   Present extends string,
-  Sources extends object = Record<never, never>,
+  Always extends object = Record<never, never>,
 > = {
   readonly [Name in keyof Nodes & string as Name extends Present ? Name : never]: Nodes[Name];
 } & {
   readonly [Name in keyof Nodes & string as Name extends Present ? never : Name]?: Nodes[Name] | undefined;
-} & Sources;
+} & Always;
 
 /** A name that the chain has already; its text is what the compiler prints. */
 export interface DuplicateDependent<Name extends string> {
   readonly "this name is already a dependent of the workflow": Name;
 }
 
-/** What a chain states about one dependent; the words are those of the workflow spec. */
-export interface DependentOptions<
-  Primary,
-  Nodes extends DependentTypes,
-  Waits extends WaitsFor,
-  Resource extends KubernetesObject,
-  Input,
-  Names extends keyof Nodes & string,
-  Sources extends object = Record<never, never>,
-> {
-  readonly resource: ResourceClass<Resource, Input>;
-  readonly desired: Desired<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>, NoInfer<Input>>;
-  readonly dependsOn?: readonly Names[];
-  readonly activationCondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
-  readonly reconcilePrecondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
-  readonly readyPostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
-  readonly deletePostcondition?: Condition<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources>>;
-  readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  readonly filters?: EventFilters<NoInfer<Resource>>;
-  readonly isGarbageCollected?: boolean;
+type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
+
+type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
+  ? Record<never, never>
+  : { readonly [N in Name]: ItemsOf<Resource> };
+
+/** What the conditions of a dependent find, by their names. */
+export interface NodeDetails<Activation, Precondition, Ready, Delete> {
+  readonly activationCondition: Activation;
+  readonly reconcilePrecondition: Precondition;
+  readonly readyPostcondition: Ready;
+  readonly deletePostcondition: Delete;
 }
+
+declare const workflowTypes: unique symbol;
 
 /**
  * A workflow under construction, and a complete definition at every step.
  *
- * `dependsOn` accepts the names declared before, so an unknown name does not compile and a cycle cannot be written.
+ * `dependsOn` accepts the names declared before, so an unknown name does not compile and a cycle cannot be written. `Bulk` are the bulk
+ * dependents among them, and `Details` what the conditions find besides whether they hold.
  */
 export interface WorkflowBuilder<
   Primary,
   Nodes extends DependentTypes,
   Waits extends WaitsFor,
   Sources extends object = Record<never, never>,
+  Bulks extends DependentTypes = Record<never, never>,
+  Details extends object = Record<never, never>,
 > extends WorkflowDefinition {
   /** Adds a dependent that is created after those it depends on. */
   dependent<
@@ -66,22 +78,117 @@ export interface WorkflowBuilder<
     Resource extends KubernetesObject,
     Input,
     const Names extends keyof Nodes & string = never,
+    const ItemNames extends keyof Bulks & string = never,
+    const Mode extends "managed" | "createOnly" | "readOnly" = "managed",
+    Bulk extends BulkOption = undefined,
+    Activation = never,
+    Precondition = never,
+    Ready = never,
+    Delete = never,
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
-    options: DependentOptions<Primary, Nodes, Waits, Resource, Input, Names, Sources>,
+    options: ObjectOptions<Resource, Input, Mode> &
+      DesiredOption<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, WantedOf<Input, Bulk>, Mode> &
+      NodeOptions<
+        Primary,
+        SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+        NoInfer<Resource>,
+        Bulk,
+        Names,
+        ItemNames,
+        Activation,
+        Precondition,
+        Ready,
+        Delete
+      >,
   ): WorkflowBuilder<
     Primary,
-    Nodes & { readonly [N in Name]: Resource },
+    Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
     Waits & { readonly [N in Name]: Names | Waits[Names] },
-    Sources
+    Sources,
+    Bulks & BulkOf<Name, Resource, Bulk>,
+    Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
+
+  /** Adds a dependent that Kubernetes does not have; it has the functions for what can be done with its resources. */
+  external<
+    const Name extends string,
+    Resource,
+    const Names extends keyof Nodes & string = never,
+    const ItemNames extends keyof Bulks & string = never,
+    Bulk extends BulkOption = undefined,
+    Activation = never,
+    Precondition = never,
+    Ready = never,
+    Delete = never,
+  >(
+    name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
+    options: ExternalOptions<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, Resource, Bulk> &
+      NodeOptions<
+        Primary,
+        SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+        NoInfer<Resource>,
+        Bulk,
+        Names,
+        ItemNames,
+        Activation,
+        Precondition,
+        Ready,
+        Delete
+      >,
+  ): WorkflowBuilder<
+    Primary,
+    Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
+    Waits & { readonly [N in Name]: Names | Waits[Names] },
+    Sources,
+    Bulks & BulkOf<Name, Resource, Bulk>,
+    Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
+  >;
+
+  /** Never set: it only carries the types. */
+  readonly [workflowTypes]?: {
+    readonly primary: Primary;
+    readonly secondary: SecondaryOf<Nodes, never, Sources & Bulks>;
+    readonly details: Details;
+  };
+}
+
+/** The reconciler of a workflow that is written by hand: what it is called with has the names and types of the chain. */
+export type ReconcilerOf<Workflow extends { readonly [workflowTypes]?: unknown }, Status> =
+  NonNullable<Workflow[typeof workflowTypes]> extends {
+    readonly primary: infer Primary;
+    readonly secondary: infer Secondary;
+    readonly details: infer Details;
+  }
+    ? Reconciler<Primary, Secondary, Status, PrimaryPatch<Primary>, Details>
+    : never;
+
+/** What a workflow states besides its dependents. */
+export interface WorkflowOptions extends Omit<WorkflowDefinition, "primary" | "dependents" | "removed"> {
+  /** Dependents of earlier versions of the operator, by name. */
+  readonly removed?: {
+    readonly [name: string]: Omit<RemovedDependent, "resource"> & {
+      readonly resource: Pick<ResourceClass, "definition">;
+    };
+  };
 }
 
 /** Starts the workflow of a primary kind; `dependent` adds to it. `Sources` is what event sources add to what the functions see. */
 export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
   primary: Pick<ResourceClass<Primary>, "definition">,
+  { removed = {}, ...options }: WorkflowOptions = {},
 ): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>, Sources> {
-  return builderOf({ primary: primary.definition, dependents: [] }) as unknown as WorkflowBuilder<
+  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => [
+    name,
+    { ...rest, resource: resource.definition },
+  ]);
+  const definition = {
+    ...options,
+    primary: primary.definition,
+    dependents: [],
+    ...(old.length === 0 ? {} : { removed: Object.fromEntries(old) }),
+  };
+  return builderOf(definition) as unknown as WorkflowBuilder<
     Primary,
     Record<never, never>,
     Record<never, never>,
@@ -89,18 +196,29 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   >;
 }
 
-interface UntypedOptions extends Partial<Omit<KubernetesDependent, "resource" | "name">> {
-  readonly resource: ResourceClass;
+interface UntypedOptions {
+  readonly resource: Pick<ResourceClass, "definition">;
+  readonly cluster?: string;
 }
 
+type UntypedExternal = ExternalDefinition & { readonly desired?: unknown };
+
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
+  const withDependent = (dependent: object) =>
+    builderOf({ ...definition, dependents: [...definition.dependents, dependent as DependentDefinition] });
   const dependent = (name: string, { resource, ...options }: UntypedOptions) =>
-    builderOf({
-      primary: definition.primary,
-      dependents: [
-        ...definition.dependents,
-        { dependsOn: [], isGarbageCollected: true, ...options, name, resource: resource.definition },
-      ],
+    withDependent({
+      dependsOn: [],
+      // No owner reference leads to another cluster.
+      isGarbageCollected: options.cluster === undefined,
+      ...options,
+      ...{ name, resource: resource.definition },
     });
-  return Object.freeze({ ...definition, dependent });
+  const external = (name: string, options: UntypedExternal) => {
+    const { source, idOf, state, create, update, delete: remove, matches, ...node } = options;
+    const stated = { source, idOf, state, create, update, delete: remove, matches };
+    const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
+    return withDependent({ dependsOn: [], ...node, name, external: functions });
+  };
+  return Object.freeze({ ...definition, dependent, external });
 }

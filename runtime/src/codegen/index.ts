@@ -3,17 +3,32 @@
 // Definitions
 export { defineController } from "./define-controller.js";
 export type { ControllerOptions } from "./define-controller.js";
-export { createResource, defineResource, isResource } from "./define-resource.js";
-export type { ResourceFacts } from "./define-resource.js";
+export { createResource, defineResource, isResource, untypedResource } from "./define-resource.js";
+export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./define-resource.js";
 export { defineWorkflow } from "./define-workflow.js";
 export type {
-  DependentOptions,
   DependentTypes,
   DuplicateDependent,
+  NodeDetails,
+  ReconcilerOf,
   SecondaryOf,
   WaitsFor,
   WorkflowBuilder,
+  WorkflowOptions,
 } from "./define-workflow.js";
+export type {
+  BulkOption,
+  ExternalFunctionArguments,
+  ExternalOptions,
+  ExternalSourceOption,
+  FetchContext,
+  ItemsOf,
+  NodeOptions,
+  ObjectOptions,
+  OnlyOfBulkDependents,
+  OnlyOfWrittenDependents,
+} from "./dependent-options.js";
+export type { Explicit, ExplicitReconciler } from "./explicit.js";
 export type { Kept } from "./kept.js";
 export type { Narrowed, NarrowedReconciler } from "./narrowed.js";
 export { parseResource, SchemaError } from "./parse-resource.js";
@@ -43,8 +58,11 @@ export type {
 export type {
   Condition,
   ConditionArguments,
+  ConditionResult,
   Context,
   DependentArguments,
+  DependentMatcher,
   Desired,
   WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
+export type { DetailOf, WorkflowInvocation } from "../workflow/workflow-result.js";

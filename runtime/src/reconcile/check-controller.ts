@@ -41,6 +41,8 @@ export function checkController(definition: ControllerDefinition): void {
           "finalizers that this mode is without: leave either out",
       );
   }
+  if (workflow.invocation === "explicit" && reconciler === undefined)
+    throw fail("has a workflow with invocation: explicit, and no reconciler that invokes it by context.workflow");
   const onDelete = (filters as { onDelete?: unknown } | undefined)?.onDelete;
   if (onDelete !== undefined)
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");

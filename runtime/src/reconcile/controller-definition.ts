@@ -2,7 +2,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { EventSource } from "../cluster/event-source.js";
 import type { IndexFunction } from "../cluster/object-index.js";
-import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "../workflow/workflow-definition.js";
 import type { RateLimiterFactory, RateLimitOptions } from "./rate-limiter.js";
 import type { Reconciler } from "./reconciler.js";
 import type { Retry, RetryOptions } from "./retry.js";
@@ -22,6 +22,11 @@ export interface ControllerDefinition {
   /** Names the controller in logs, and is its field manager unless one is given. */
   readonly name: string;
   readonly workflow: WorkflowDefinition;
+  /**
+   * Workflows of the same primaries that run when the reconciler says so, by `context.workflows.get(name)`; a dependent on its own is a
+   * workflow of one. What they consist of is watched like the dependents of `workflow`, and no two have one name.
+   */
+  readonly workflows?: { readonly [name: string]: WorkflowDefinition };
   readonly reconciler?: Reconciler<never, never, object, object>;
   /** Makes what brings events besides the primaries and the dependents; called once for every start. None unless given. */
   readonly eventSources?: (facts: EventSourceFacts) => readonly EventSource[];
@@ -70,3 +75,11 @@ export interface ControllerDefinition {
 
 /** Returns the values under which an index finds a primary. */
 export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;
+
+/** Returns the dependents of all workflows of a controller, those of its own first. */
+export function dependentsOf({
+  workflow,
+  workflows = {},
+}: Pick<ControllerDefinition, "workflow" | "workflows">): readonly DependentDefinition[] {
+  return [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);
+}

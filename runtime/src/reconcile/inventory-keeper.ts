@@ -16,7 +16,7 @@ import {
 import { pruneWorkflow, type RemovedDrivers, type RemovedEntry } from "../workflow/prune.js";
 import type { RunOptions } from "../workflow/run.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
+import { createWorkflowResult, type WorkflowResult } from "../workflow/workflow-result.js";
 import { isAnswerTo, type JsonWrite } from "./json-write.js";
 
 /** With what the inventories of the primaries of one controller are kept. */
@@ -80,12 +80,11 @@ export class InventoryKeeper {
     if (!isCleanup) await this.#shrink(primary, pruned.left, context.logger);
     if (pruned.left.length === 0 && this.#declared.length === 0) this.#opened.delete(key);
     if (removed.length === 0 && pruned.errors.size === 0 && pruned.isGone) return result;
-    return {
-      ...result,
+    return createWorkflowResult(Object.entries(result.dependents), {
       ...(removed.length === 0 ? {} : { removed: pruned.removed }),
-      errors: new Map([...result.errors, ...pruned.errors]),
-      isReady: result.isReady && (pruned.isGone || !isCleanup),
-    };
+      errors: pruned.errors,
+      isGone: pruned.isGone || !isCleanup,
+    });
   }
 
   /** Forgets a primary that is gone. */

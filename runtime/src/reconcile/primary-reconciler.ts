@@ -1,3 +1,4 @@
+import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../cluster/api-client.js";
@@ -6,13 +7,12 @@ import type { ResourceView } from "../cluster/resource-view.js";
 import { noSecondarySources, type SecondarySources } from "../cluster/secondary-sources.js";
 import type { Context, ResourceOperations } from "../workflow/context.js";
 import type { DependentDriver } from "../workflow/driver.js";
-import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import type { PlanNode } from "../workflow/plan.js";
 import type { RemovedDrivers } from "../workflow/prune.js";
-import { cleanupWorkflow, reconcileWorkflow, secondaryOf, WorkflowError, type RunOptions } from "../workflow/run.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/kubernetes-driver.js";
 import { checkController, finalizerNameOf, finalizerOf } from "./check-controller.js";
-import type { ControllerDefinition } from "./controller-definition.js";
+import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { hasFinalizer, removeFinalizer } from "./finalizer.js";
@@ -22,12 +22,13 @@ import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
 import { conditionsManagerOf, writeConditions } from "./write-conditions.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
+import { ControllerWorkflows, WorkflowRuns } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
-  /** Makes what finds and writes the objects of a dependent; `index` is its place in the workflow. */
+  /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows. */
   driverOf(node: PlanNode, index: number): DependentDriver;
   /** Finds what is left of dependents that the workflow no longer has; nothing is looked for if absent. */
   readonly removedDrivers?: RemovedDrivers;
@@ -45,6 +46,7 @@ export interface PrimaryDependencies {
   readonly resources?: ResourceOperations;
   /** What is expected of primaries; nothing can be if absent. */
   readonly expectations?: ExpectationRegistry;
+  readonly clock?: Clock | undefined;
 }
 
 /** One reconcile, and what has become of it so far. */
@@ -57,7 +59,7 @@ interface Attempt {
 
 /** What the functions of the user are called with. */
 interface Call {
-  readonly run: RunOptions;
+  readonly runs: WorkflowRuns;
   readonly args: { readonly primary: KubernetesObject; readonly secondary: object; readonly context: Context };
 }
 
@@ -68,8 +70,7 @@ interface Call {
 export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
-  readonly #plan: Plan;
-  readonly #drivers: readonly DependentDriver[];
+  readonly #workflows: ControllerWorkflows;
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
   readonly #inventory: InventoryKeeper | undefined;
@@ -83,19 +84,26 @@ export class PrimaryReconciler {
     const { secondaries = noSecondarySources, resources, expectations } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
-    this.#plan = buildPlan(workflow);
-    this.#drivers = this.#plan.nodes.map((node, index) => dependencies.driverOf(node, index));
     this.#finalizer = finalizerNameOf(definition);
     const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
     const { removedDrivers } = dependencies;
-    this.#inventory =
-      removedDrivers && new InventoryKeeper({ controller: name, workflow, write: this.#write, removedDrivers });
+    const prunes = removedDrivers !== undefined && definition.reconcilesOnAllEvents !== true;
+    const kept = { controller: name, workflow, write: this.#write };
+    const inventory = prunes ? new InventoryKeeper({ ...kept, removedDrivers }) : undefined;
+    this.#inventory = inventory;
+    this.#workflows = new ControllerWorkflows(definition, {
+      driverOf: (node, index) => dependencies.driverOf(node, index),
+      secondaries: dependencies.secondaries,
+      namespaces: () => this.#namespaces(),
+      clock: dependencies.clock,
+      prune: (options, result, isCleanup) => inventory?.prune(options, result, isCleanup) ?? Promise.resolve(result),
+    });
     this.#contexts = new ContextFactory({
       client,
       primaries,
       secondaries,
-      workflow,
+      workflow: { primary: workflow.primary, dependents: dependentsOf(definition) },
       indexes: Object.keys(indexes),
       resources,
       expectations,
@@ -131,9 +139,7 @@ export class PrimaryReconciler {
 
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
-    this.#drivers.forEach((driver, index) => {
-      if (this.#definition.workflow.dependents[index]!.activationCondition !== undefined) void driver.deactivate(key);
-    });
+    this.#workflows.release(key);
     this.#inventory?.release(key);
   }
 
@@ -141,7 +147,7 @@ export class PrimaryReconciler {
     const entry = await this.#prepared(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
-    const call = this.#callFor(entry.object, attempt.scope);
+    const call = this.#callFor(entry.object, attempt);
     try {
       await this.#reconcileWith(call, attempt);
     } catch (error) {
@@ -152,15 +158,16 @@ export class PrimaryReconciler {
     }
   }
 
-  async #reconcileWith({ run, args }: Call, attempt: Attempt): Promise<void> {
-    const { reconciler } = this.#definition;
+  async #reconcileWith({ runs, args }: Call, attempt: Attempt): Promise<void> {
+    const { reconciler, workflow: definition } = this.#definition;
     const { tasks } = attempt.scope;
     await this.#prepare(args, attempt);
-    const workflow = await this.#pruned(run, await reconcileWorkflow(run), false);
-    note(attempt, { workflow });
-    throwErrors(workflow);
+    const workflow = definition.invocation === "explicit" ? undefined : await runs.run("reconcile");
+    if (workflow?.error !== undefined && !this.#isTold("reconcile")) throw workflow.error;
     if (reconciler === undefined) return;
-    const returned = await tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never));
+    const returned = await runs.settleAfter(
+      tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never)),
+    );
     const { resource, status, rescheduleAfterMs } =
       checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
     attempt.scope.signal.throwIfAborted();
@@ -173,7 +180,7 @@ export class PrimaryReconciler {
     const { workflow } = outcome;
     const report = await reportError({
       reconciler: this.#definition.reconciler,
-      args: { ...args, error, ...(workflow === undefined ? {} : { workflow }) },
+      args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
       scope,
       writeStatus: (status) => this.#writePrimary({ primary: args.primary, status }, attempt),
     });
@@ -185,19 +192,22 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
-    const { run, args } = this.#callFor(object, scope);
+    const { runs, args } = this.#callFor(object, attempt);
     await this.#prepare(args, attempt);
-    const workflow = await this.#pruned(run, await cleanupWorkflow(run), true);
-    note(attempt, { workflow });
-    throwErrors(workflow);
-    const { reconciler } = this.#definition;
-    const returned = await scope.tasks.track("the cleanup of the reconciler", () =>
-      reconciler?.cleanup?.({ ...args, workflow } as never),
+    const { reconciler, workflow: definition } = this.#definition;
+    const isInvoked = definition.invocation === "explicit" && reconciler?.cleanup !== undefined;
+    const workflow = isInvoked ? undefined : await runs.run("cleanup");
+    if (workflow?.error !== undefined && !this.#isTold("cleanup")) throw workflow.error;
+    const returned = await runs.settleAfter(
+      scope.tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.({ ...args, workflow } as never)),
     );
     const control = checkControl<DeleteControl>("cleanup", returned);
     reschedule(attempt, control?.rescheduleAfterMs);
-    // What is not gone yet brings an event when it goes.
-    if (control?.removeFinalizer === false || !workflow.isReady) return;
+    if (control?.removeFinalizer === false) return;
+    // What is not gone yet brings an event when it goes, and what failed does not.
+    const failed = runs.cleanups.find(({ error }) => error !== undefined);
+    if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
+    if (!runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
     await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
     note(attempt, { isFinalizerRemoved: true });
@@ -223,15 +233,14 @@ export class PrimaryReconciler {
   // The finalizer and the inventory are there before anything is made.
   async #prepared({ entry, logger }: ReconcileScope): Promise<DecodedResource | undefined> {
     const withFinalizer = await this.#withFinalizer(entry);
-    const { reconcilesOnAllEvents = false } = this.#definition;
-    if (withFinalizer === undefined || this.#inventory === undefined || reconcilesOnAllEvents) return withFinalizer;
+    if (withFinalizer === undefined || this.#inventory === undefined) return withFinalizer;
     return this.#inventory.note(withFinalizer, logger);
   }
 
-  async #pruned(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult> {
-    const { reconcilesOnAllEvents = false } = this.#definition;
-    if (this.#inventory === undefined || reconcilesOnAllEvents) return result;
-    return this.#inventory.prune(run, result, isCleanup);
+  /** Whether the reconciler sees the errors of dependents in the result, so that they are not thrown. */
+  #isTold(name: "reconcile" | "cleanup"): boolean {
+    const { reconciler, workflow } = this.#definition;
+    return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
@@ -253,21 +262,13 @@ export class PrimaryReconciler {
     return writePrimary(this.#write, wanted, (written) => note(attempt, written));
   }
 
-  #callFor(primary: KubernetesObject, scope: ReconcileScope): Call {
-    const { workflow } = this.#definition;
-    const { secondaries } = this.#dependencies;
-    const context = this.#contexts.create(scope, primary);
-    const run: RunOptions = {
-      plan: this.#plan,
-      drivers: this.#drivers,
-      definition: workflow.primary,
-      namespaces: this.#namespaces(),
-      primary,
-      context,
-      track: scope.tasks.track,
-      secondaries,
-    };
-    return { run, args: { primary, secondary: secondaryOf(run), context } };
+  #callFor(primary: KubernetesObject, attempt: Attempt): Call {
+    const { scope } = attempt;
+    const onResult = (workflow: WorkflowResult) => note(attempt, { workflow });
+    const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
+    const context = this.#contexts.create(scope, primary, runs);
+    runs.context = context;
+    return { runs, args: { primary, secondary: runs.createSecondary(), context } };
   }
 
   #namespaces(): readonly string[] | undefined {
@@ -288,8 +289,4 @@ function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): vo
   if (isPrimaryDeleted)
     logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
   else note(attempt, { rescheduleAfterMs });
-}
-
-function throwErrors({ errors }: WorkflowResult): void {
-  if (errors.size > 0) throw new WorkflowError([...errors.values()], "the workflow failed");
 }

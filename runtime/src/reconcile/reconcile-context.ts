@@ -14,15 +14,18 @@ import type {
   SecondaryOptions,
 } from "../workflow/context.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { WorkflowInvocation } from "../workflow/workflow-result.js";
 import { PrimaryExpectations, type ExpectationRegistry } from "./expectations.js";
 import type { ReconcileScope } from "./reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
+import type { WorkflowRuns } from "./workflow-runs.js";
 
 /** What the contexts of all reconciles of one controller share. */
 export interface ContextDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
   readonly secondaries: SecondarySources;
+  /** The kind of the primaries, and the dependents of all workflows. */
   readonly workflow: WorkflowDefinition;
   /** The names of the indexes of the primaries. */
   readonly indexes: readonly string[];
@@ -56,8 +59,8 @@ export class ContextFactory {
   }
 
   /** Creates the context of one reconcile. */
-  create(scope: ReconcileScope, primary: KubernetesObject): Context {
-    return new ReconcileContext(this, scope, primary);
+  create(scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context {
+    return new ReconcileContext(this, { scope, primary, runs });
   }
 }
 
@@ -66,12 +69,17 @@ class ReconcileContext implements Context {
   readonly #factory: ContextFactory;
   readonly #scope: ReconcileScope;
   readonly #primary: KubernetesObject;
+  readonly #runs: WorkflowRuns;
   #attributes: Map<unknown, unknown> | undefined;
 
-  constructor(factory: ContextFactory, scope: ReconcileScope, primary: KubernetesObject) {
+  constructor(
+    factory: ContextFactory,
+    { scope, primary, runs }: { scope: ReconcileScope; primary: KubernetesObject; runs: WorkflowRuns },
+  ) {
     this.#factory = factory;
     this.#scope = scope;
     this.#primary = primary;
+    this.#runs = runs;
   }
 
   get signal(): AbortSignal {
@@ -108,6 +116,14 @@ class ReconcileContext implements Context {
 
   get eventSources(): EventSources {
     return this.#factory.eventSources;
+  }
+
+  get workflow(): WorkflowInvocation {
+    return this.#runs.own;
+  }
+
+  get workflows(): Context["workflows"] {
+    return { get: (name) => this.#runs.named(name) };
   }
 
   get attributes(): Map<unknown, unknown> {

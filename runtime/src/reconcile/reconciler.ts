@@ -6,18 +6,27 @@ export type DependentNames<Secondary> = {
   [Name in keyof Secondary & string]-?: NonNullable<Secondary[Name]> extends readonly unknown[] ? never : Name;
 }[keyof Secondary & string];
 
-/** What a reconciler is called with: the run of the workflow came before. */
-export interface ReconcileArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
+/**
+ * What a reconciler is called with: the run of the workflow came before. `Details` has the types of what the conditions of dependents
+ * find, by the names of both.
+ */
+export interface ReconcileArguments<Primary, Secondary, Details = Record<never, never>> extends DependentArguments<
+  Primary,
+  Secondary
+> {
   /** What the workflow did in this reconcile. */
-  readonly workflow: WorkflowResult<DependentNames<Secondary>>;
+  readonly workflow: WorkflowResult<DependentNames<Secondary>, Details>;
 }
 
 /** What `updateErrorStatus` is called with. */
-export interface ErrorArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
+export interface ErrorArguments<Primary, Secondary, Details = Record<never, never>> extends DependentArguments<
+  Primary,
+  Secondary
+> {
   /** What was thrown: by `initContext`, `reconcile` or a write; a WorkflowError if dependents failed. */
   readonly error: unknown;
   /** What the workflow did in this reconcile; absent if it was not reached. */
-  readonly workflow?: WorkflowResult<DependentNames<Secondary>>;
+  readonly workflow?: WorkflowResult<DependentNames<Secondary>, Details>;
 }
 
 /** Any part of a value. */
@@ -63,22 +72,22 @@ export type DeleteControl =
 type Eventually<Result> = Result | void | Promise<Result | void>;
 
 /** The part of an operator that the user writes for each primary; called with state, never with an event. */
-export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Primary>> {
+export interface Reconciler<Primary, Secondary, Status, Input = PrimaryPatch<Primary>, Details = Record<never, never>> {
   /**
    * Runs after the workflow, for every change. It must be idempotent: it may run at any time and as often as the runtime likes,
    * but never twice at once for one primary. What it throws is retried.
    */
-  reconcile(args: ReconcileArguments<Primary, Secondary>): Eventually<UpdateControl<Status, Input>>;
+  reconcile(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<UpdateControl<Status, Input>>;
   /**
    * Runs when the primary is being deleted, after the workflow's own cleanup. Its presence gives every primary a finalizer, which is
    * removed when it returns nothing.
    */
-  cleanup?(args: ReconcileArguments<Primary, Secondary>): Eventually<DeleteControl>;
+  cleanup?(args: ReconcileArguments<Primary, Secondary, Details>): Eventually<DeleteControl>;
   /**
    * Runs when a reconcile failed, for the first time already and whether or not it is retried; not for a cleanup. The reconcile is retried
    * unless the control says otherwise; returning a control makes the log quiet about it while retries are left.
    */
-  updateErrorStatus?(args: ErrorArguments<Primary, Secondary>): Eventually<ErrorControl<Status>>;
+  updateErrorStatus?(args: ErrorArguments<Primary, Secondary, Details>): Eventually<ErrorControl<Status>>;
   /** Runs before the workflow of every reconcile and cleanup, to put into `context.attributes` what the others need. */
   initContext?(args: DependentArguments<Primary, Secondary>): void | Promise<void>;
 }

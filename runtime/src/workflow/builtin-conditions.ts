@@ -1,19 +1,47 @@
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { isDeepStrictEqual } from "node:util";
+import type { JsonValue, KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
-import { isReady } from "./readiness.js";
-import { isKubernetes, type Condition, type WorkflowDefinition } from "./workflow-definition.js";
+import { isOfGeneration, isReady } from "./readiness.js";
+import { isKubernetes, type Condition, type DependentDefinition } from "./workflow-definition.js";
 
 /**
  * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are
  * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
  * soon as they exist. A status that is older than the spec does not count.
  */
-export const ready: Condition<unknown, unknown> = ({ dependent: { live } }) =>
+export const ready: Condition<unknown, unknown, never> = ({ dependent: { live } }) =>
   live !== undefined && isReady(live as KubernetesObject);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
-export const deleted: Condition<unknown, unknown> = ({ dependent: { live } }) => live === undefined;
+export const deleted: Condition<unknown, unknown, never> = ({ dependent: { live } }) => live === undefined;
+
+/** Holds when the object has a condition of this type with this status; one that is older than the spec does not count. */
+export function conditionIs({
+  type,
+  status,
+}: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, never> {
+  return ({ dependent: { live } }) => {
+    const object = live as (KubernetesObject & { status?: { conditions?: readonly StatusCondition[] } }) | undefined;
+    const conditions = object?.status?.conditions ?? [];
+    return conditions.some(
+      (condition) => condition.type === type && condition.status === status && isOfGeneration(condition, object!),
+    );
+  };
+}
+
+/** Holds when a field has this value; `path` leads to it through objects: `status.phase`. */
+export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, never> {
+  const names = path.split(".");
+  return ({ dependent: { live } }) => {
+    let field: unknown = live;
+    for (const name of names) {
+      if (typeof field !== "object" || field === null || !Object.hasOwn(field, name)) return false;
+      field = (field as { [name: string]: unknown })[name];
+    }
+    return isDeepStrictEqual(field, value);
+  };
+}
 
 // JOSDK's CRDPresentActivationCondition: an absent kind is asked for again after 10 s at the earliest, a present one never.
 const CHECK_AGAIN_AFTER_MS = 10_000;
@@ -25,7 +53,7 @@ const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; che
  * The controller of the dependent watches the definition, so a change of that reconciles its primaries. Where it may not watch
  * definitions, or the kind is not custom, the API server is asked, at most every 10 s, until the kind is there.
  */
-export const crdPresent: Condition<unknown, unknown> = async ({ dependent, context }) => {
+export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent, context }) => {
   const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
@@ -44,8 +72,8 @@ export const crdPresent: Condition<unknown, unknown> = async ({ dependent, conte
   return isServed;
 };
 
-/** Returns the kinds whose definitions the conditions of a workflow ask for. */
-export function kindsAskedFor({ dependents }: WorkflowDefinition): ResourceDefinition[] {
+/** Returns the kinds whose definitions the conditions of dependents ask for. */
+export function kindsAskedFor(dependents: readonly DependentDefinition[]): ResourceDefinition[] {
   // Definitions of another cluster are not watched.
   const asking = dependents
     .filter(isKubernetes)

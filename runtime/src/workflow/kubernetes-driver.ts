@@ -152,7 +152,7 @@ export class KubernetesDriver implements DependentDriver {
     // It does not know of the link, which has to be there in any case.
     if (!hasLink(live, desired)) return "differs";
     const { apiVersion, kind } = resource;
-    const isMatch: unknown = await matcher({ apiVersion, kind, ...desired }, live as never, context as never);
+    const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
     if (typeof isMatch !== "boolean")
       throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
     return isMatch || "differs";

@@ -1,5 +1,6 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
+import { checkDependents } from "./check-dependents.js";
 import { isKubernetes, type DependentDefinition, type WorkflowDefinition } from "./workflow-definition.js";
 
 /** A dependent in the graph; neighbours are indexes into the plan. */
@@ -9,6 +10,10 @@ export interface PlanNode<Definition extends DependentDefinition = DependentDefi
   readonly dependsOn: readonly number[];
   /** What depends on it. */
   readonly dependents: readonly number[];
+  /** The bulk dependents of which its items need the item of their key. */
+  readonly itemsDependOn: readonly number[];
+  /** The bulk dependents whose items need its item of their key. */
+  readonly itemDependents: readonly number[];
   /** Whether the workflow has another dependent of the same kind. */
   readonly sharesKind: boolean;
 }
@@ -16,18 +21,19 @@ export interface PlanNode<Definition extends DependentDefinition = DependentDefi
 /** The graph of a workflow. */
 export interface Plan {
   readonly nodes: readonly PlanNode[];
+  /** The bulk dependents whose items others need, each after those that need them. */
+  readonly sweepOrder: readonly number[];
 }
 
 /** Where a dependent stands in a run. */
 export type NodeState =
-  | { readonly kind: "pending" }
-  | { readonly kind: "running" }
-  | { readonly kind: "reconciled"; readonly isReady: boolean }
+  | { readonly kind: "pending" | "inactive" }
   /** It must not exist; it is deleted as soon as all that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
-  | { readonly kind: "deleted"; readonly isGone: boolean; readonly because: string }
-  | { readonly kind: "inactive" }
-  | { readonly kind: "failed"; readonly error: unknown };
+  /** `hasItems`: it is known which items it has, so that those of others that need one of them go on, each by itself. */
+  | { readonly kind: "running" | "failed"; readonly hasItems?: boolean }
+  | { readonly kind: "reconciled"; readonly isReady: boolean; readonly hasItems?: boolean }
+  | { readonly kind: "deleted"; readonly isGone: boolean; readonly hasItems?: boolean };
 
 /** What may be done now, at once with everything else that may. */
 export interface Steps {
@@ -35,29 +41,55 @@ export interface Steps {
   readonly delete: readonly number[];
 }
 
-/** Builds the graph; throws for unknown names, duplicates and cycles, which only a hand-written definition can have. */
-export function buildPlan({ dependents }: WorkflowDefinition): Plan {
+/**
+ * Builds the graph; throws for unknown names, duplicates and cycles, which only a hand-written definition can have. `others` are the
+ * dependents of the other workflows of the controller.
+ */
+export function buildPlan({ dependents }: WorkflowDefinition, others: readonly DependentDefinition[] = []): Plan {
+  checkDependents(dependents);
   const indexes = new Map<string, number>();
   for (const [index, { name }] of dependents.entries()) {
     if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
     indexes.set(name, index);
   }
-  const dependsOn = dependents.map(({ name, dependsOn: names }) =>
-    names.map((needed) => {
-      const index = indexes.get(needed);
-      if (index === undefined)
-        throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
-      return index;
-    }),
+  const find = (name: string, needed: string): number => {
+    const index = indexes.get(needed);
+    if (index === undefined)
+      throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
+    return index;
+  };
+  const dependsOn = dependents.map(({ name, dependsOn: names }) => names.map((needed) => find(name, needed)));
+  const itemsDependOn = dependents.map((definition) => neededItemsOf(definition, dependents, find));
+  checkForCycle(
+    dependents,
+    dependsOn.map((needed, index) => [...needed, ...itemsDependOn[index]!]),
   );
-  checkForCycle(dependents, dependsOn);
+  const reverse = (edges: readonly (readonly number[])[], index: number) =>
+    edges.flatMap((needed, other) => (needed.includes(index) ? [other] : []));
+  const all = [...dependents, ...others];
   const nodes = dependents.map((definition, index) => ({
     definition,
     dependsOn: dependsOn[index]!,
-    dependents: dependsOn.flatMap((needed, other) => (needed.includes(index) ? [other] : [])),
-    sharesKind: dependents.some((other) => other !== definition && isSameKind(other, definition)),
+    dependents: reverse(dependsOn, index),
+    itemsDependOn: itemsDependOn[index]!,
+    itemDependents: reverse(itemsDependOn, index),
+    sharesKind: all.some((other) => other !== definition && isSameKind(other, definition)),
   }));
-  return { nodes };
+  return { nodes, sweepOrder: sweepOrderOf(nodes) };
+}
+
+function neededItemsOf(
+  { name, itemsDependOn = [], bulk }: DependentDefinition,
+  dependents: readonly DependentDefinition[],
+  find: (name: string, needed: string) => number,
+): readonly number[] {
+  const needed = itemsDependOn.map((each) => find(name, each));
+  const single = bulk === undefined ? name : needed.map((each) => dependents[each]!).find((each) => !each.bulk)?.name;
+  if (needed.length > 0 && single !== undefined)
+    throw new Error(
+      `dependent "${name}" has itemsDependOn (${itemsDependOn.join(", ")}), and "${single}" is no bulk dependent; use dependsOn`,
+    );
+  return needed;
 }
 
 function isSameKind(a: DependentDefinition, b: DependentDefinition): boolean {
@@ -83,12 +115,25 @@ function checkForCycle(dependents: readonly DependentDefinition[], dependsOn: re
 export function nextSteps({ nodes }: Plan, states: readonly NodeState[]): Steps {
   const reconcile: number[] = [];
   const remove: number[] = [];
-  nodes.forEach(({ dependsOn, dependents }, index) => {
-    const state = states[index]!;
-    if (state.kind === "pending" && dependsOn.every((needed) => isReady(states[needed]!))) reconcile.push(index);
-    if (state.kind === "condemned" && dependents.every((dependent) => isGone(states[dependent]!))) remove.push(index);
+  nodes.forEach((node, index) => {
+    const { kind } = states[index]!;
+    if (kind === "pending" && !isHeldBack(node, states)) reconcile.push(index);
+    if (kind === "condemned" && !isKept(node, states)) remove.push(index);
   });
   return { reconcile, delete: remove };
+}
+
+function isHeldBack({ dependsOn, itemsDependOn }: PlanNode, states: readonly NodeState[]): boolean {
+  return (
+    !dependsOn.every((needed) => isReady(states[needed]!)) || !itemsDependOn.every((each) => hasItems(states[each]!))
+  );
+}
+
+function isKept({ dependents, itemDependents }: PlanNode, states: readonly NodeState[]): boolean {
+  return (
+    !dependents.every((dependent) => isGone(states[dependent]!)) ||
+    !itemDependents.every((each) => isGone(states[each]!) || hasItems(states[each]!))
+  );
 }
 
 /** Returns the states after it turned out that a dependent must not exist: all that depends on it must not exist either. */
@@ -102,8 +147,8 @@ export function condemn(
     // A dependent that does not wait any more is being deleted, or was, for another reason: once is enough.
     if (each !== index && next[each]!.kind !== "pending") return;
     next[each] = { kind: "condemned", because: reason };
-    for (const dependent of nodes[each]!.dependents)
-      visit(dependent, `"${nodes[each]!.definition.name}" must not exist`);
+    const { definition, dependents, itemDependents } = nodes[each]!;
+    for (const dependent of [...dependents, ...itemDependents]) visit(dependent, `"${definition.name}" must not exist`);
   };
   visit(index, because);
   // An inactive dependent counts as absent: only what depends on it is deleted.
@@ -123,12 +168,29 @@ export function pendAll({ nodes }: Plan): NodeState[] {
 
 /** Returns the names of what holds a dependent back. */
 export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
-  const { dependsOn, dependents } = nodes[index]!;
+  const { dependsOn, dependents, itemsDependOn, itemDependents } = nodes[index]!;
   const blockers =
     states[index]!.kind === "condemned"
-      ? dependents.filter((dependent) => !isGone(states[dependent]!))
-      : dependsOn.filter((needed) => !isReady(states[needed]!));
-  return blockers.map((blocker) => nodes[blocker]!.definition.name);
+      ? [
+          ...dependents.filter((dependent) => !isGone(states[dependent]!)),
+          ...itemDependents.filter((each) => !isGone(states[each]!) && !hasItems(states[each]!)),
+        ]
+      : [
+          ...dependsOn.filter((needed) => !isReady(states[needed]!)),
+          ...itemsDependOn.filter((each) => !hasItems(states[each]!)),
+        ];
+  return [...new Set(blockers)].map((blocker) => nodes[blocker]!.definition.name);
+}
+
+function sweepOrderOf(nodes: readonly PlanNode[]): number[] {
+  const order: number[] = [];
+  const visit = (index: number): void => {
+    if (order.includes(index)) return;
+    nodes[index]!.itemDependents.forEach(visit);
+    order.push(index);
+  };
+  nodes.forEach((node, index) => node.itemDependents.length > 0 && visit(index));
+  return order.filter((index) => nodes[index]!.itemDependents.length > 0);
 }
 
 function isReady(state: NodeState): boolean {
@@ -137,4 +199,8 @@ function isReady(state: NodeState): boolean {
 
 function isGone(state: NodeState): boolean {
   return state.kind === "inactive" || (state.kind === "deleted" && state.isGone);
+}
+
+function hasItems(state: NodeState): boolean {
+  return "hasItems" in state && state.hasItems === true;
 }

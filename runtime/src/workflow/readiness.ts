@@ -100,6 +100,11 @@ function hasCondition(live: Observed, type: string): boolean {
   );
 }
 
-function isTrueAndCurrent({ status, observedGeneration }: StatusCondition, { metadata }: Observed): boolean {
-  return status === "True" && (observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0));
+function isTrueAndCurrent(condition: StatusCondition, live: Observed): boolean {
+  return condition.status === "True" && isOfGeneration(condition, live);
+}
+
+/** Tells whether a condition is about the spec that an object has now, as far as it says. */
+export function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: KubernetesObject): boolean {
+  return observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0);
 }

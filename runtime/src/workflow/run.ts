@@ -1,26 +1,26 @@
-import { messageOf } from "../base/logger.js";
+// One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
+import { systemClock, type Clock } from "../base/clock.js";
+import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import {
-  blockersOf,
-  condemn,
-  condemnAll,
-  nextSteps,
-  pendAll,
-  type NodeState,
-  type Plan,
-  type PlanNode,
-} from "./plan.js";
-import {
-  isKubernetes,
-  type Condition,
-  type ConditionArguments,
-  type Conditions,
-  type Context,
-} from "./workflow-definition.js";
-import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
+import { BulkRun } from "./bulk.js";
+import { conditionsOf } from "./conditions.js";
+import type { DependentDriver, DriverRun } from "./driver.js";
+import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
+import { blockersOf, condemn, condemnAll, nextSteps, pendAll, type NodeState, type Plan } from "./plan.js";
+import { createSecondary, type SeenDependent } from "./secondary.js";
+import { doStep, type Step, type StepSurroundings, type Track } from "./step.js";
+import { createDependentError } from "./workflow-error.js";
+import type { Context } from "./workflow-definition.js";
+import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
+
+const INACTIVE = "its activation condition does not hold";
+const UNWANTED = "its reconcile precondition does not hold";
+
+/** How many steps are done at once, unless the workflow says so. */
+export const MOST_STEPS_AT_ONCE = 50;
 
 /** Everything that one run needs. */
 export interface RunOptions {
@@ -32,17 +32,14 @@ export interface RunOptions {
   readonly namespaces?: readonly string[] | undefined;
   readonly primary: KubernetesObject;
   readonly context: Context;
-  /** Calls a function of the user under a name, so that it can be said which one does not return. */
-  readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+  readonly track: Track;
   /** The event sources of the user, whose resources stand beside the dependents. */
   readonly secondaries?: SecondarySources | undefined;
-}
-
-type SecondaryFacts = Pick<RunOptions, "plan" | "drivers" | "primary" | "secondaries">;
-
-/** Thrown when dependents failed; the errors are its parts, each with the name of the dependent. */
-export class WorkflowError extends AggregateError {
-  override readonly name = "WorkflowError";
+  /** The dependents of the other workflows of the controller, which can be seen. */
+  readonly others?: readonly SeenDependent[];
+  /** The places for steps that all runs of the workflow share; as many as are usual, for this run alone, if absent. */
+  readonly places?: Semaphore;
+  readonly clock?: Clock | undefined;
 }
 
 /** Makes all dependents of a primary as they should be; independent ones at once, each as soon as what it depends on is ready. */
@@ -50,202 +47,223 @@ export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> 
   return new WorkflowRun(options, pendAll(options.plan)).finish();
 }
 
-/** Deletes the dependents of a primary in reverse order; garbage-collected ones are left to Kubernetes. */
+/** Deletes the dependents of a primary in reverse order; those of a deleted primary that Kubernetes collects are left to that. */
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
-  return new WorkflowRun(options, condemnAll(options.plan), { isCleanup: true }).finish();
-}
-
-/** Returns the live dependents by name, and lists of what each event source of the user has; read when they are asked for. */
-export function secondaryOf(options: SecondaryFacts): object {
-  return createSecondary(options, []);
+  const isLeft = options.primary.metadata.deletionTimestamp !== undefined;
+  return new WorkflowRun(options, condemnAll(options.plan), isLeft).finish();
 }
 
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
-  readonly #isCleanup: boolean;
+  /** Whether what Kubernetes collects is left to that. */
+  readonly #isLeft: boolean;
+  readonly #run: DriverRun;
+  readonly #around: StepSurroundings;
+  readonly #targets: readonly Target[];
+  readonly #bulks: readonly (BulkRun | undefined)[];
   #states: NodeState[];
-  readonly #wanted: (Wanted | undefined)[] = [];
-  readonly #written: (WriteOutcome | undefined)[] = [];
-  readonly #driverRun: DriverRun;
-  readonly #isLeft: boolean[] = [];
+  readonly #outcomes: (DependentOutcome | undefined)[] = [];
+  #running = 0;
+  #onIdle: () => void = () => {};
 
-  constructor(options: RunOptions, states: NodeState[], { isCleanup = false }: { isCleanup?: boolean } = {}) {
-    const { primary, context, definition, namespaces } = options;
-    this.#options = options;
-    this.#states = states;
-    this.#isCleanup = isCleanup;
-    this.#driverRun = {
+  constructor(options: RunOptions, states: NodeState[], isLeft = false) {
+    const {
+      plan,
+      drivers,
       primary,
-      secondary: createSecondary(options, this.#wanted),
-      context: context as DriverRun["context"],
+      context,
       definition,
       namespaces,
-    };
+      secondaries,
+      track,
+      clock = systemClock,
+    } = options;
+    const { places = new Semaphore(MOST_STEPS_AT_ONCE), others = [] } = options;
+    this.#options = options;
+    this.#states = states;
+    this.#isLeft = isLeft;
+    this.#around = { context, track, clock, places: [places] };
+    this.#targets = plan.nodes.map((node, index) => createTarget(node.definition, drivers[index]!));
+    const secondary = createSecondary({ primary, dependents: [...this.#targets, ...others], sources: secondaries });
+    this.#run = { primary, secondary, context: context as DriverRun["context"], definition, namespaces };
+    this.#bulks = plan.nodes.map(({ definition: { bulk } }, index) =>
+      bulk === undefined ? undefined : this.#createBulk(index),
+    );
   }
 
   async finish(): Promise<WorkflowResult> {
-    await this.#advance();
-    return this.#result();
+    const { signal } = this.#around.context;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+      this.#advance();
+    });
+    for (const index of this.#options.plan.sweepOrder) await this.#sweep(index);
+    signal.throwIfAborted();
+    return createWorkflowResult(
+      this.#targets.map(({ definition }, index) => [definition.name, this.#outcomeOf(index)] as const),
+    );
   }
 
-  // Starts whatever may start now; every end of a step looks again, so a step never waits for another that it does not depend on.
-  async #advance(): Promise<void> {
-    const steps = nextSteps(this.#options.plan, this.#states);
-    const start = (index: number, body: (index: number) => Promise<void>) => {
-      this.#states[index] = { kind: "running" };
-      return body(index)
-        .catch(
-          (error: unknown) => void (this.#states[index] = { kind: "failed", error: named(this.#node(index), error) }),
-        )
-        .then(() => this.#advance());
-    };
-    const reasons = steps.delete.map((index) => (this.#states[index] as { because: string }).because);
-    await Promise.all([
-      ...steps.reconcile.map((index) => start(index, () => this.#reconcile(index))),
-      ...steps.delete.map((index, each) => start(index, () => this.#delete(index, reasons[each]!))),
-    ]);
+  // Every end of a step looks again, so a step never waits for another that it does not depend on.
+  #advance(): void {
+    const { plan } = this.#options;
+    const { aborted: isGivenUp } = this.#around.context.signal;
+    const steps = isGivenUp ? { reconcile: [], delete: [] } : nextSteps(plan, this.#states);
+    for (const index of steps.reconcile) void this.#start(index, () => this.#reconcile(index));
+    for (const index of steps.delete) {
+      const { because } = this.#states[index] as NodeState & { readonly kind: "condemned" };
+      void this.#start(index, () => this.#delete(index, because));
+    }
+    if (this.#running === 0) this.#onIdle();
+  }
+
+  async #start(index: number, work: () => Promise<void>): Promise<void> {
+    this.#running++;
+    this.#states[index] = { kind: "running" };
+    try {
+      await work();
+    } catch (error) {
+      const { definition, conditions } = this.#targets[index]!;
+      const failure = { kind: "failed" as const, error: createDependentError(definition.name, error) };
+      this.#end(index, { ...failure, ...conditionsOf(conditions) });
+    }
+    this.#running--;
+    this.#advance();
   }
 
   async #reconcile(index: number): Promise<void> {
-    const { plan, primary, context, drivers, track } = this.#options;
-    const { definition } = this.#node(index);
-    const driver = drivers[index]!;
-    if (!(await this.#isMet("activationCondition", index))) {
-      await driver.deactivate(keyOf(primary.metadata));
-      const because = "its activation condition does not hold";
-      this.#states = condemn(plan, this.#states, { index, because, isActive: false });
-      return;
-    }
-    if (definition.activationCondition !== undefined) await this.#activate(index);
-    if (!(await this.#isMet("reconcilePrecondition", index))) {
-      const because = "its reconcile precondition does not hold";
-      this.#states = condemn(plan, this.#states, { index, because, isActive: true });
-      return;
-    }
-    const run = this.#driverRun;
-    const { desired } = definition;
-    if (!driver.capabilities.write) {
-      this.#states[index] = { kind: "reconciled", isReady: await this.#isReadReady(index) };
-      return;
-    }
-    if (desired === undefined) throw new Error("it has no desired()");
-    const what = `desired() of dependent "${definition.name}"`;
-    const wanted = driver.complete(run, await track(what, () => desired(run as never)));
-    this.#wanted[index] = wanted;
-    const live = this.#live(index);
-    context.signal.throwIfAborted();
-    const written = await driver.write(run, wanted, live);
-    this.#written[index] = written;
-    const isReady = written !== "waiting" && (await this.#isMet("readyPostcondition", index));
-    this.#states[index] = { kind: "reconciled", isReady };
-  }
-
-  // What is only read is ready when it is there, and its condition holds.
-  async #isReadReady(index: number): Promise<boolean> {
-    return this.#live(index) !== undefined && (await this.#isMet("readyPostcondition", index));
+    const target = this.#targets[index]!;
+    const { definition, conditions } = target;
+    const bulk = this.#bulks[index];
+    const entered = await doStep(definition, this.#around, async (step) => {
+      const run = this.#runIn(step);
+      if (!(await this.#isActive(target, run, step))) return INACTIVE;
+      if (!(await ask("reconcilePrecondition", target, run, step))) return UNWANTED;
+      const desired = target.driver.capabilities.write ? await this.#desiredOf(target, run, step) : undefined;
+      if (bulk !== undefined) return { items: desired };
+      if (desired !== undefined) target.wanted ??= target.driver.complete(run, desired.object);
+      return reconcileObject(target, run, step);
+    });
+    if (typeof entered === "string") return this.#condemn(index, entered);
+    if ("kind" in entered) return this.#end(index, entered);
+    await bulk!.reconcile(entered.items === undefined ? undefined : itemsOf(entered.items.object), () =>
+      this.#goOn(index),
+    );
+    this.#end(index, { ...bulk!.outcome(), ...conditionsOf(conditions) });
   }
 
   async #delete(index: number, because: string): Promise<void> {
-    const driver = this.#options.drivers[index]!;
-    if (this.#node(index).definition.activationCondition !== undefined) {
-      if (!(await this.#isMet("activationCondition", index))) {
-        this.#states[index] = { kind: "inactive" };
-        return;
-      }
-      await this.#activate(index);
-    }
-    const live = this.#live(index);
-    const { capabilities, isGarbageCollected } = driver;
-    const isLeft = !capabilities.remove || (this.#isCleanup && isGarbageCollected);
-    if (live !== undefined && !isLeft) await driver.remove(this.#driverRun, live);
-    this.#isLeft[index] = isLeft;
+    const target = this.#targets[index]!;
+    const { definition, driver, conditions } = target;
     // The garbage collector acts when the primary is gone: waiting for it here would be for ever.
-    const isGone = isLeft || (await this.#isMet("deletePostcondition", index));
-    this.#states[index] = { kind: "deleted", because, isGone };
+    if (this.#isLeft && driver.isGarbageCollected) return this.#end(index, { kind: "left" });
+    const bulk = this.#bulks[index];
+    const entered = await doStep(definition, this.#around, async (step): Promise<DependentOutcome | undefined> => {
+      const run = this.#runIn(step);
+      if (!(await this.#isActive(target, run, step))) return { kind: "inactive", ...conditionsOf(conditions) };
+      return bulk === undefined ? deleteObject(target, { run, step, because }) : undefined;
+    });
+    if (entered !== undefined) return this.#end(index, entered);
+    await bulk!.delete(because, () => this.#goOn(index));
+    this.#end(index, { ...bulk!.outcome(because), ...conditionsOf(conditions) });
   }
 
-  #activate(index: number): Promise<void> {
-    const { drivers, primary, track } = this.#options;
-    const what = `the watch of dependent "${this.#node(index).definition.name}"`;
-    return track(what, () => drivers[index]!.activate(keyOf(primary.metadata)));
-  }
-
-  async #isMet(name: keyof Conditions, index: number): Promise<boolean> {
-    const { definition } = this.#node(index);
-    const condition: Condition<never, never> | undefined = definition[name];
-    if (condition === undefined) return true;
-    const kind = isKubernetes(definition) ? { definition: definition.resource } : {};
-    const { client } = this.#options.drivers[index]!;
-    const cluster = client === undefined ? {} : { client };
-    const dependent = { name: definition.name, ...kind, ...cluster, live: this.#live(index)?.object };
-    const args: ConditionArguments<KubernetesObject, object> = { ...this.#driverRun, dependent };
-    const result = await this.#options.track(`a condition of dependent "${definition.name}"`, () =>
-      condition(args as never),
-    );
-    return typeof result === "object" ? result.isMet : result;
-  }
-
-  #live(index: number): Live | undefined {
-    return this.#options.drivers[index]!.find(this.#driverRun, this.#wanted[index]);
-  }
-
-  #node(index: number): PlanNode {
-    return this.#options.plan.nodes[index]!;
-  }
-
-  #result(): WorkflowResult {
-    const { plan } = this.#options;
-    const outcomes = plan.nodes.map((node, index) => [node.definition.name, this.#outcome(index)] as const);
-    const errors = new Map(
-      outcomes.flatMap(([name, outcome]) => (outcome.kind === "failed" ? [[name, outcome.error]] : [])),
-    );
-    const isReady = outcomes.every(([, outcome]) => ("isReady" in outcome ? outcome.isReady : isSettled(outcome)));
-    return { dependents: Object.fromEntries(outcomes), isReady, errors };
-  }
-
-  #outcome(index: number): DependentOutcome {
-    const state = this.#states[index]!;
-    switch (state.kind) {
-      case "reconciled": {
-        const written = this.#written[index] ?? "unchanged";
-        if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
-        return { kind: written, isReady: state.isReady };
-      }
-      case "deleted":
-        if (this.#isLeft[index] === true) return { kind: "left" };
-        return { kind: "deleted", isGone: state.isGone, because: state.because };
-      case "inactive":
-      case "failed":
-        return state;
-      default:
-        return { kind: "waiting", for: blockersOf(this.#options.plan, this.#states, index) };
+  async #isActive(target: Target, run: DriverRun, step: Step): Promise<boolean> {
+    const { definition, driver } = target;
+    if (definition.activationCondition === undefined) return true;
+    const key = keyOf(this.#options.primary.metadata);
+    if (await ask("activationCondition", target, run, step)) {
+      await step.track(`the watch of dependent "${definition.name}"`, () => driver.activate(key));
+      return true;
     }
+    await driver.deactivate(key);
+    return false;
+  }
+
+  // What was computed once is not computed again when the step is tried again.
+  async #desiredOf(target: Target, run: DriverRun, step: Step): Promise<{ readonly object: unknown }> {
+    const { desired, name } = target.definition;
+    if (desired === undefined) throw new TerminalError("it has no desired()");
+    if (target.desired !== undefined) return target.desired;
+    const object: unknown = await step.track(`desired() of dependent "${name}"`, () => desired(run as never));
+    return (target.desired = { object });
+  }
+
+  // Others may go on with the items of a dependent as soon as it is known which there are.
+  #goOn(index: number): void {
+    this.#states[index] = { kind: "running", hasItems: true };
+    this.#advance();
+  }
+
+  #condemn(index: number, because: string): void {
+    const { definition, conditions } = this.#targets[index]!;
+    const isActive = because !== INACTIVE;
+    this.#states = condemn(this.#options.plan, this.#states, { index, because, isActive });
+    if (isActive) return;
+    this.#outcomes[index] = { kind: "inactive", ...conditionsOf(conditions) };
+    if (definition.bulk !== undefined) this.#bulks[index]!.isInactive = true;
+  }
+
+  #end(index: number, outcome: DependentOutcome): void {
+    const bulk = this.#bulks[index];
+    this.#outcomes[index] = outcome;
+    this.#states[index] = stateOf(outcome, this.#states[index]!);
+    if (bulk !== undefined && outcome.kind === "inactive") bulk.isInactive = true;
+  }
+
+  // What items of others needed goes when those are gone, which may be the case by now.
+  async #sweep(index: number): Promise<void> {
+    const bulk = this.#bulks[index]!;
+    if (!bulk.isReconciled || this.#around.context.signal.aborted) return;
+    await bulk.sweep();
+    this.#end(index, { ...bulk.outcome(), ...conditionsOf(this.#targets[index]!.conditions) });
+  }
+
+  #outcomeOf(index: number): DependentOutcome {
+    const { plan } = this.#options;
+    const known = this.#outcomes[index];
+    if (known !== undefined) return known;
+    const { conditions } = this.#targets[index]!;
+    return { kind: "waiting", for: blockersOf(plan, this.#states, index), ...conditionsOf(conditions) };
+  }
+
+  #createBulk(index: number): BulkRun {
+    const { itemsDependOn, itemDependents } = this.#options.plan.nodes[index]!;
+    return new BulkRun(this.#targets[index]!, this.#run, {
+      around: this.#around,
+      runIn: (step) => this.#runIn(step),
+      needed: () => itemsDependOn.map((each) => this.#bulks[each]!),
+      dependents: () => itemDependents.map((each) => this.#bulks[each]!),
+    });
+  }
+
+  #runIn({ context }: Step): DriverRun {
+    return context === this.#around.context ? this.#run : { ...this.#run, context: context as DriverRun["context"] };
   }
 }
 
-// What must not exist does not keep a workflow from being ready, once it is gone.
-function isSettled(outcome: DependentOutcome): boolean {
-  return outcome.kind === "inactive" || outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone);
-}
-
-function createSecondary(
-  { plan, drivers, primary, secondaries }: SecondaryFacts,
-  wanted: readonly (Wanted | undefined)[],
-): object {
-  const secondary = {};
-  plan.nodes.forEach((node, index) => {
-    const get = () => drivers[index]!.find({ primary }, wanted[index])?.object;
-    Object.defineProperty(secondary, node.definition.name, { enumerable: true, get });
-  });
-  for (const name of secondaries?.names() ?? []) {
-    if (Object.hasOwn(secondary, name)) continue;
-    const get = () => secondaries?.get(name)?.secondariesOf(primary) ?? [];
-    Object.defineProperty(secondary, name, { enumerable: true, get });
+function stateOf(outcome: DependentOutcome, before: NodeState): NodeState {
+  const items = "hasItems" in before && before.hasItems === true ? { hasItems: true } : {};
+  switch (outcome.kind) {
+    case "failed":
+    case "inactive":
+      return { kind: outcome.kind, ...items };
+    case "left":
+      return { kind: "deleted", isGone: true, ...items };
+    case "deleted":
+      return { kind: "deleted", isGone: outcome.isGone, ...items };
+    case "waiting":
+      return { kind: "reconciled", isReady: false, ...items };
+    default:
+      return { kind: "reconciled", isReady: outcome.isReady, ...items };
   }
-  return secondary;
 }
 
-function named({ definition: { name } }: PlanNode, error: unknown): Error {
-  return new Error(`dependent "${name}": ${messageOf(error)}`, { cause: error });
+function itemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  if (desired instanceof Map) return desired as Map<string, unknown>;
+  if (typeof desired === "object" && desired !== null && !Array.isArray(desired))
+    return new Map(Object.entries(desired));
+  const found = Array.isArray(desired) ? "a list" : desired === null ? "null" : typeof desired;
+  throw new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
 }

@@ -17,8 +17,8 @@ export interface DependentArguments<Primary, Secondary> {
   readonly context: Context<Primary>;
 }
 
-/** What a condition is called with: also the dependent that it belongs to. */
-export interface ConditionArguments<Primary, Secondary> extends DependentArguments<Primary, Secondary> {
+/** What a condition is called with: also the dependent that it belongs to, with its live object or resource. */
+export interface ConditionArguments<Primary, Secondary, Live = object> extends DependentArguments<Primary, Secondary> {
   readonly dependent: {
     readonly name: string;
     /** Its kind; absent for what Kubernetes does not have. */
@@ -28,7 +28,7 @@ export interface ConditionArguments<Primary, Secondary> extends DependentArgumen
     /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
     readonly item?: string;
     /** The live object, of a bulk dependent that of the item; absent while there is none. */
-    readonly live: object | undefined;
+    readonly live: Live | undefined;
   };
 }
 
@@ -44,8 +44,8 @@ export interface ConditionResult<Detail = unknown> {
 }
 
 /** Decides about a dependent; called at most once for each reconcile, a postcondition of a bulk dependent once for each item. */
-export type Condition<Primary, Secondary, Detail = unknown> = (
-  args: ConditionArguments<Primary, Secondary>,
+export type Condition<Primary, Secondary, Detail = unknown, Live = object> = (
+  args: ConditionArguments<Primary, Secondary, Live>,
 ) => boolean | ConditionResult<Detail> | Promise<boolean | ConditionResult<Detail>>;
 
 /** The four conditions of a dependent, in the order in which a reconcile asks them. */
@@ -86,7 +86,10 @@ export interface NodeDefinition extends Conditions {
   readonly itemsDependOn?: readonly string[];
   /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */
   readonly bulk?: BulkOptions;
-  /** How long its step may take in one run, its retries included; as long as the reconcile unless given. */
+  /**
+   * How long its step may take in one run, its retries included; as long as the reconcile unless given. Of a bulk dependent `desired`, with the
+   * conditions before it, and each item have this time.
+   */
   readonly timeoutMs?: number;
   /** Tries a step again that failed, before the run counts it as failed; not unless given. */
   readonly retry?: StepRetry;
@@ -94,7 +97,7 @@ export interface NodeDefinition extends Conditions {
 
 /** Tells whether the live object is as desired, in place of the matcher of the runtime; both are complete objects. */
 export type DependentMatcher<Resource = never> = (
-  desired: object,
+  desired: Resource,
   live: Resource,
   context: Context,
 ) => boolean | Promise<boolean>;
@@ -147,6 +150,10 @@ export interface ExternalDependent extends NodeDefinition {
 /** What is given to the functions of an external dependent besides their subject. */
 export type ExternalArguments<Primary = never, Secondary = never> = DependentArguments<Primary, Secondary>;
 
+/** Where the runtime keeps the id of an external resource; `path` leads through the status: `["databaseId"]`. */
+export type ExternalState =
+  { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
+
 /** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
 export interface ExternalDefinition {
   /** Where its live resources are known: an event source of the dependent's own, or that of the controller with this name. */
@@ -160,6 +167,11 @@ export interface ExternalDefinition {
   readonly create?: (desired: never, args: never) => unknown;
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;
+  /**
+   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in a ConfigMap of
+   * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
+   */
+  readonly state?: ExternalState;
   /** Tells whether a live resource is as desired; deep equality unless given. */
   readonly matches?: (desired: never, live: never) => boolean;
 }
@@ -187,7 +199,17 @@ export interface RemovedDependent {
 export interface WorkflowDefinition {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentDefinition[];
-  /** How many steps of one run are done at once; 50 unless given. */
+  /**
+   * Who runs it: the runtime, before the reconciler (`implicit`, which is the default), or the reconciler by `context.workflow` (`explicit`).
+   * The cleanup is implicit where the reconciler has none.
+   */
+  readonly invocation?: "implicit" | "explicit";
+  /**
+   * What becomes of errors of dependents: with `throw`, which is the default, the reconcile fails with a WorkflowError when the run is over;
+   * with `result` they are only in the result. A cleanup in which something failed is tried again in either case.
+   */
+  readonly exceptions?: "throw" | "result";
+  /** How many steps are done at once, of all primaries together; 50 unless given. */
   readonly maxConcurrency?: number;
   /**
    * Whether what the workflow no longer has, or no longer wants under a name, is deleted; true unless given. Each primary then has an

@@ -104,7 +104,10 @@ suite("activation", (test) => {
     await untilText(page, "first");
     const { workflow, error } = await waitFor("a reconcile", () => page.events[0]);
     assert.is(error, undefined);
-    assert.equal(workflow!.dependents["book"], { kind: "inactive" });
+    assert.equal(workflow!.dependents["book"], {
+      kind: "inactive",
+      conditions: { activationCondition: { isMet: false } },
+    });
     assert.ok(workflow!.isReady);
   });
 

@@ -11,6 +11,9 @@ import {
 /** What the names of the types of a dependent end in. */
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
 
+/** What the names of the types of an external dependent end in besides. */
+const EXTERNAL_SUFFIXES = ["Resource", "Fetch", "IdOf", "Create", "Update", "Delete"];
+
 /** What the names of the types of filters end in, where there are filters. */
 const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];
 
@@ -21,14 +24,25 @@ const SOURCE_SUFFIXES = ["Resource", "Mapper", "PrimaryMapper", "Fetch", "IdOf"]
 const IMPORTED = [
   "Condition",
   "ConditionArguments",
+  "ConditionResult",
   "DependentArguments",
+  "DependentMatcher",
   "Desired",
+  "DetailOf",
+  "Explicit",
+  "ExplicitReconciler",
+  "FetchContext",
+  "ItemsOf",
+  "PrimaryPatch",
   "ReconcileArguments",
   "Reconciler",
+  "UntypedInput",
+  "UntypedResource",
+  "WorkflowInvocation",
 ];
 
 /** What the names of the types of the primary end in. */
-const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Lookups", "Reconciler", "ReconcileArguments"];
+const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Lookups", "Details", "Reconciler", "ReconcileArguments"];
 
 /**
  * Finds names from which the same file or type would be made, and event sources that are called like dependents.
@@ -72,8 +86,17 @@ function checkMembers({
     return suffixes.flatMap((suffix) => types.add(name + suffix, `${noun} ${quote(name)}`, place)).slice(0, 1);
   };
   return [
-    ...dependents.flatMap((each) => check("dependent", withFilters(SUFFIXES, each.spec.filters), each)),
+    ...dependents.flatMap((each) => check("dependent", withFilters(suffixesOf(each), each.spec.filters), each)),
     ...eventSources.flatMap((each) => check("event source", withFilters(SOURCE_SUFFIXES, each.spec.filters), each)),
+  ];
+}
+
+function suffixesOf({ spec: { bulk, matcher, external } }: ResolvedDependent): string[] {
+  return [
+    ...SUFFIXES,
+    ...(bulk === undefined ? [] : ["Items"]),
+    ...(matcher === undefined ? [] : ["Matcher"]),
+    ...(external === undefined ? [] : EXTERNAL_SUFFIXES),
   ];
 }
 

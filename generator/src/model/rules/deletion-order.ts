@@ -1,24 +1,70 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { reachableFrom } from "../dependency-graph.js";
+import {
+  edgesOf,
+  isDeletedByOperator,
+  isGarbageCollected,
+  ruleOfController,
+  type ResolvedController,
+  type ResolvedDependent,
+} from "../resolved-project.js";
 
 /**
- * Finds dependents that would be deleted after what they depend on.
+ * Finds dependents that would be deleted after what they depend on, and deletePostconditions that are never asked.
  *
- * The operator deletes what is not garbage-collected while the primary still exists; the garbage collector acts only afterwards.
+ * The operator deletes what is not garbage-collected while the primary still exists; the garbage collector acts only afterwards, and asks
+ * nobody.
  */
-export const checkDeletionOrder = ruleOfController(({ spec: { document, dependents } }) =>
-  [...dependents].flatMap(([name, { dependsOn = [], garbageCollected = true }]) =>
-    dependsOn.flatMap((other, index): Diagnostic[] => {
-      if (!garbageCollected || dependents.get(other)?.garbageCollected !== false) return [];
+export const checkDeletionOrder = ruleOfController((controller) =>
+  controller.dependents
+    .filter(({ spec }) => isGarbageCollected(spec) && spec.mode !== "readOnly")
+    .flatMap((dependent) => [
+      ...checkEdges(dependent, controller),
+      ...(canBeDeletedInTime(dependent, controller) ? [] : checkPostcondition(dependent, controller)),
+    ]),
+);
+
+function checkEdges({ name, spec, path }: ResolvedDependent, { spec: { document, dependents } }: ResolvedController) {
+  return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
+    (spec[list] ?? []).flatMap((other, index): Diagnostic[] => {
+      const needed = dependents.get(other);
+      if (needed === undefined || !isDeletedByOperator(needed)) return [];
       return [
         {
           severity: "error",
           rule: "deletion-order",
           message: `${quote(name)} would be deleted after ${quote(other)}, which it depends on: only ${quote(name)} is garbage-collected`,
-          ...document.valueAt(["spec", "dependents", name, "dependsOn", index]),
+          ...document.valueAt([...path, list, index]),
           hint: `state garbageCollected: false for ${quote(name)}, too; the operator then deletes it first`,
         },
       ];
     }),
-  ),
-);
+  );
+}
+
+// While the primary lives, the operator deletes what must not exist: where a precondition does not hold, and what depends on that.
+function canBeDeletedInTime({ name, spec }: ResolvedDependent, { dependents }: ResolvedController): boolean {
+  if (spec.reconcilePrecondition !== undefined) return true;
+  const reached = reachableFrom(edgesOf(dependents), name);
+  return dependents.some(
+    (other) =>
+      reached.has(other.name) &&
+      (other.spec.reconcilePrecondition !== undefined || other.spec.activationCondition !== undefined),
+  );
+}
+
+function checkPostcondition(
+  { name, spec, path }: ResolvedDependent,
+  { spec: { document } }: ResolvedController,
+): Diagnostic[] {
+  if (spec.deletePostcondition === undefined) return [];
+  return [
+    {
+      severity: "error",
+      rule: "deletion-order",
+      message: `the deletePostcondition of ${quote(name)} is never asked: ${quote(name)} is garbage-collected, and no condition makes the operator delete it`,
+      ...document.keyAt([...path, "deletePostcondition"]),
+      hint: "state garbageCollected: false, or remove the condition",
+    },
+  ];
+}

@@ -1,5 +1,10 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
+import {
+  isGarbageCollected,
+  ruleOfController,
+  type ResolvedController,
+  type ResolvedDependent,
+} from "../resolved-project.js";
 
 /**
  * Finds owner references across namespaces, which Kubernetes' garbage collector takes for references to nothing: it deletes the dependent.
@@ -10,7 +15,7 @@ export const checkOwnerNamespace = ruleOfController((controller) => {
   const { spec, primary, dependents } = controller;
   if (primary?.scope !== "Namespaced") return [];
   return dependents.flatMap((dependent): Diagnostic[] => {
-    if (dependent.spec.garbageCollected === false) return [];
+    if (!isGarbageCollected(dependent.spec) || dependent.spec.mode === "readOnly") return [];
     const problem = problemOf(dependent, controller);
     if (problem === undefined) return [];
     return [

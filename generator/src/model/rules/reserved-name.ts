@@ -26,6 +26,7 @@ export const checkReservedName = ruleOfController((controller) => {
   const functions = [
     ...dependents.flatMap(conditionsOf).map(({ condition, path }) => ({ name: condition.function, owner: path })),
     ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
+    ...dependents.map(({ spec: { matcher }, path }) => ({ name: matcher?.function, owner: [...path, "matcher"] })),
   ].flatMap(({ name, owner }) => (name === undefined ? [] : [{ name, path: [...owner, "function"] }]));
   return [
     ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)

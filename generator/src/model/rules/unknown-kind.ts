@@ -1,4 +1,5 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import type { DependentSpec } from "../../input/workflow-spec.js";
 import type { YamlPath } from "../../input/yaml-document.js";
 import { formatKind, parseKind, type ResourceCatalog } from "../resource-catalog.js";
 import { ruleOfController, type ResolvedController } from "../resolved-project.js";
@@ -10,18 +11,37 @@ const READING_VERBS = ["get", "list", "watch"];
 const WRITING_VERBS = ["get", "list", "patch", "watch"];
 
 /** Finds kinds that neither Kubernetes nor a CRD of the project has, and kinds that cannot be watched or written. */
-export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSources }, { catalog }) => {
+export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSources, removed }, { catalog }) => {
   const { resource } = spec.primary;
   const writing = { spec, catalog, neededVerbs: WRITING_VERBS };
   const reading = { spec, catalog, neededVerbs: READING_VERBS };
   return [
     ...(resource === undefined ? [] : checkKind(resource, ["spec", "primary", "resource"], writing)),
-    ...dependents.flatMap((dependent) => checkKind(dependent.spec.resource, [...dependent.path, "resource"], writing)),
+    ...dependents.flatMap(({ spec: { resource: kind, mode }, path }) =>
+      checkOwnKind(kind, [...path, "resource"], mode === "readOnly" ? reading : writing),
+    ),
+    ...removed.flatMap(({ spec: { resource: kind }, path }) => checkOwnKind(kind, [...path, "resource"], writing)),
     ...eventSources.flatMap(({ spec: source, path }) =>
       source.resource === undefined ? [] : checkKind(source.resource, [...path, "resource"], reading),
     ),
   ];
 });
+
+function checkOwnKind(kind: DependentSpec["resource"], path: YamlPath, check: KindCheck): Diagnostic[] {
+  if (kind === undefined) return [];
+  if (typeof kind === "string") return checkKind(kind, path, check);
+  const text = `${kind.apiVersion}/${kind.kind}`;
+  if (check.catalog.find(parseKind(text)) === undefined) return [];
+  return [
+    {
+      severity: "error",
+      rule: "known-kind",
+      message: `${quote(text)} is described, and it has a schema`,
+      ...check.spec.document.valueAt(path),
+      hint: `state resource: ${text}, so that its objects have types`,
+    },
+  ];
+}
 
 interface KindCheck extends Pick<ResolvedController, "spec"> {
   readonly catalog: ResourceCatalog;

@@ -6,7 +6,7 @@ import { readCrds } from "#generator/input/read-crds.js";
 import { readWorkflows } from "#generator/input/read-workflows.js";
 import { loadSpecSchema } from "#generator/input/spec-schema.js";
 import { buildModel, type BuiltModel } from "#generator/model/build-model.js";
-import type { ControllerModel } from "#generator/model/project-model.js";
+import { isKubernetes, type ControllerModel } from "#generator/model/project-model.js";
 import { repositoryRoot } from "../../../support/repository.js";
 import { assert, suite } from "../../../support/suite.js";
 
@@ -187,8 +187,9 @@ suite("buildModel", (test) => {
         "{ a: { resource: v1/ConfigMap, garbageCollected: false, activationCondition: { builtin: crdPresent }, " +
         'reconcilePrecondition: { when: "primary.spec !== undefined" }, readyPostcondition: { function: isReady } } }',
     });
-    const { conditions, isGarbageCollected } = dependents[0]!;
-    assert.is(isGarbageCollected, false);
+    const [dependent] = dependents;
+    const conditions = dependent!.conditions;
+    assert.is(dependent !== undefined && isKubernetes(dependent) && dependent.isGarbageCollected, false);
     assert.equal(conditions.activationCondition, { kind: "builtin", name: "crdPresent" });
     assert.equal(conditions.readyPostcondition, { kind: "function", name: "isReady" });
     const when = conditions.reconcilePrecondition;

@@ -1,11 +1,12 @@
-import type {
-  ControllerModel,
-  DependentModel,
-  ExpressionModel,
-  FiltersModel,
-  ProjectModel,
-  RawSchema,
-  ResourceModel,
+import {
+  isKubernetes,
+  type ControllerModel,
+  type DependentModel,
+  type ExpressionModel,
+  type FiltersModel,
+  type ProjectModel,
+  type RawSchema,
+  type ResourceModel,
 } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import { runtimeTypes, runtimeValues } from "#generator/output/runtime-symbols.js";
@@ -27,7 +28,7 @@ function controllerOf(
   dependents: readonly DependentModel[],
   rest: Partial<ControllerModel> = {},
 ): ProjectModel {
-  const resources = [...new Set([primary, ...dependents.map(({ resource }) => resource)])];
+  const resources = [...new Set([primary, ...dependents.filter(isKubernetes).map(({ resource }) => resource)])];
   return {
     resources,
     controllers: [

@@ -12,7 +12,11 @@ import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/
 import type { PrimaryOutcome, ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
 import { RunningTasks } from "#runtime/reconcile/running-tasks.js";
-import type { DependentArguments, DependentDefinition } from "#runtime/workflow/workflow-definition.js";
+import type {
+  DependentArguments,
+  DependentDefinition,
+  WorkflowDefinition,
+} from "#runtime/workflow/workflow-definition.js";
 import { Writer } from "#runtime/write/apply.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
 import { shared } from "../../../support/suite.js";
@@ -40,6 +44,7 @@ export const sharedServer: () => Promise<ApiServer> = shared(() => startApiServe
 export interface DispatcherOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
   readonly reconciler?: unknown;
   readonly dependents?: readonly DependentDefinition[];
+  readonly workflow?: Omit<WorkflowDefinition, "primary" | "dependents">;
   readonly dependencies?: Partial<PrimaryDependencies>;
 }
 
@@ -71,7 +76,7 @@ export interface Dispatcher {
 
 /** Creates a dispatcher on the shared server. */
 export async function createDispatcher(options: DispatcherOptions = {}): Promise<Dispatcher> {
-  const { reconciler, dependents = [], dependencies, ...settings } = options;
+  const { reconciler, dependents = [], workflow, dependencies, ...settings } = options;
   const server = await sharedServer();
   const connection = createConnection({ url: server.url, token: server.token });
   const requests: string[] = [];
@@ -92,7 +97,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     {
       name: FIELD_MANAGER,
       ...settings,
-      workflow: { primary: definition, dependents },
+      workflow: { primary: definition, dependents, ...workflow },
       ...(reconciler === undefined ? {} : { reconciler: reconciler as never }),
     },
     {

@@ -63,10 +63,10 @@ function simulate(plan: Plan, start: NodeState[], fateOf: (index: number) => Fat
     if (running.length === 0) return { states, history };
     const [{ index, isDeletion }] = running.splice(pick(running.length), 1) as [(typeof running)[number]];
     const fate = fateOf(index);
-    if (isDeletion) states[index] = { kind: "deleted", because: "", isGone: fate !== "notGone" };
+    if (isDeletion) states[index] = { kind: "deleted", isGone: fate !== "notGone" };
     else if (fate === "condemned" || fate === "inactive")
       states = condemn(plan, states, { index, because: "says the test", isActive: fate === "condemned" });
-    else if (fate === "failed") states[index] = { kind: "failed", error: new Error() };
+    else if (fate === "failed") states[index] = { kind: "failed" };
     else states[index] = { kind: "reconciled", isReady: fate !== "notReady" };
     history.push(`end ${index}`);
   }
@@ -246,7 +246,7 @@ suite("plan", (test) => {
     const plan = buildPlan(
       workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a"] }), dependentOf("c", { dependsOn: ["b"] })]),
     );
-    const states: NodeState[] = [{ kind: "failed", error: 1 }, { kind: "pending" }, { kind: "pending" }];
+    const states: NodeState[] = [{ kind: "failed" }, { kind: "pending" }, { kind: "pending" }];
     assert.equal(nextSteps(plan, states), { reconcile: [], delete: [] });
     assert.equal(blockersOf(plan, states, 1), ["a"]);
     assert.equal(blockersOf(plan, states, 2), ["b"]);

@@ -118,7 +118,7 @@ suite("workflow run", (test) => {
       dependentOf("other"),
     ]);
     assert.equal(result.dependents, {
-      slow: { kind: "created", isReady: false },
+      slow: { kind: "created", isReady: false, conditions: { readyPostcondition: { isMet: false } } },
       after: { kind: "waiting", for: ["slow"] },
       other: { kind: "created", isReady: true },
     });
@@ -169,6 +169,7 @@ suite("workflow run", (test) => {
       kind: "deleted",
       isGone: true,
       because: "its reconcile precondition does not hold",
+      conditions: { reconcilePrecondition: { isMet: false } },
     });
     assert.ok(result.isReady, "what must not exist and does not is as it should be");
   });
@@ -183,7 +184,10 @@ suite("workflow run", (test) => {
     run.history.length = 0;
     const result = await reconcileWorkflow({ ...run.options, plan: buildPlan(workflowOf(definitions(fails))) });
     assert.equal(run.history, ["deactivate", "delete b", "deleted b"]);
-    assert.equal(result.dependents["a"], { kind: "inactive" });
+    assert.equal(result.dependents["a"], {
+      kind: "inactive",
+      conditions: { activationCondition: { isMet: false } },
+    });
   });
 
   test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
@@ -194,7 +198,8 @@ suite("workflow run", (test) => {
     ]);
     await reconcileWorkflow(run.options);
     run.history.length = 0;
-    const result = await cleanupWorkflow(run.options);
+    const metadata = { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    const result = await cleanupWorkflow({ ...run.options, primary: { ...primary, metadata } });
     assert.equal(run.history, ["delete c", "deleted c", "delete a", "deleted a"]);
     assert.equal(result.dependents["b"], { kind: "left" });
     assert.ok(result.isReady);
@@ -223,8 +228,9 @@ suite("workflow run", (test) => {
       dependentOf("a", { readyPostcondition: ready }),
       dependentOf("b", { readyPostcondition: deleted }),
     ]);
-    assert.equal(result.dependents["a"], { kind: "created", isReady: true });
-    assert.equal(result.dependents["b"], { kind: "created", isReady: false });
+    const conditions = (isMet: boolean) => ({ readyPostcondition: { isMet } });
+    assert.equal(result.dependents["a"], { kind: "created", isReady: true, conditions: conditions(true) });
+    assert.equal(result.dependents["b"], { kind: "created", isReady: false, conditions: conditions(false) });
   });
 
   test("a later dependent sees what an earlier one wrote in the same run, frozen", async () => {

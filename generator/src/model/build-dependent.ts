@@ -1,0 +1,123 @@
+import { partsOfType } from "../input/read-external-files.js";
+import { CAPABILITIES, type ConditionSpec, type DependentSpec, type ExternalSpec } from "../input/workflow-spec.js";
+import type { BuildFilters } from "./build-event-source.js";
+import { parseDuration } from "./duration.js";
+import type {
+  BuiltinModel,
+  ConditionModel,
+  DependentModel,
+  ExternalDependentModel,
+  ExternalTypeModel,
+  KubernetesDependentModel,
+  NodeModel,
+} from "./project-model.js";
+import { isRecord } from "./raw-schema.js";
+import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedDependent } from "./resolved-project.js";
+
+/** What the model of a dependent is built with. */
+export interface DependentTools {
+  /** All that the dependent waits for, in the order of their creation. */
+  readonly waitsFor: readonly string[];
+  readonly buildFilters: BuildFilters;
+  buildCondition(condition: LocatedCondition): ConditionModel;
+}
+
+/** Builds the model of a dependent that broke no rule: what is the default anyway is not stated. */
+export function buildDependent(dependent: ResolvedDependent, tools: DependentTools): DependentModel {
+  const node = nodeOf(dependent, tools);
+  const { external } = dependent.spec;
+  return Object.freeze(
+    external === undefined
+      ? { ...node, ...objectOf(dependent, tools) }
+      : { ...node, external: externalOf(external, dependent) },
+  );
+}
+
+function nodeOf(dependent: ResolvedDependent, { waitsFor, buildCondition }: DependentTools): NodeModel {
+  const { name, spec } = dependent;
+  const { dependsOn = [], itemsDependOn, bulk, matcher, timeout, retry } = spec;
+  return {
+    name,
+    dependsOn: Object.freeze([...dependsOn]),
+    ...(itemsDependOn === undefined ? {} : { itemsDependOn }),
+    waitsFor,
+    ...(bulk === undefined ? {} : { bulk: bulk === true ? {} : bulk }),
+    ...(matcher === undefined ? {} : { matcher: matcher.function }),
+    ...(timeout === undefined ? {} : { timeoutMs: parseDuration(timeout) }),
+    ...(retry === undefined ? {} : { retry: retryOf(retry) }),
+    conditions: Object.freeze(
+      Object.fromEntries(conditionsOf(dependent).map((located) => [located.name, buildCondition(located)])),
+    ),
+  };
+}
+
+function retryOf({ maxAttempts, initialInterval, multiplier, maxInterval }: NonNullable<DependentSpec["retry"]>) {
+  return {
+    maxAttempts,
+    ...(initialInterval === undefined ? {} : { initialIntervalMs: parseDuration(initialInterval) }),
+    ...(multiplier === undefined ? {} : { multiplier }),
+    ...(maxInterval === undefined ? {} : { maxIntervalMs: parseDuration(maxInterval) }),
+  };
+}
+
+function objectOf(
+  { name, spec, path, resource }: ResolvedDependent,
+  { buildFilters }: DependentTools,
+): Omit<KubernetesDependentModel, keyof NodeModel> {
+  if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
+  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager } = spec;
+  return {
+    resource,
+    ...(mode === undefined || mode === "managed" ? {} : { mode }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(cluster === undefined ? {} : { cluster }),
+    ...(eventSource === undefined ? {} : { eventSource }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    filters: buildFilters(spec.filters, path),
+    isGarbageCollected: isGarbageCollected(spec),
+    ...(spec.onDelete === "orphan" ? { onDelete: spec.onDelete } : {}),
+    ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
+    ...(spec.serverSideApply === false ? { usesServerSideApply: false as const } : {}),
+    ...(fieldManager === undefined ? {} : { fieldManager }),
+  };
+}
+
+function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalDependentModel["external"] {
+  const { state, capabilities = CAPABILITIES } = spec;
+  return {
+    source: sourceOf(spec),
+    type: typeOf(spec, dependent),
+    ...(state === undefined
+      ? {}
+      : {
+          state:
+            state.status === undefined
+              ? { kind: "configMap" as const }
+              : { kind: "status" as const, path: state.status.split(".") },
+        }),
+    capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
+  };
+}
+
+function sourceOf({ poll, perPrimaryPoll, eventSource }: ExternalSpec): ExternalDependentModel["external"]["source"] {
+  if (eventSource !== undefined) return { kind: "eventSource", name: eventSource };
+  if (poll !== undefined) return { kind: "poll", intervalMs: parseDuration(poll.every) };
+  if (perPrimaryPoll !== undefined) return { kind: "perPrimaryPoll", intervalMs: parseDuration(perPrimaryPoll.every) };
+  return { kind: "inbound" };
+}
+
+function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): ExternalTypeModel {
+  if (type !== undefined) return { kind: "imported", ...partsOfType(type) };
+  if (schema === undefined) return { kind: "declared" };
+  const value = file?.document?.value;
+  if (!isRecord(value)) throw new Error(`the schema ${schema} was not checked`);
+  return { kind: "schema", schema: value };
+}
+
+/** Builds the model of a condition that the runtime ships. */
+export function buildBuiltin({ builtin, type, status = "True", path, value }: ConditionSpec): BuiltinModel {
+  if (builtin === undefined) throw new Error("a condition was not checked");
+  const stated = builtin === "condition" ? [{ type, status }] : builtin === "fieldEquals" ? [path, value] : undefined;
+  return Object.freeze({ kind: "builtin", name: builtin, ...(stated === undefined ? {} : { arguments: stated }) });
+}

@@ -1,0 +1,107 @@
+import type { CAPABILITIES, UntypedKindSpec } from "../input/workflow-spec.js";
+import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceModel } from "./project-model.js";
+
+/** Retries of a dependent within one reconcile. */
+export interface StepRetryModel {
+  readonly maxAttempts: number;
+  readonly initialIntervalMs?: number;
+  readonly multiplier?: number;
+  readonly maxIntervalMs?: number;
+}
+
+/** What every dependent has, whatever it consists of. */
+export interface NodeModel {
+  readonly name: string;
+  readonly dependsOn: readonly string[];
+  readonly itemsDependOn?: readonly string[];
+  /** All that it waits for, directly or through others. */
+  readonly waitsFor: readonly string[];
+  /** There if it is a bulk dependent. */
+  readonly bulk?: { readonly maxConcurrency?: number };
+  /** The function that compares, in place of the runtime. */
+  readonly matcher?: string;
+  readonly timeoutMs?: number;
+  readonly retry?: StepRetryModel;
+  readonly conditions: { readonly [K in ConditionName]?: ConditionModel };
+}
+
+/** A dependent that is an object of Kubernetes, or several. */
+export interface KubernetesDependentModel extends NodeModel {
+  readonly resource: ResourceModel;
+  readonly mode?: "createOnly" | "readOnly";
+  readonly namespace?: string;
+  readonly cluster?: string;
+  readonly eventSource?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly filters: FiltersModel;
+  readonly isGarbageCollected: boolean;
+  readonly onDelete?: "orphan";
+  readonly existing?: "adopt";
+  readonly usesServerSideApply?: false;
+  readonly fieldManager?: string;
+}
+
+/** What can be done with an external resource. */
+export type Capability = (typeof CAPABILITIES)[number];
+
+/** Where the type of an external resource comes from: the stub, another file of the user's, or a schema. */
+export type ExternalTypeModel =
+  | { readonly kind: "declared" }
+  | { readonly kind: "imported"; readonly file: string; readonly name: string }
+  | { readonly kind: "schema"; readonly schema: RawSchema };
+
+/** A dependent that Kubernetes does not have. */
+export interface ExternalDependentModel extends NodeModel {
+  readonly external: {
+    readonly source:
+      | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number }
+      | { readonly kind: "inbound" }
+      | { readonly kind: "eventSource"; readonly name: string };
+    readonly type: ExternalTypeModel;
+    readonly state?: { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
+    readonly capabilities: readonly Capability[];
+  };
+}
+
+/** A dependent of a controller. */
+export type DependentModel = KubernetesDependentModel | ExternalDependentModel;
+
+/** Tells whether a dependent is an object of Kubernetes. */
+export function isKubernetes(dependent: DependentModel): dependent is KubernetesDependentModel {
+  return "resource" in dependent;
+}
+
+/** Tells whether somebody else makes what a dependent stands for, so that it has no `desired`. */
+export function isReadOnly(dependent: DependentModel): boolean {
+  if (isKubernetes(dependent)) return dependent.mode === "readOnly";
+  return dependent.external.capabilities.length === 0;
+}
+
+/** A dependent of an earlier version. */
+export interface RemovedModel {
+  readonly name: string;
+  readonly resource: ResourceModel;
+  readonly policy: "delete" | "keep" | "orphan";
+}
+
+/** The settings of a workflow: exactly what the spec states. */
+export interface WorkflowSettings {
+  readonly invocation?: "explicit";
+  readonly exceptions?: "result";
+  readonly maxConcurrency?: number;
+  readonly inventory?: false;
+}
+
+/** Returns the kind that a spec describes by its name alone. */
+export function untypedResource({ apiVersion, kind, plural, scope }: UntypedKindSpec): ResourceModel {
+  const [version = "", group = ""] = apiVersion.split("/").reverse();
+  return Object.freeze({
+    ...{ group, version, kind, plural, scope },
+    ...{ singular: kind.toLowerCase(), listKind: `${kind}List`, hasStatusSubresource: true },
+    ...{ isCustom: true, isStorage: true, isServed: true, isUntyped: true },
+    selectableFields: ["metadata.name", ...(scope === "Namespaced" ? ["metadata.namespace"] : [])],
+    schema: {},
+    definitions: new Map(),
+  });
+}

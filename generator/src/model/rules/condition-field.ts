@@ -1,0 +1,87 @@
+import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import { describeValue } from "../../input/describe-value.js";
+import type { ConditionSpec } from "../../input/workflow-spec.js";
+import type { RawSchema, ResourceModel } from "../project-model.js";
+import { isIntOrString } from "../raw-schema.js";
+import { conditionsOf, ruleOfController, type LocatedCondition, type ResolvedController } from "../resolved-project.js";
+import { fieldAt } from "../schema-path.js";
+
+/** Finds built-in conditions about fields that the kind does not have, or about values that a field never has. */
+export const checkConditionField = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    const { resource } = dependent;
+    // What is external has no schema here.
+    if (resource === undefined) return [];
+    return conditionsOf(dependent).flatMap((located) => {
+      const { builtin } = located.condition;
+      if (builtin === "condition") return checkConditions(located, { resource, controller });
+      return builtin === "fieldEquals" ? checkField(located, { resource, controller }) : [];
+    });
+  }),
+);
+
+interface Subject {
+  readonly resource: ResourceModel;
+  readonly controller: ResolvedController;
+}
+
+function checkConditions({ path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
+  const { kind } = fieldAt(resource, ["status", "conditions"]);
+  if (kind === "list" || kind === "any") return [];
+  const message = `${resource.kind} has no status.conditions`;
+  const hint = "state builtin: fieldEquals, when: or function:";
+  return [fail(message, controller, [...path, "builtin"], hint)];
+}
+
+function checkField({ condition, path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
+  const { path: text, value } = condition;
+  // That one of them is missing is said elsewhere.
+  if (text === undefined || value === undefined) return [];
+  const found = fieldAt(resource, text.split("."));
+  if (found.kind === "unknown") {
+    const before = text.split(".").slice(0, found.depth);
+    const candidates = found.known.map((name) => [...before, name].join("."));
+    const message =
+      found.reason === "whole"
+        ? `${quote(before.join("."))} has no fields of its own to compare`
+        : `${resource.kind} has no ${quote(text)}`;
+    const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "state when: or function: instead";
+    return [fail(message, controller, [...path, "path"], didYouMean(text, candidates)?.hint ?? listed)];
+  }
+  if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
+    const isMetadata = text.startsWith("metadata.");
+    if (isMetadata) return [];
+    const message = `${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, which is no single value`;
+    return [fail(message, controller, [...path, "path"], "state a field inside of it, or when: or function: instead")];
+  }
+  return checkValue(condition, found.schema ?? {}).map(({ message, hint }) =>
+    fail(message, controller, [...path, "value"], hint),
+  );
+}
+
+function checkValue(
+  { path = "", value }: ConditionSpec,
+  schema: RawSchema,
+): { readonly message: string; readonly hint?: string | undefined }[] {
+  const allowed = schema["enum"];
+  if (Array.isArray(allowed) && !allowed.includes(value)) {
+    const texts = allowed.map(String);
+    const hint =
+      didYouMean(String(value), texts)?.hint ?? `one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
+    return [{ message: `${quote(path)} is never ${describeValue(value)}`, hint }];
+  }
+  const type = schema["type"];
+  const expected = isIntOrString(schema) ? undefined : type === "integer" ? "number" : type;
+  if (typeof expected !== "string" || typeof value === expected) return [];
+  return [{ message: `${quote(path)} is of type ${String(type)}, and never ${describeValue(value)}` }];
+}
+
+function fail(
+  message: string,
+  { spec: { document } }: ResolvedController,
+  path: readonly (string | number)[],
+  hint?: string,
+): Diagnostic {
+  const place = document.valueAt(path);
+  return { severity: "error", rule: "condition-field", message, ...place, ...(hint === undefined ? {} : { hint }) };
+}

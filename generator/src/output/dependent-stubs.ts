@@ -1,0 +1,138 @@
+import {
+  isKubernetes,
+  isReadOnly,
+  type ControllerModel,
+  type DependentModel,
+  type ExternalDependentModel,
+  type KubernetesDependentModel,
+  type ResourceModel,
+} from "../model/project-model.js";
+import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
+import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
+import { minimalFieldsOf } from "./minimal-value.js";
+import { printLine } from "./print-value.js";
+import { inputNameOf } from "./resource-name.js";
+import { buildRuntimeSchema } from "./runtime-schema.js";
+import type { NamedController, Stub } from "./stub.js";
+import { listTemplates, renderTemplate } from "./template.js";
+
+/** Returns a file for each dependent that needs functions of the user's. */
+export async function dependentStubs(named: NamedController): Promise<Stub[]> {
+  const kinds = await listTemplates("stubs/kinds");
+  const { controller, names } = named;
+  return Promise.all(
+    controller.dependents.filter(hasFile).map(async (dependent) => ({
+      path: `src/${names.folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
+      text: isKubernetes(dependent)
+        ? await renderObject(dependent, named, kinds)
+        : await renderExternal(dependent, names),
+    })),
+  );
+}
+
+async function renderObject(
+  dependent: KubernetesDependentModel,
+  { controller, names }: NamedController,
+  kinds: ReadonlySet<string>,
+): Promise<string> {
+  const { resource, bulk } = dependent;
+  const { group, version, kind } = resource;
+  const types = dependentNamesOf(dependent);
+  const template = `${group === "" ? "core" : group}.${version}.${kind}.ts`;
+  const hasOwnTemplate = bulk === undefined && kinds.has(template);
+  const required = hasOwnTemplate ? {} : requiredFieldsOf(resource);
+  const { input } = dependentTypesOf(dependent, names);
+  const general = bulk === undefined ? "stubs/dependent.ts" : "stubs/bulk-dependent.ts";
+  const text = await renderTemplate(hasOwnTemplate ? `stubs/kinds/${template}` : general, {
+    Dependent: types.arguments.slice(0, -"Arguments".length),
+    Primary: names.primary,
+    Resource: input.slice(0, -inputNameOf("").length),
+    Kind: kind,
+    controller: names.folder,
+    objectName: objectNameOf(dependent, controller),
+    item: types.file,
+    required: required === undefined ? "(() => { throw new Error() })()" : printLine(required),
+  });
+  return withRequired(text, dependent, required);
+}
+
+// Text, not a spread: the user is to fill it in.
+function withRequired(text: string, { name, resource }: KubernetesDependentModel, required: object | undefined) {
+  if (required !== undefined)
+    return text.replace(/\.\.\.\{(.*)\},\n/, (_, fields: string) =>
+      fields.trim() === "" ? "" : `${fields.trim()},\n`,
+    );
+  const message = `fill in what the ${resource.kind} "${name}" has to be`;
+  return text
+    .replace(/return \{[^]*?\n {2}\};/, `throw new Error(${JSON.stringify(message)});`)
+    .replace("desired({ primary }:", "desired(_: ");
+}
+
+/** Returns the smallest values of the fields that an object needs besides its metadata; undefined if there are none. */
+export function requiredFieldsOf(resource: ResourceModel): object | undefined {
+  const fields = minimalFieldsOf(buildRuntimeSchema(resource));
+  if (fields === undefined) return undefined;
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = fields;
+  if (resource.hasStatusSubresource) delete rest["status"];
+  return rest;
+}
+
+/** Returns the expression for the name of an object: two dependents of one kind must not be one object. */
+export function objectNameOf({ name, resource }: KubernetesDependentModel, { dependents }: ControllerModel): string {
+  const isAlone = dependents.filter((other) => isKubernetes(other) && other.resource === resource).length === 1;
+  return isAlone ? "primary.metadata.name" : `\`\${primary.metadata.name}-${dependentNamesOf({ name }).file}\``;
+}
+
+async function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): Promise<string> {
+  const types = dependentNamesOf(dependent);
+  const { source, type, capabilities } = dependent.external;
+  const isDeclared = type.kind === "declared" && source.kind !== "eventSource";
+  // Only of what is declared in the same file are the fields known.
+  const form = isDeclared ? "" : "unknown-";
+  const bulk = dependent.bulk === undefined ? "" : "bulk-";
+  const isPolled = source.kind === "poll" || source.kind === "perPrimaryPoll";
+  const parts = [
+    ...(isDeclared ? ["resource"] : []),
+    ...(isPolled ? [source.kind] : []),
+    `${form}idOf`,
+    ...(isReadOnly(dependent) ? [] : [`${form}${bulk}desired`]),
+    ...capabilities,
+  ];
+  const used = [
+    ...(isPolled ? [types.fetch] : []),
+    types.idOf,
+    ...(isReadOnly(dependent) ? [] : [types.desired]),
+    ...capabilities.map((capability) => types[capability]),
+  ];
+  const replacements = {
+    ...{ name: dependent.name, Primary: names.primary, Fetch: types.fetch, IdOf: types.idOf, Desired: types.desired },
+    ...{ Create: types.create, Update: types.update, Delete: types.delete, remove: CAPABILITY_FUNCTIONS.delete },
+  };
+  const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/external/${part}.ts`, replacements)));
+  const head = `import type { ${used.sort().join(", ")} } from "../../generated/${names.folder}/types.js";`;
+  return [head, ...texts].join("\n\n");
+}
+
+/** Returns the file with the functions that compare, if the spec names any. */
+export async function matchersStub({ controller, names }: NamedController): Promise<Stub[]> {
+  const used = new Map<string, DependentModel[]>();
+  for (const dependent of controller.dependents)
+    if (dependent.matcher !== undefined)
+      used.set(dependent.matcher, [...(used.get(dependent.matcher) ?? []), dependent]);
+  if (used.size === 0) return [];
+  const typesOf = (dependents: readonly DependentModel[]) =>
+    dependents.map((dependent) => dependentNamesOf(dependent).matcher);
+  const texts = await Promise.all(
+    [...used].map(([matcher, dependents]) =>
+      // One function in several places has to do for each of them.
+      renderTemplate("stubs/matcher.ts", {
+        matcher,
+        Matcher: typesOf(dependents).join(" & "),
+        names: dependents.map(({ name }) => name).join(", "),
+      }),
+    ),
+  );
+  const imports = [...used.values()].flatMap(typesOf).sort().join(", ");
+  const head = `import type { ${imports} } from "../generated/${names.folder}/types.js";`;
+  return [{ path: `src/${names.folder}/matchers.ts`, text: [head, ...texts].join("\n\n") }];
+}

@@ -1,0 +1,72 @@
+import type { ControllerModel, DependentModel, ExternalDependentModel, ResourceModel } from "../model/project-model.js";
+import { isKubernetes } from "../model/project-model.js";
+import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
+import { inputNameOf } from "./resource-name.js";
+import { pascalCase } from "./naming.js";
+
+/** What the types of a dependent are called in the files of its controller. */
+export interface DependentTypeNames {
+  /** A live object or resource; of a bulk dependent an item. */
+  readonly live: string;
+  /** What `desired` returns; of a bulk dependent an item. */
+  readonly input: string;
+  /** What `secondary` has. */
+  readonly secondary: string;
+  /** What `desired` returns as a whole. */
+  readonly wanted: string;
+}
+
+/** Names the types of a dependent; what a kind without a class is made of has the types of the runtime. */
+export function dependentTypesOf(dependent: DependentModel, { resources }: ControllerNames): DependentTypeNames {
+  const { live, input } = isKubernetes(dependent)
+    ? objectTypesOf(dependent.resource, resources)
+    : externalTypesOf(dependent);
+  const isBulk = dependent.bulk !== undefined;
+  return {
+    live,
+    input,
+    secondary: isBulk ? `ItemsOf<${live}>` : live,
+    wanted: isBulk ? `ItemsOf<${input}>` : input,
+  };
+}
+
+function objectTypesOf(resource: ResourceModel, resources: ControllerNames["resources"]) {
+  if (resource.isUntyped === true) return { live: "UntypedResource", input: "UntypedInput" };
+  const { localName } = nameOrThrow(resources, resource);
+  return { live: localName, input: inputNameOf(localName) };
+}
+
+// The resources of an event source have its type.
+function externalTypesOf({ name, external: { source } }: ExternalDependentModel) {
+  const type = source.kind === "eventSource" ? sourceNamesOf(source).resource : dependentNamesOf({ name }).resource;
+  return { live: type, input: type };
+}
+
+/** Tells whether a dependent has a file of the user's: with `desired`, with what an external one can do, or with both. */
+export function hasFile(dependent: DependentModel): boolean {
+  return !isKubernetes(dependent) || dependent.mode !== "readOnly";
+}
+
+/** Returns what the user's functions are called, for each capability; `delete` is a word of the language. */
+export const CAPABILITY_FUNCTIONS = { create: "create", update: "update", delete: "remove" } as const;
+
+/** A condition of a controller that is a function of the user's, which may find more than whether it holds. */
+interface DetailedConditions {
+  readonly dependent: string;
+  readonly conditions: readonly { readonly condition: string; readonly function: string }[];
+}
+
+/** Returns the conditions that are functions of the user's, by dependents. */
+export function detailedConditionsOf({ dependents }: ControllerModel): DetailedConditions[] {
+  return dependents.flatMap(({ name, conditions }) => {
+    const found = Object.entries(conditions).flatMap(([condition, model]) =>
+      model.kind === "function" ? [{ condition, function: model.name }] : [],
+    );
+    return found.length === 0 ? [] : [{ dependent: name, conditions: found }];
+  });
+}
+
+/** Returns the name of the interface that a schema of an external resource becomes. */
+export function schemaTypeOf({ name }: { readonly name: string }): string {
+  return `${pascalCase(name)}Resource`;
+}

@@ -1,0 +1,44 @@
+/** A number of places that tasks take turns in, in the order in which they ask. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  /** Creates one with this many places; throws if it is not a whole number of 1 or more. */
+  constructor(places: number) {
+    if (!(places >= 1) || (Number.isFinite(places) && !Number.isInteger(places)))
+      throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${places}`);
+    this.#free = places;
+  }
+
+  /** Takes a place. Returns undefined if one was free, which it mostly is, and otherwise resolves as soon as one is taken. */
+  acquire(signal?: AbortSignal): Promise<void> | undefined {
+    if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
+    if (this.#free > 0) {
+      this.#free--;
+      return undefined;
+    }
+    return new Promise((resolve, reject) => {
+      const onTurn = () => {
+        signal?.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      const onAbort = () => {
+        this.#waiting.delete(onTurn);
+        reject(signal?.reason as Error);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.add(onTurn);
+    });
+  }
+
+  /** Gives a place back, to the one who has waited longest. */
+  release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#free++;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+}

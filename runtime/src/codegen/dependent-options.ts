@@ -1,0 +1,124 @@
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceClass } from "../base/resource-definition.js";
+import type { EventFilters } from "../cluster/event-filters.js";
+import type {
+  BulkOptions,
+  Condition,
+  Conditions,
+  DependentArguments,
+  DependentMatcher,
+  Desired,
+  ExternalState,
+  KubernetesDependent,
+  NodeDefinition,
+} from "../workflow/workflow-definition.js";
+
+/** The items of a bulk dependent by their keys. */
+export type ItemsOf<Resource> = { readonly [key: string]: Resource };
+
+/** What a chain states about any dependent; `Details` are what its conditions find, in the order of their names here. */
+export interface NodeOptions<
+  Primary,
+  Secondary,
+  Live,
+  Bulk,
+  Names,
+  ItemNames,
+  Activation,
+  Precondition,
+  Ready,
+  Delete,
+> extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
+  readonly dependsOn?: readonly Names[];
+  /** Bulk dependents of which each item waits for the item of the same key only. */
+  readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
+  readonly bulk?: Bulk;
+  readonly activationCondition?: Condition<Primary, Secondary, Activation, Live>;
+  readonly reconcilePrecondition?: Condition<Primary, Secondary, Precondition, Live>;
+  readonly readyPostcondition?: Condition<Primary, Secondary, Ready, Live>;
+  readonly deletePostcondition?: Condition<Primary, Secondary, Delete, Live>;
+}
+
+/** What stands in the place of what only a bulk dependent has; its text is what the compiler prints. */
+export interface OnlyOfBulkDependents {
+  readonly "only the items of a bulk dependent wait for other items": never;
+}
+
+/** What `desired` returns: one input, or of a bulk dependent all of them by their keys. */
+export type WantedOf<Input, Bulk> = [Bulk] extends [undefined] ? NoInfer<Input> : ItemsOf<NoInfer<Input>>;
+
+/** What stands in the place of what a read-only dependent does not have; its text is what the compiler prints. */
+export interface OnlyOfWrittenDependents {
+  readonly "a read-only dependent has nothing to desire": never;
+}
+
+/** What a read-only dependent must not have, and any other must. */
+export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["readOnly"]
+  ? { readonly desired?: OnlyOfWrittenDependents }
+  : { readonly desired: Desired<Primary, Secondary, Wanted> };
+
+/** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
+export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
+  KubernetesDependent,
+  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "isGarbageCollected"
+> {
+  readonly resource: ResourceClass<Resource, Input>;
+  readonly mode?: Mode;
+  readonly filters?: EventFilters<NoInfer<Resource>>;
+  readonly matcher?: DependentMatcher<NoInfer<Resource>>;
+  /** True unless given; of an object in another cluster false, where no owner reference leads. */
+  readonly isGarbageCollected?: boolean;
+}
+
+/** What `create`, `update` and `delete` of an external dependent are given besides their subject. */
+export type ExternalFunctionArguments<Primary, Secondary> = DependentArguments<Primary, Secondary>;
+
+type Eventually<Result> = Result | Promise<Result>;
+
+/** What the `fetch` of one primary is given besides the primary. */
+export interface FetchContext {
+  /** Aborted when the operator stops. */
+  readonly signal: AbortSignal;
+  /** The ids that were kept of what was created, by the keys of items; the key is empty unless the dependent is a bulk one. */
+  readonly state: ReadonlyMap<string, string>;
+}
+
+/** Where the live resources of an external dependent are known. */
+export type ExternalSourceOption<Primary, Resource> =
+  | {
+      readonly kind: "poll";
+      readonly intervalMs: number;
+      readonly fetch: (context: Pick<FetchContext, "signal">) => Eventually<ReadonlyMap<string, readonly Resource[]>>;
+    }
+  | {
+      readonly kind: "perPrimaryPoll";
+      readonly intervalMs: number;
+      readonly fetch: (primary: Primary, context: FetchContext) => Eventually<readonly Resource[]>;
+    }
+  | { readonly kind: "inbound" }
+  | { readonly kind: "eventSource"; readonly name: string };
+
+/** What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. */
+export interface ExternalOptions<Primary, Secondary, Resource, Bulk> {
+  readonly source: ExternalSourceOption<Primary, Resource>;
+  /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
+  readonly idOf: (resource: NoInfer<Resource>) => string;
+  readonly state?: ExternalState;
+  /** Absent if it is only read. */
+  readonly desired?: Desired<Primary, Secondary, [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>>;
+  readonly create?: (
+    desired: NoInfer<Resource>,
+    args: ExternalFunctionArguments<Primary, Secondary>,
+  ) => Eventually<NoInfer<Resource>>;
+  readonly update?: (
+    desired: NoInfer<Resource>,
+    live: NoInfer<Resource>,
+    args: ExternalFunctionArguments<Primary, Secondary>,
+  ) => Eventually<NoInfer<Resource>>;
+  readonly delete?: (live: NoInfer<Resource>, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
+  /** Tells whether a live resource is as desired; deep equality unless given. */
+  readonly matches?: (desired: NoInfer<Resource>, live: NoInfer<Resource>) => boolean;
+}
+
+/** How the items of a bulk dependent are written; `undefined` for any other dependent. */
+export type BulkOption = BulkOptions | undefined;

@@ -1,0 +1,197 @@
+// The workflows of a controller: its own, which runs before the reconciler unless that invokes it, and those that only the reconciler runs.
+import type { Clock } from "../base/clock.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { Semaphore } from "../base/semaphore.js";
+import type { SecondarySources } from "../cluster/secondary-sources.js";
+import type { Context } from "../workflow/context.js";
+import type { DependentDriver } from "../workflow/driver.js";
+import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
+import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
+import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
+import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
+import type { ReconcileScope } from "./reconcile-scope.js";
+
+/** What the runs of a controller need besides its definition. */
+export interface WorkflowDependencies {
+  /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows of the controller. */
+  driverOf(node: PlanNode, index: number): DependentDriver;
+  readonly secondaries?: SecondarySources | undefined;
+  namespaces(): readonly string[] | undefined;
+  readonly clock?: Clock | undefined;
+  /** Deletes what a run of the controller's own workflow leaves, and returns its result with that. */
+  prune?(options: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult>;
+}
+
+/** A workflow with what all its runs share. */
+interface CompiledWorkflow {
+  readonly definition: WorkflowDefinition;
+  readonly plan: Plan;
+  readonly drivers: readonly DependentDriver[];
+  readonly places: Semaphore;
+}
+
+type Kind = "reconcile" | "cleanup";
+
+/** The workflows of one controller, made once. */
+export class ControllerWorkflows {
+  readonly own: CompiledWorkflow;
+  readonly named: ReadonlyMap<string, CompiledWorkflow>;
+  readonly dependencies: WorkflowDependencies;
+  /** The dependents of all workflows. */
+  readonly dependents: readonly SeenDependent[];
+
+  constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
+    const { name, workflow, workflows = {} } = definition;
+    this.dependencies = dependencies;
+    const all = dependentsOf(definition);
+    const twice = all.find((each, index) => all.findIndex((other) => other.name === each.name) !== index);
+    let next = 0;
+    const compile = (each: WorkflowDefinition): CompiledWorkflow => {
+      const others = all.filter((dependent) => !each.dependents.includes(dependent));
+      const plan = buildPlan(each, others);
+      const drivers = plan.nodes.map((node) => dependencies.driverOf(node, next++));
+      return { definition: each, plan, drivers, places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE) };
+    };
+    this.own = compile(workflow);
+    if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice.name}"`);
+    this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));
+    this.dependents = [this.own, ...this.named.values()].flatMap(({ plan, drivers }) =>
+      plan.nodes.map((node, index) => ({ definition: node.definition, driver: drivers[index]! })),
+    );
+  }
+
+  /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
+  release(primary: ObjectKey): void {
+    for (const { definition, driver } of this.dependents)
+      if (definition.activationCondition !== undefined) void driver.deactivate(primary);
+  }
+}
+
+/** What the runs of one reconcile have to do with. */
+export interface RunsOptions {
+  readonly primary: KubernetesObject;
+  readonly scope: ReconcileScope;
+  /** Is told what the workflow of the controller did. */
+  onResult(result: WorkflowResult): void;
+}
+
+/** The runs of the workflows in one reconcile or cleanup of one primary. */
+export class WorkflowRuns {
+  readonly #workflows: ControllerWorkflows;
+  readonly #options: RunsOptions;
+  readonly #started = new Map<CompiledWorkflow, Map<Kind, Promise<WorkflowResult>>>();
+  readonly #cleanups: WorkflowResult[] = [];
+  #context: Context | undefined;
+
+  constructor(workflows: ControllerWorkflows, options: RunsOptions) {
+    this.#workflows = workflows;
+    this.#options = options;
+  }
+
+  /** The live dependents of all workflows. */
+  createSecondary(): object {
+    const { dependents, dependencies } = this.#workflows;
+    return createSecondary({ primary: this.#options.primary, dependents, sources: dependencies.secondaries });
+  }
+
+  /** Sets what the functions of the user are called with. */
+  set context(context: Context) {
+    this.#context = context;
+  }
+
+  /** Runs the workflow of the controller. */
+  run(kind: Kind): Promise<WorkflowResult> {
+    return this.#run(this.#workflows.own, kind);
+  }
+
+  /** What the reconciler runs the workflow of the controller by. */
+  get own(): WorkflowInvocation {
+    const { own } = this.#workflows;
+    const invoke = (kind: Kind) => {
+      if (own.definition.invocation === "explicit") return this.#invoke(own, kind);
+      const problem = `context.workflow.${kind}() is for workflows with invocation: explicit; this one runs by itself`;
+      return Promise.reject(new Error(`${problem}, and its result is the argument "workflow"`));
+    };
+    return { reconcile: () => invoke("reconcile"), cleanup: () => invoke("cleanup") };
+  }
+
+  /** What the reconciler runs another workflow by; throws if there is none of this name. */
+  named(name: string): WorkflowInvocation {
+    const workflow = this.#workflows.named.get(name);
+    if (workflow === undefined) {
+      const names = [...this.#workflows.named.keys()].map((each) => `"${each}"`);
+      const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
+      throw new Error(`the controller has no workflow "${name}"; ${there}`);
+    }
+    return {
+      reconcile: () => this.#invoke(workflow, "reconcile"),
+      cleanup: () => this.#invoke(workflow, "cleanup"),
+    };
+  }
+
+  /** Waits for a function of the user and for what it started: a run that nobody waited for still writes. */
+  async settleAfter<Result>(call: Promise<Result>): Promise<Result> {
+    try {
+      return await call;
+    } finally {
+      await Promise.allSettled([...this.#started.values()].flatMap((runs) => [...runs.values()]));
+    }
+  }
+
+  /** The results of all cleanups there were. */
+  get cleanups(): readonly WorkflowResult[] {
+    return this.#cleanups;
+  }
+
+  async #invoke(workflow: CompiledWorkflow, kind: Kind): Promise<WorkflowResult> {
+    const result = await this.#run(workflow, kind);
+    if (workflow.definition.exceptions !== "result" && result.error !== undefined) throw result.error;
+    return result;
+  }
+
+  #run(workflow: CompiledWorkflow, kind: Kind): Promise<WorkflowResult> {
+    const runs = this.#started.get(workflow) ?? new Map<Kind, Promise<WorkflowResult>>();
+    this.#started.set(workflow, runs);
+    const known = runs.get(kind);
+    if (known !== undefined) return known;
+    const result = this.#start(workflow, kind, Promise.allSettled(runs.values()));
+    runs.set(kind, result);
+    // Whoever started it may not look at it.
+    result.catch(() => {});
+    return result;
+  }
+
+  async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
+    // One dependent is not written and deleted at once.
+    await before;
+    const options = this.#optionsFor(workflow);
+    const isCleanup = kind === "cleanup";
+    const ran = await (isCleanup ? cleanupWorkflow(options) : reconcileWorkflow(options));
+    const isOwn = workflow === this.#workflows.own;
+    const result = isOwn ? ((await this.#workflows.dependencies.prune?.(options, ran, isCleanup)) ?? ran) : ran;
+    if (isCleanup) this.#cleanups.push(result);
+    if (isOwn) this.#options.onResult(result);
+    return result;
+  }
+
+  #optionsFor({ definition, plan, drivers, places }: CompiledWorkflow): RunOptions {
+    const { dependencies, dependents } = this.#workflows;
+    const { secondaries, clock } = dependencies;
+    const { primary, scope } = this.#options;
+    return {
+      plan,
+      drivers,
+      places,
+      definition: definition.primary,
+      namespaces: dependencies.namespaces(),
+      primary,
+      context: this.#context!,
+      track: scope.tasks.track,
+      others: dependents.filter(({ driver }) => !drivers.includes(driver)),
+      secondaries,
+      clock,
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import { createBulkError } from "./workflow-error.js";
+import type { DependentOutcome } from "./workflow-result.js";
+
+/** What became of the items of a bulk dependent. */
+export interface BulkFacts {
+  readonly items: ReadonlyMap<string, DependentOutcome>;
+  /** The keys of those that should exist. */
+  readonly wanted: readonly string[];
+  /** Why none of them must exist, if that is so. */
+  readonly because?: string | undefined;
+}
+
+/** Returns what became of a bulk dependent: it failed if an item did, and is ready or gone if all are. */
+export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts): DependentOutcome {
+  const outcomes = [...items.values()];
+  const parts = { items: Object.fromEntries(items) };
+  const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
+  if (errors.length > 0) return { kind: "failed", error: createBulkError(name, errors), ...parts };
+  const blockers = outcomes.map((each) => (each.kind === "waiting" ? each.for : undefined));
+  if (outcomes.length > 0 && blockers.every((each) => each !== undefined))
+    return { kind: "waiting", for: [...new Set(blockers.flat())], ...parts };
+  if (because !== undefined) {
+    if (outcomes.length > 0 && outcomes.every(({ kind }) => kind === "left")) return { kind: "left", ...parts };
+    return { kind: "deleted", isGone: outcomes.every(isGoneItem), because, ...parts };
+  }
+  const isReady = wanted.every((key) => isReadyItem(items.get(key)));
+  return { kind: kindOf(outcomes), isReady, ...parts };
+}
+
+/** Tells whether an item is there and ready. */
+export function isReadyItem(outcome: DependentOutcome | undefined): boolean {
+  return outcome !== undefined && "isReady" in outcome && outcome.isReady;
+}
+
+/** Tells whether an item need not be waited for any more before what it depends on is deleted. */
+export function isGoneItem(outcome: DependentOutcome): boolean {
+  return outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone);
+}
+
+function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {
+  if (outcomes.some(({ kind }) => kind === "created")) return "created";
+  return outcomes.some(({ kind }) => kind === "updated" || kind === "deleted") ? "updated" : "unchanged";
+}

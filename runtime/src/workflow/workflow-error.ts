@@ -1,0 +1,52 @@
+import { messageOf } from "../base/logger.js";
+import type { DependentOutcome } from "./workflow-result.js";
+
+// What else failed can be read in the result; a message has to fit into a status.
+const MOST_ITEMS = 5;
+
+/** Thrown when dependents failed. Its parts are their errors, of a bulk dependent those of its items; the message has them all. */
+export class WorkflowError extends AggregateError {
+  override readonly name = "WorkflowError";
+  /** The errors by the names of the dependents. */
+  readonly byName: ReadonlyMap<string, unknown>;
+
+  constructor(errors: readonly unknown[], message: string, byName: ReadonlyMap<string, unknown> = new Map()) {
+    super(errors, message);
+    this.byName = byName;
+  }
+}
+
+/** Creates the error of a run from what failed in it. */
+export function createWorkflowError({
+  dependents,
+  errors,
+}: {
+  readonly dependents: { readonly [name: string]: DependentOutcome };
+  readonly errors: ReadonlyMap<string, unknown>;
+}): WorkflowError {
+  const parts = [...errors].flatMap(([name, error]) => {
+    // Each item is a part of its own, for what fails for good in one may go away in another.
+    const items = failuresOf(dependents[name]);
+    return items.length === 0 ? [error] : items;
+  });
+  const messages = [...errors.values()].map(messageOf);
+  return new WorkflowError(parts, `the workflow failed: ${messages.join("; ")}`, errors);
+}
+
+/** Creates the error of a dependent, which names it, and of a bulk dependent the item. */
+export function createDependentError(name: string, error: unknown, item?: string): Error {
+  const which = item === undefined ? "" : `, item "${item}"`;
+  return new Error(`dependent "${name}"${which}: ${messageOf(error)}`, { cause: error });
+}
+
+/** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
+export function createBulkError(name: string, errors: readonly unknown[]): AggregateError {
+  const told = errors.slice(0, MOST_ITEMS).map(messageOf);
+  if (errors.length > MOST_ITEMS) told.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
+  return new AggregateError(errors, told.join("; "));
+}
+
+function failuresOf(outcome: DependentOutcome | undefined): unknown[] {
+  const { items = {} } = outcome ?? {};
+  return Object.values(items).flatMap((item) => (item.kind === "failed" ? [item.error] : []));
+}

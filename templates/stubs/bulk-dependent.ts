@@ -1,0 +1,11 @@
+import type { __Dependent__Arguments, __Dependent__Items } from "../../generated/__controller__/types.js";
+
+/** Returns each __Kind__ that a __Primary__ needs, by keys of your choice; what is not among them any more is deleted. */
+export function desired({ primary }: __Dependent__Arguments): __Dependent__Items {
+  return {
+    main: {
+      metadata: { name: `${primary.metadata.name}-__item__-main` },
+      ...__required__,
+    },
+  };
+}

@@ -1,0 +1,11 @@
+import { noUpdate } from "@gen-operator/runtime";
+import type { __Primary__Reconciler } from "../generated/__controller__/types.js";
+
+/** Runs whenever something about a __Primary__ changes; the dependents are reconciled where it says so. */
+export const reconciler: __Primary__Reconciler = {
+  reconcile: async ({ primary, context }) => {
+    const { isReady } = await context.workflow.reconcile();
+    context.logger.info({ name: primary.metadata.name, isReady }, "reconciled");
+    return noUpdate();
+  },
+};

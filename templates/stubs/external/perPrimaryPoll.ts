@@ -1,0 +1,2 @@
+/** Returns those that belong to a __Primary__; what is missing is gone. */
+export const fetch: __Fetch__ = () => [];

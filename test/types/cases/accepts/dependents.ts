@@ -1,0 +1,128 @@
+import { conditionIs, fieldEquals, ready, updateStatus } from "@gen-operator/runtime";
+import {
+  defineController,
+  defineWorkflow,
+  untypedResource,
+  type ReconcilerOf,
+  type UntypedResource,
+} from "@gen-operator/runtime/codegen";
+import {
+  ConfigMap,
+  Deployment,
+  Service,
+  WebPage,
+  type ConfigMapInput,
+} from "../../../../fixtures/samples/webpage/src/generated/index.js";
+
+type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false;
+type Expect<Holds extends true> = Holds;
+
+interface Database {
+  readonly id?: string;
+  readonly owner: string;
+}
+
+const Widget = untypedResource({
+  apiVersion: "x.example.com/v1",
+  kind: "Widget",
+  plural: "widgets",
+  scope: "Namespaced",
+});
+
+// Every kind of dependent, with the types of what it sees.
+export const workflow = defineWorkflow(WebPage, {
+  maxConcurrency: 5,
+  exceptions: "result",
+  removed: { old: { resource: ConfigMap, policy: "delete" } },
+})
+  .dependent("shards", {
+    resource: ConfigMap,
+    bulk: { maxConcurrency: 3 },
+    desired: ({ primary }) => ({ a: { metadata: { name: `${primary.metadata.name}-a` } } }),
+    matcher: (desired, live) => desired.data === live.data,
+    readyPostcondition: ({ dependent }) => {
+      type Live = Expect<Equal<typeof dependent.live, ConfigMap | undefined>>;
+      const isMet: Live = true;
+      return { isMet, detail: { size: Object.keys(dependent.live?.data ?? {}).length, item: dependent.item } };
+    },
+  })
+  .dependent("servers", {
+    resource: Deployment,
+    bulk: {},
+    itemsDependOn: ["shards"],
+    desired: async ({ secondary }) => {
+      type Shards = Expect<Equal<typeof secondary.shards, { readonly [key: string]: ConfigMap }>>;
+      const holds: Shards = true;
+      return holds ? { a: { metadata: { name: "a" } } } : {};
+    },
+    readyPostcondition: ready,
+  })
+  .dependent("given", {
+    resource: Service,
+    mode: "readOnly",
+    eventSource: "services",
+    activationCondition: async () => ({ isMet: true, detail: "cluster" as const }),
+    readyPostcondition: fieldEquals("spec.type", "ClusterIP"),
+  })
+  .external("database", {
+    source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: (page): Database[] => [{ owner: page.metadata.name }] },
+    idOf: ({ id }) => id ?? "",
+    dependsOn: ["given"],
+    state: { kind: "configMap" },
+    desired: ({ primary, secondary }) => ({ owner: `${primary.metadata.name}${secondary.given.metadata.name}` }),
+    create: (desired) => ({ ...desired, id: "1" }),
+    delete: async (live, { context }) => context.logger.info({ id: live.id }, "deleted"),
+    matches: (desired, live) => desired.owner === live.owner,
+    readyPostcondition: ({ dependent }) => ({ isMet: dependent.live !== undefined, detail: dependent.live?.owner }),
+  })
+  .dependent("widget", {
+    resource: Widget,
+    cluster: "other",
+    onDelete: "orphan",
+    existing: "adopt",
+    usesServerSideApply: false,
+    fieldManager: "me",
+    timeoutMs: 30_000,
+    retry: { maxAttempts: 3 },
+    dependsOn: ["database", "servers"],
+    desired: ({ secondary }) => {
+      type Sees = Expect<Equal<typeof secondary.database, Database>>;
+      const holds: [Sees] = [true];
+      return { metadata: { name: secondary.database.owner }, spec: { holds } };
+    },
+    readyPostcondition: conditionIs({ type: "Ready", status: "True" }),
+  });
+
+// What the conditions found is typed by the names of the dependent and the condition.
+export const reconciler: ReconcilerOf<typeof workflow, NonNullable<WebPage["status"]>> = {
+  reconcile({ workflow: { dependents }, secondary }) {
+    const size = dependents.shards.conditions?.readyPostcondition?.detail?.size;
+    const place = dependents.given.conditions?.activationCondition?.detail;
+    const owner = dependents.database.conditions?.readyPostcondition?.detail;
+    const none = dependents.widget.conditions?.readyPostcondition?.detail;
+    const item = dependents.shards.items?.["a"]?.conditions?.readyPostcondition?.detail?.item;
+    type Size = Expect<Equal<typeof size, number | undefined>>;
+    type Place = Expect<Equal<typeof place, "cluster" | undefined>>;
+    type Owner = Expect<Equal<typeof owner, string | undefined>>;
+    type None = Expect<Equal<typeof none, undefined>>;
+    type Widgets = Expect<Equal<typeof secondary.widget, UntypedResource | undefined>>;
+    type Item = Expect<Equal<typeof item, string | undefined>>;
+    type Records = Expect<Equal<typeof secondary.servers, { readonly [key: string]: Deployment }>>;
+    type Optional = Expect<Equal<typeof secondary.database, Database | undefined>>;
+    const holds: [Size, Place, Owner, None, Item, Records, Optional, Widgets] = [
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ];
+    return updateStatus({ ready: holds.every(Boolean) });
+  },
+};
+
+export const controller = defineController({ name: "pages", workflow, reconciler, statusConditions: true });
+
+export const bulkOfInputs = (): { [key: string]: ConfigMapInput } => ({});

@@ -1,0 +1,195 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import { readProject } from "#generator/input/read-project.js";
+import { buildModel } from "#generator/model/build-model.js";
+import { checkConditions } from "#generator/output/check-conditions.js";
+import { emitProject } from "#generator/output/emit-project.js";
+import type { OutputFile } from "#generator/output/output-file.js";
+import { compileProject, compilers, writeProject } from "../../../support/compile.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createTemporaryFolder } from "../../../support/temporary-folder.js";
+
+const crd = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: shops.example.com }
+spec:
+  group: example.com
+  scope: Namespaced
+  names: { kind: Shop, plural: shops, singular: shop }
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: { status: {} }
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec: { type: object, properties: { size: { type: integer } } }
+            status:
+              type: object
+              properties:
+                databaseId: { type: string }
+                conditions:
+                  type: array
+                  items:
+                    type: object
+                    required: [lastTransitionTime, message, reason, status, type]
+                    properties:
+                      lastTransitionTime: { type: string, format: date-time }
+                      message: { type: string }
+                      observedGeneration: { type: integer, format: int64 }
+                      reason: { type: string }
+                      status: { type: string, enum: ["True", "False", "Unknown"] }
+                      type: { type: string }
+`;
+
+const spec = `
+apiVersion: gen-operator.dev/v1alpha1
+kind: Workflow
+metadata: { name: shop }
+spec:
+  primary: { crd: crds/shops.yaml }
+  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, inventory: false }
+  status: conditions
+  dependents:
+    shards:
+      resource: v1/ConfigMap
+      bulk: { maxConcurrency: 3 }
+      matcher: { function: isSameData }
+      readyPostcondition: { function: isFilled }
+      garbageCollected: false
+    servers:
+      resource: apps/v1/Deployment
+      bulk: true
+      itemsDependOn: [shards]
+      garbageCollected: false
+      readyPostcondition: { builtin: condition, type: Available }
+    given:
+      resource: v1/Service
+      mode: readOnly
+      eventSource: services
+      readyPostcondition: { builtin: fieldEquals, path: spec.type, value: ClusterIP }
+      activationCondition: { function: isFilled }
+    once:
+      resource: v1/Secret
+      mode: createOnly
+      existing: adopt
+      timeout: 30s
+      retry: { maxAttempts: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
+    far:
+      resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }
+      cluster: other
+      onDelete: orphan
+      serverSideApply: false
+      fieldManager: me
+      dependsOn: [shards]
+      matcher: { function: isSameWidget }
+      readyPostcondition: { when: 'secondary.shards["a"] !== undefined && secondary.far?.["spec"] !== undefined' }
+    database:
+      external: { perPrimaryPoll: { every: 5s }, state: { status: databaseId } }
+      dependsOn: [given]
+      matcher: { function: isSameDatabase }
+      readyPostcondition: { function: isOpen }
+    users:
+      external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { configMap: true } }
+      bulk: true
+      dependsOn: [database]
+    tickets:
+      external: { inbound: {}, schema: schemas/ticket.yaml }
+    invoices:
+      external: { eventSource: billing, capabilities: [] }
+  removed:
+    old: { resource: v1/ConfigMap, policy: delete }
+    older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, policy: orphan }
+  eventSources:
+    services: { resource: v1/Service, mapping: { label: { name: example.com/shop } } }
+    billing: { poll: { every: 1h } }
+`;
+
+const files = {
+  "crds/shops.yaml": crd,
+  "workflow.yaml": spec,
+  "src/user.ts": "export interface User { readonly name: string }\n",
+  "schemas/ticket.yaml":
+    "type: object\nrequired: [id, kind]\nproperties:\n  id: { type: string }\n  kind: { type: string, enum: [bug, wish] }\n" +
+    "  watchers: { type: array, items: { type: object, properties: { name: { type: string } } } }\n",
+};
+
+async function emit(folder: string, changed: { readonly [path: string]: string } = {}): Promise<OutputFile[]> {
+  for (const [path, text] of Object.entries({ ...files, ...changed })) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
+  const input = await readProject(folder);
+  const { model, diagnostics, locate } = await buildModel(input);
+  assert.equal([...input.diagnostics, ...diagnostics].map(formatDiagnostic), []);
+  const emitted = await emitProject(model!);
+  assert.equal((await checkConditions(model!, emitted, locate)).map(formatDiagnostic), []);
+  return emitted;
+}
+
+suite("emitted dependents", (declareTest) => {
+  // Compilers take seconds, more so when other tests run beside them.
+  const test = (title: string, body: () => unknown) => declareTest(title, body, { timeoutMs: 120_000 });
+
+  test("every kind of dependent is wired as it is stated, and compiles with its stubs", async () => {
+    await using folder = await createTemporaryFolder();
+    const emitted = await emit(folder.path);
+    const textOf = (path: string) => emitted.find((file) => file.path === path)?.content ?? "";
+    const workflow = textOf("src/generated/shop/workflow.ts").replace(/\s+/g, " ");
+    for (const part of [
+      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete" }',
+      "bulk: { maxConcurrency: 3 }, isGarbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
+      'itemsDependOn: ["shards"], bulk: {}',
+      'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
+      '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
+      'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
+      'timeoutMs: 30000, retry: { maxAttempts: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", existing: "adopt"',
+      'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
+      'cluster: "other", onDelete: "orphan", usesServerSideApply: false, fieldManager: "me"',
+      'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
+      'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
+      "matches: matchers.isSameDatabase",
+      'source: { kind: "eventSource", name: "billing" }, idOf: invoicesDependent.idOf, }',
+    ])
+      assert.ok(workflow.includes(part), `${part}\n${workflow}`);
+    assert.match(textOf("src/generated/shop/controller.ts"), /statusConditions: true/);
+    assert.match(textOf("src/main.ts"), /other: await loadConnection\(\{ kubeconfig: process\.env\.OTHER_KUBECONFIG/);
+    assert.match(textOf("src/shop/reconciler.ts"), /await context\.workflow\.reconcile\(\)/);
+    assert.match(textOf("src/generated/shop/external/tickets.ts"), /kind: "bug" \| "wish";/);
+    assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
+    await writeProject(folder.path, emitted);
+    for (const { command } of compilers) assert.is(compileProject(folder.path, command), "");
+  });
+
+  test("what a condition finds is typed in the result of the workflow", async () => {
+    await using folder = await createTemporaryFolder();
+    const emitted = await emit(folder.path);
+    const conditions = `
+      import type { DatabaseCondition, ShardsConditionArguments } from "../generated/shop/types.js";
+      export const isFilled = ({ context }: Pick<ShardsConditionArguments, "context">) => ({ isMet: context.isPrimaryDeleted, detail: "why" });
+      export const isOpen: DatabaseCondition<{ readonly connections: number }> = () => ({ isMet: true, detail: { connections: 1 } });`;
+    const reconciler = `
+      import type { ShopReconciler } from "../generated/shop/types.js";
+      export const reconciler: ShopReconciler = {
+        reconcile: async ({ context }) => {
+          const { dependents } = await context.workflow.reconcile();
+          const connections: number | undefined = dependents.database.conditions?.readyPostcondition?.detail?.connections;
+          const why: string | undefined = dependents.shards.items?.["a"]?.conditions?.readyPostcondition?.detail;
+          context.logger.info({ connections, why }, "found");
+        },
+      };`;
+    const changed = new Map([
+      ["src/shop/conditions.ts", conditions],
+      ["src/shop/reconciler.ts", reconciler],
+    ]);
+    await writeProject(
+      folder.path,
+      emitted.map((file) => ({ ...file, content: changed.get(file.path) ?? file.content })),
+    );
+    for (const { command } of compilers) assert.is(compileProject(folder.path, command), "");
+  });
+});

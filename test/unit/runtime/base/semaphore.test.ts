@@ -1,0 +1,38 @@
+import { Semaphore } from "#runtime/base/semaphore.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("semaphore", (test) => {
+  test("a free place is taken at once, and those who wait are served in their order", async () => {
+    const semaphore = new Semaphore(1);
+    assert.is(semaphore.acquire(), undefined);
+    const served: string[] = [];
+    const first = semaphore.acquire()?.then(() => served.push("first"));
+    const second = semaphore.acquire()?.then(() => served.push("second"));
+    semaphore.release();
+    await first;
+    assert.equal(served, ["first"]);
+    semaphore.release();
+    await second;
+    assert.equal(served, ["first", "second"]);
+    semaphore.release();
+    assert.is(semaphore.acquire(), undefined, "the place is free again");
+  });
+
+  test("who gives up waiting takes no place", async () => {
+    const semaphore = new Semaphore(1);
+    await semaphore.acquire();
+    const controller = new AbortController();
+    const given = semaphore.acquire(controller.signal)?.catch((error: unknown) => (error as Error).message);
+    controller.abort(new Error("given up"));
+    assert.is(await given, "given up");
+    const aborted = semaphore.acquire(controller.signal)?.catch((error: unknown) => (error as Error).message);
+    assert.is(await aborted, "given up");
+    semaphore.release();
+    assert.is(semaphore.acquire(), undefined);
+  });
+
+  test("a number of places that is none is refused", () => {
+    for (const places of [0, -1, 1.5, NaN]) assert.throws(() => new Semaphore(places), `and is ${places}`);
+    assert.is(new Semaphore(Infinity).acquire(), undefined);
+  });
+});

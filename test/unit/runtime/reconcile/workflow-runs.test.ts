@@ -1,0 +1,351 @@
+// Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
+import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
+import type { Context } from "#runtime/workflow/context.js";
+import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { assert, suite } from "../../../support/suite.js";
+import {
+  createFakeDriver,
+  definitionOf,
+  fails,
+  FakeCluster,
+  holds,
+  type FakeDependent,
+} from "../workflow/fake-cluster.js";
+import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
+
+interface Args {
+  readonly context: Context & { readonly workflow: NonNullable<Context["workflow"]> };
+  readonly secondary: { readonly [name: string]: unknown };
+  readonly workflow?: WorkflowResult;
+}
+
+type Options = Omit<DispatcherOptions, "dependents" | "workflows"> & {
+  readonly dependents?: readonly FakeDependent[];
+  readonly workflows?: { readonly [name: string]: readonly FakeDependent[] };
+};
+
+/** A dispatcher whose dependents are in memory. */
+async function create({ dependents = [{ name: "a" }], workflows = {}, ...options }: Options) {
+  const cluster = new FakeCluster();
+  const all = [...dependents, ...Object.values(workflows).flat()];
+  const workflowOf = (each: readonly FakeDependent[]): WorkflowDefinition => ({
+    primary: Page.definition,
+    dependents: each.map(definitionOf) as DependentDefinition[],
+  });
+  const driverOf = (_: unknown, index: number) => createFakeDriver(all[index]!, cluster);
+  const dispatcher = await createDispatcher({
+    ...options,
+    dependents: workflowOf(dependents).dependents,
+    workflows: Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)])),
+    dependencies: { driverOf },
+  });
+  const names = { next: 0 };
+  const title = `runs-${++count}`;
+  return {
+    cluster,
+    dispatcher,
+    async reconcile(finalizers: string[] = [FINALIZER]) {
+      const entry = await dispatcher.create(`${title}-${++names.next}`, { metadata: { finalizers } });
+      return dispatcher.run(entry);
+    },
+    async cleanUp() {
+      const name = `${title}-${++names.next}`;
+      await dispatcher.create(name, { metadata: { finalizers: [FINALIZER] } });
+      const outcome = await dispatcher.run(await markForDeletion(dispatcher, name));
+      return { ...outcome, isKept: (await dispatcher.read(name))?.metadata.finalizers?.includes(FINALIZER) === true };
+    },
+  };
+}
+
+let count = 0;
+const explicit = { invocation: "explicit" } as const;
+const errorsAreResults = { exceptions: "result" } as const;
+
+async function messageOf(call: () => unknown): Promise<string> {
+  try {
+    await call();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "nothing was thrown";
+}
+
+suite("explicit invocation", (test) => {
+  test("nothing is done before the reconciler says so, and a second call returns the same result", async () => {
+    const seen: unknown[] = [];
+    const reconciler = {
+      async reconcile({ context, workflow, secondary }: Args) {
+        seen.push(workflow, bed.cluster.writes.length, secondary["a"]);
+        const [first, second] = await Promise.all([context.workflow.reconcile(), context.workflow.reconcile()]);
+        seen.push(first === second, first?.dependents["a"]?.kind, (secondary["a"] as { id: string }).id);
+      },
+    };
+    const bed = await create({ workflow: explicit, reconciler });
+    const outcome = await bed.reconcile();
+    assert.equal(seen, [undefined, 0, undefined, true, "created", "a"]);
+    assert.equal(bed.cluster.writes, ["a"]);
+    assert.is(outcome.workflow?.dependents["a"]?.kind, "created", "an observer is told");
+    assert.is(outcome.failure, undefined);
+  });
+
+  test("a reconciler may leave the workflow out", async () => {
+    const bed = await create({ workflow: explicit, reconciler: { reconcile: () => {} } });
+    const outcome = await bed.reconcile();
+    assert.equal(bed.cluster.history, []);
+    assert.is(outcome.workflow, undefined);
+  });
+
+  test("a run that nobody waited for is over before anything else is done", async () => {
+    const reconciler = {
+      reconcile({ context }: Args) {
+        void context.workflow.reconcile();
+        return updateStatus({ text: "now" });
+      },
+    };
+    const bed = await create({ workflow: explicit, reconciler });
+    bed.cluster.pauses = [20];
+    const outcome = await bed.reconcile();
+    assert.equal(bed.cluster.history, ["write a", "written a"]);
+    assert.ok(outcome.wroteStatus);
+  });
+
+  test("errors are thrown to the reconciler, which may deal with them", async () => {
+    let message: string | undefined;
+    const reconciler = {
+      reconcile: async ({ context }: Args) => void (message = await messageOf(() => context.workflow.reconcile())),
+    };
+    const bed = await create({ workflow: explicit, reconciler });
+    bed.cluster.failures.set("a", new Error("no room"));
+    const outcome = await bed.reconcile();
+    assert.is(message, 'the workflow failed: dependent "a": no room');
+    assert.is(outcome.failure, undefined);
+    const careless = await create({
+      workflow: explicit,
+      reconciler: { reconcile: async ({ context }: Args) => void (await context.workflow.reconcile()) },
+    });
+    careless.cluster.failures.set("a", new Error("no room"));
+    assert.is((await careless.reconcile()).failure?.error instanceof Error, true);
+  });
+
+  test("a reconcile may delete all dependents, garbage-collected ones as well", async () => {
+    const reconciler = { reconcile: async ({ context }: Args) => void (await context.workflow.cleanup()) };
+    const dependents = [
+      { name: "a", isGarbageCollected: true },
+      { name: "b", dependsOn: ["a"] },
+    ];
+    const bed = await create({ workflow: explicit, reconciler, dependents });
+    for (const name of ["a", "b"]) bed.cluster.put(name);
+    await bed.reconcile();
+    assert.equal(bed.cluster.removals, ["b", "a"]);
+  });
+
+  test("a reconcile and a cleanup in one go do not overlap", async () => {
+    const reconciler = {
+      async reconcile({ context }: Args) {
+        await Promise.all([context.workflow.cleanup(), context.workflow.reconcile()]);
+      },
+    };
+    const bed = await create({ workflow: explicit, reconciler });
+    bed.cluster.put("a");
+    bed.cluster.pauses = [5];
+    await bed.reconcile();
+    assert.equal(bed.cluster.history, ["remove a", "removed a", "write a", "written a"]);
+  });
+
+  test("without explicit invocation the reconciler cannot run the workflow", async () => {
+    const messages: string[] = [];
+    const reconciler = {
+      async reconcile({ context }: Args) {
+        messages.push(await messageOf(() => context.workflow.reconcile()));
+        messages.push(await messageOf(() => context.workflow.cleanup()));
+      },
+    };
+    await (await create({ reconciler })).reconcile();
+    const wanted = (name: string) =>
+      `context.workflow.${name}() is for workflows with invocation: explicit; this one runs by itself, and its result is the argument "workflow"`;
+    assert.equal(messages, [wanted("reconcile"), wanted("cleanup")]);
+  });
+
+  test("without a reconciler there is nobody to invoke it", async () => {
+    assert.match(
+      await messageOf(() => create({ workflow: explicit })),
+      "and no reconciler that invokes it by context.workflow",
+    );
+  });
+});
+
+// JOSDK's ControllerTest: whether the reconciler cleans up, whether the workflow has something to delete, whether it is explicit.
+suite("who runs the cleanup of a workflow", (test) => {
+  const cases = [
+    { number: 1, hasCleanup: true, hasDeletable: true, isExplicit: true, isRun: false },
+    { number: 2, hasCleanup: true, hasDeletable: true, isExplicit: false, isRun: true },
+    { number: 3, hasCleanup: false, hasDeletable: true, isExplicit: true, isRun: true },
+    { number: 4, hasCleanup: false, hasDeletable: true, isExplicit: false, isRun: true },
+    { number: 5, hasCleanup: true, hasDeletable: false, isExplicit: false, isRun: false },
+  ];
+  for (const { number, hasCleanup, hasDeletable, isExplicit, isRun } of cases)
+    test(`case ${number}: ${isRun ? "the runtime does" : "the runtime does not"} [ControllerTest ${number}]`, async () => {
+      const calls: string[] = [];
+      const cleanup = { cleanup: () => void calls.push("cleanup") };
+      const bed = await create({
+        workflow: isExplicit ? explicit : {},
+        reconciler: { reconcile: () => {}, ...(hasCleanup ? cleanup : {}) },
+        dependents: [{ name: "a", isGarbageCollected: !hasDeletable }],
+      });
+      bed.cluster.put("a");
+      const { isKept } = await bed.cleanUp();
+      assert.equal(bed.cluster.removals, isRun ? ["a"] : []);
+      assert.equal(calls, hasCleanup ? ["cleanup"] : []);
+      assert.not(isKept);
+    });
+
+  test("a cleanup that the reconciler invokes keeps the finalizer until all is gone", async () => {
+    let gone = fails;
+    const reconciler = {
+      reconcile: () => {},
+      cleanup: async ({ context }: Args) => void (await context.workflow.cleanup()),
+    };
+    const dependents = [
+      { name: "a" },
+      { name: "b", dependsOn: ["a"], deletePostcondition: (args: unknown) => gone(args as never) },
+    ];
+    const bed = await create({ workflow: explicit, reconciler, dependents });
+    for (const name of ["a", "b"]) bed.cluster.put(name);
+    const first = await bed.cleanUp();
+    assert.ok(first.isKept);
+    assert.equal(bed.cluster.removals, ["b"]);
+    assert.is(first.failure, undefined);
+    gone = holds;
+    assert.not((await bed.cleanUp()).isKept);
+    assert.equal(bed.cluster.ids, []);
+  });
+});
+
+suite("errors of dependents", (test) => {
+  test("they fail the reconcile before the reconciler is called, unless they are to be in the result", async () => {
+    for (const [workflow, wanted] of [
+      [{}, { calls: 0, isFailed: true }],
+      [errorsAreResults, { calls: 1, isFailed: false }],
+    ] as const) {
+      const results: (WorkflowResult | undefined)[] = [];
+      const bed = await create({
+        workflow,
+        reconciler: { reconcile: (args: Args) => void results.push(args.workflow) },
+      });
+      bed.cluster.failures.set("a", new Error("no room"));
+      const outcome = await bed.reconcile();
+      assert.is(results.length, wanted.calls);
+      assert.is(outcome.failure !== undefined, wanted.isFailed);
+      for (const result of results) assert.equal([...(result?.errors.keys() ?? [])], ["a"]);
+    }
+  });
+
+  test("they are thrown where no reconciler could see them", async () => {
+    const bed = await create({ workflow: errorsAreResults });
+    bed.cluster.failures.set("a", new Error("no room"));
+    assert.match(((await bed.reconcile([])).failure?.error as Error).message, "no room");
+  });
+
+  for (const [how, workflow] of [
+    ["throws them", {}],
+    ["returns them", errorsAreResults],
+    ["leaves them to an explicit cleanup", { ...explicit, ...errorsAreResults }],
+  ] as const)
+    test(`a cleanup with errors that ${how} keeps the finalizer, and is tried again`, async () => {
+      const reconciler = {
+        reconcile: () => {},
+        cleanup: async ({ context }: Args) => {
+          if ("invocation" in workflow) await context.workflow.cleanup();
+        },
+      };
+      const bed = await create({ workflow, reconciler, dependents: [{ name: "a" }, { name: "b", dependsOn: ["a"] }] });
+      for (const name of ["a", "b"]) bed.cluster.put(name);
+      bed.cluster.failures.set("b", new Error("no answer"));
+      const first = await bed.cleanUp();
+      assert.ok(first.isKept);
+      assert.match((first.failure?.error as Error).message, 'dependent "b": no answer');
+      assert.equal(bed.cluster.ids, ["a", "b"], "what was not reached is still there");
+      bed.cluster.failures.clear();
+      const second = await bed.cleanUp();
+      assert.not(second.isKept);
+      assert.equal(bed.cluster.ids, []);
+    });
+
+  test("a cleanup that asks for its own time is not tried again before", async () => {
+    const reconciler = { reconcile: () => {}, cleanup: () => keepFinalizer({ rescheduleAfterMs: 5_000 }) };
+    const bed = await create({ workflow: errorsAreResults, reconciler });
+    bed.cluster.put("a");
+    bed.cluster.failures.set("a", new Error("no answer"));
+    const outcome = await bed.cleanUp();
+    assert.ok(outcome.isKept);
+    assert.is(outcome.failure, undefined);
+    assert.is(outcome.rescheduleAfterMs, 5_000);
+  });
+});
+
+suite("other workflows of a controller", (test) => {
+  test("they run when the reconciler says so, and their dependents are seen like the others", async () => {
+    const seen: unknown[] = [];
+    const reconciler = {
+      async reconcile({ context, secondary }: Args) {
+        seen.push(Object.keys(secondary), secondary["extra"]);
+        const result = await context.workflows.get("backup").reconcile();
+        seen.push(result.dependents["extra"]?.kind, (secondary["extra"] as { id: string }).id);
+      },
+    };
+    const desired = ({ secondary }: Args) => ({ sees: (secondary["a"] as { id: string }).id });
+    const bed = await create({ reconciler, workflows: { backup: [{ name: "extra", desired }] } });
+    const outcome = await bed.reconcile();
+    assert.equal(seen, [["a", "extra"], undefined, "created", "extra"]);
+    assert.equal(bed.cluster.writes, ["a", "extra"]);
+    assert.equal(bed.cluster.of("extra").get("extra")?.value, { sees: "a" });
+    assert.equal(Object.keys(outcome.workflow?.dependents ?? {}), ["a"], "an observer is told of the workflow itself");
+  });
+
+  test("their errors are thrown, and their cleanup keeps the finalizer until all is gone", async () => {
+    const messages: string[] = [];
+    const reconciler = {
+      reconcile: async ({ context }: Args) =>
+        void messages.push(await messageOf(() => context.workflows.get("backup").reconcile())),
+      cleanup: async ({ context }: Args) => void (await context.workflows.get("backup").cleanup()),
+    };
+    const bed = await create({ reconciler, workflows: { backup: [{ name: "extra" }] } });
+    bed.cluster.failures.set("extra", new Error("no room"));
+    await bed.reconcile();
+    assert.equal(messages, ['the workflow failed: dependent "extra": no room']);
+    bed.cluster.put("extra");
+    assert.ok((await bed.cleanUp()).isKept);
+    bed.cluster.failures.clear();
+    assert.not((await bed.cleanUp()).isKept);
+    assert.equal(bed.cluster.ids, []);
+  });
+
+  test("one that there is not is an error that names those there are", async () => {
+    const messages: string[] = [];
+    const reconciler = {
+      reconcile: async ({ context }: Args) =>
+        void messages.push(await messageOf(() => context.workflows.get("backups").reconcile())),
+    };
+    await (await create({ reconciler, workflows: { backup: [{ name: "extra" }] } })).reconcile();
+    await (await create({ reconciler })).reconcile();
+    assert.equal(messages, [
+      'the controller has no workflow "backups"; it has "backup"',
+      'the controller has no workflow "backups"; it has none besides its own',
+    ]);
+  });
+
+  test("two dependents of one name are refused, whichever workflows they are of", async () => {
+    const message = await messageOf(() => create({ workflows: { backup: [{ name: "a" }] } }));
+    assert.is(message, 'controller "page" has two dependents named "a"');
+  });
+
+  test("all workflows forget a primary that is gone", async () => {
+    const bed = await create({
+      dependents: [{ name: "a", activationCondition: holds }],
+      workflows: { backup: [{ name: "extra", activationCondition: holds }, { name: "other" }] },
+    });
+    bed.dispatcher.primary.release("default/gone");
+    assert.equal(bed.cluster.history, ["deactivate a for default/gone", "deactivate extra for default/gone"]);
+  });
+});

@@ -1,0 +1,406 @@
+// Bulk dependents: their items, and the items that items of others need.
+import { messageOf } from "#runtime/base/logger.js";
+import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { assert, suite } from "../../../support/suite.js";
+import { bulkOf, createWorkflow, fails, FakeCluster, type FakeDependent } from "./fake-cluster.js";
+
+type Asked = { readonly dependent: { readonly item?: string; readonly live?: { readonly item: string } } };
+
+const only =
+  (...keys: string[]) =>
+  ({ dependent }: Asked) =>
+    keys.includes(dependent.item ?? "");
+
+/** Two bulk dependents, of which items of `b` need those of `a`. */
+function pair(a: readonly string[], b: readonly string[], rest: { a?: object; b?: object } = {}): FakeDependent[] {
+  return [bulkOf("a", a, rest.a), bulkOf("b", b, { itemsDependOn: ["a"], ...rest.b })];
+}
+
+function itemsOf(result: WorkflowResult, name: string): { [key: string]: string } {
+  const items = result.dependents[name]?.items ?? {};
+  return Object.fromEntries(
+    Object.entries(items).map(([key, item]) => [
+      key,
+      item.kind === "waiting" ? `waiting for ${item.for.join()}` : item.kind,
+    ]),
+  );
+}
+
+function before({ history }: FakeCluster, first: string, second: string): void {
+  const [end, begin] = [history.indexOf(first), history.indexOf(second)];
+  assert.ok(end !== -1 && begin !== -1 && end < begin, `${first} is before ${second}: ${history.join(", ")}`);
+}
+
+suite("bulk dependents", (test) => {
+  test("items are created, left alone, updated and deleted, those that are not wanted first", async () => {
+    const cluster = new FakeCluster();
+    let keys = ["x", "y", "z"];
+    let value = 1;
+    const desired = () => new Map(keys.map((key) => [key, { value }]));
+    const { reconcile } = createWorkflow([{ name: "a", bulk: {}, desired }], cluster);
+    const first = await reconcile();
+    assert.equal(cluster.ids, ["a[x]", "a[y]", "a[z]"]);
+    assert.is(first.dependents["a"]?.kind, "created");
+    cluster.history.length = 0;
+    const second = await reconcile();
+    assert.equal(cluster.history, [], "what is as desired is not written");
+    assert.is(second.dependents["a"]?.kind, "unchanged");
+    [keys, value] = [["y", "new"], 2];
+    cluster.pauses = [2, 5, 1];
+    const third = await reconcile();
+    assert.equal(itemsOf(third, "a"), { x: "deleted", y: "updated", z: "deleted", new: "created" });
+    for (const gone of ["x", "z"])
+      for (const written of ["y", "new"]) before(cluster, `removed a[${gone}]`, `write a[${written}]`);
+    assert.ok(third.isReady);
+    keys = [];
+    const fourth = await reconcile();
+    assert.equal(cluster.ids, []);
+    assert.equal(fourth.dependents["a"], {
+      kind: "updated",
+      isReady: true,
+      items: Object.fromEntries(
+        ["y", "new"].map((key) => [key, { kind: "deleted", isGone: true, because: "desired() does not return it" }]),
+      ),
+    });
+  });
+
+  test("the postconditions are asked for each item, and the others once", async () => {
+    const asked: string[] = [];
+    const cluster = new FakeCluster();
+    cluster.put("a", { item: "old" });
+    const ask = (name: string) => (args: Asked) => {
+      asked.push([name, args.dependent.item, args.dependent.live?.item].filter(Boolean).join(" "));
+      return { isMet: true, detail: `${name} ${args.dependent.item}` };
+    };
+    const { reconcile } = createWorkflow(
+      [
+        bulkOf("a", ["x", "y"], {
+          activationCondition: ask("activation") as never,
+          reconcilePrecondition: ask("precondition") as never,
+          readyPostcondition: ask("ready") as never,
+          deletePostcondition: ask("deleted") as never,
+        }),
+      ],
+      cluster,
+    );
+    const result = await reconcile();
+    assert.equal(asked.sort(), ["activation", "deleted old", "precondition", "ready x x", "ready y y"]);
+    assert.is(result.detailOf("a", "readyPostcondition", { item: "x", type: "string" }), "ready x");
+    assert.is(result.detailOf("a", "deletePostcondition", { item: "old" }), "deleted old");
+    assert.is(result.detailOf("a", "reconcilePrecondition"), "precondition undefined");
+    assert.throws(() => result.detailOf("a", "readyPostcondition", { item: "z" }), 'dependent "a" has no item "z"');
+    assert.throws(() => result.detailOf("b", "readyPostcondition"), 'the workflow has no dependent "b"; it has a');
+  });
+
+  test("an item that fails fails alone, and with it the dependent", async () => {
+    const cluster = new FakeCluster();
+    cluster.failures.set("a[y]", new Error("no room"));
+    const { reconcile } = createWorkflow([bulkOf("a", ["x", "y", "z"]), { name: "after", dependsOn: ["a"] }], cluster);
+    const result = await reconcile();
+    assert.equal(itemsOf(result, "a"), { x: "created", y: "failed", z: "created" });
+    assert.is(result.error?.message, 'the workflow failed: dependent "a", item "y": no room');
+    assert.equal(
+      (result.error?.errors as Error[]).map(({ message }) => message),
+      ['dependent "a", item "y": no room'],
+    );
+    assert.equal(result.dependents["after"], { kind: "waiting", for: ["a"] });
+  });
+
+  test("a dependent is ready when all its items are", async () => {
+    let ready = only("x");
+    const nodes = [
+      bulkOf("a", ["x", "y"], { readyPostcondition: (args: unknown) => ready(args as Asked) }),
+      { name: "after", dependsOn: ["a"] },
+    ];
+    const { cluster, reconcile } = createWorkflow(nodes);
+    const first = await reconcile();
+    assert.equal(first.notReady, ["a", "after"]);
+    assert.equal(first.dependents["a"]?.kind, "created");
+    ready = only("x", "y");
+    assert.ok((await reconcile()).isReady);
+    before(cluster, "written a[y]", "write after");
+  });
+
+  test("an item that is being deleted keeps the workflow from being ready, and nothing else", async () => {
+    const cluster = new FakeCluster();
+    cluster.put("a", { item: "old" });
+    const nodes = [bulkOf("a", ["x"], { deletePostcondition: fails }), { name: "after", dependsOn: ["a"] }];
+    const result = await createWorkflow(nodes, cluster).reconcile();
+    assert.equal(cluster.writes, ["a[x]", "after"]);
+    assert.equal(result.notReady, ["a"]);
+  });
+
+  test("no more items are written at once than the dependent says, 10 unless it does", async () => {
+    const keys = [...Array(40).keys()].map(String);
+    for (const [bulk, wanted] of [
+      [{}, 10],
+      [{ maxConcurrency: 3 }, 3],
+      [{ maxConcurrency: 100 }, 40],
+    ] as const) {
+      const cluster = new FakeCluster();
+      cluster.pauses = [4, 2];
+      const { reconcile, cleanup } = createWorkflow([bulkOf("a", keys, { bulk })], cluster);
+      await reconcile();
+      assert.is(cluster.mostAtOnce, wanted);
+      cluster.mostAtOnce = 0;
+      assert.ok((await cleanup()).isReady);
+      assert.is(cluster.mostAtOnce, wanted);
+    }
+  });
+
+  test("what desired returns instead of items by their keys is an error", async () => {
+    for (const [returned, found] of [
+      [[{}], "a list"],
+      [null, "null"],
+      ["x", "string"],
+    ] as const) {
+      const { reconcile } = createWorkflow([{ name: "a", bulk: {}, desired: () => returned }]);
+      const { error } = await reconcile();
+      const wanted = `desired() of a bulk dependent has to return its items by their keys, and returned ${found}`;
+      assert.is(error?.message, `the workflow failed: dependent "a": ${wanted}`);
+    }
+  });
+
+  test("two items that are one object are an error of the second", async () => {
+    const desired = () => ({ x: { id: "same" }, y: { id: "same" } });
+    const { cluster, reconcile } = createWorkflow([{ name: "a", bulk: {}, desired }]);
+    const result = await reconcile();
+    assert.equal(cluster.ids, ["same"]);
+    assert.equal(itemsOf(result, "a"), { x: "created", y: "failed" });
+    assert.match(result.error?.message ?? "", 'it is same, and so is the item "x"');
+  });
+
+  test("a false precondition deletes all items, and so does a cleanup", async () => {
+    const cluster = new FakeCluster();
+    for (const item of ["x", "y"]) cluster.put("a", { item });
+    const unwanted = createWorkflow([bulkOf("a", ["x"], { reconcilePrecondition: fails })], cluster);
+    const result = await unwanted.reconcile();
+    assert.equal(cluster.ids, []);
+    assert.is(result.dependents["a"]?.kind, "deleted");
+    assert.equal(itemsOf(result, "a"), { x: "deleted", y: "deleted" });
+    for (const item of ["x", "y"]) cluster.put("a", { item });
+    const cleanup = await createWorkflow([bulkOf("a", ["x"])], cluster).cleanup();
+    assert.equal(cluster.ids, []);
+    assert.ok(cleanup.isReady);
+  });
+
+  test("an item that is not gone or fails to go keeps what the dependent depends on", async () => {
+    const cluster = new FakeCluster();
+    for (const item of ["x", "y"]) cluster.put("b", { item });
+    cluster.put("a");
+    let gone = only("x");
+    const deletePostcondition = (args: unknown) => gone(args as Asked);
+    const { cleanup } = createWorkflow(
+      [{ name: "a" }, bulkOf("b", [], { dependsOn: ["a"], deletePostcondition })],
+      cluster,
+    );
+    const first = await cleanup();
+    assert.equal(cluster.ids, ["a"]);
+    assert.equal(first.remaining, ["b"]);
+    cluster.put("b", { item: "z" });
+    gone = only("z");
+    cluster.failures.set("b[z]", new Error("no"));
+    const second = await cleanup();
+    assert.equal(itemsOf(second, "b"), { z: "failed" });
+    assert.equal(second.waiting, ["a"]);
+    cluster.failures.clear();
+    assert.ok((await cleanup()).isReady);
+    assert.equal(cluster.ids, []);
+  });
+
+  test("what is only read waits until somebody made it, one or several", async () => {
+    const cluster = new FakeCluster();
+    const seen = { readyPostcondition: ({ dependent }: Asked) => dependent.live?.item !== "bad" };
+    const { reconcile, cleanup } = createWorkflow(
+      [
+        { name: "one", canWrite: false },
+        { name: "many", bulk: {}, canWrite: false, ...(seen as object) },
+        { name: "after", dependsOn: ["one"] },
+      ],
+      cluster,
+    );
+    const first = await reconcile();
+    assert.equal(first.dependents["one"], { kind: "waiting", for: ["one"] });
+    assert.equal(first.notReady, ["one", "after"]);
+    cluster.put("one");
+    cluster.put("many", { item: "good" });
+    cluster.put("many", { item: "bad" });
+    const second = await reconcile();
+    assert.equal(second.dependents["one"], { kind: "unchanged", isReady: true });
+    assert.equal(second.notReady, ["many"]);
+    assert.equal(cluster.writes, ["after"]);
+    const cleaned = await cleanup();
+    assert.ok(cleaned.isReady);
+    assert.equal(cluster.ids, ["many[bad]", "many[good]", "one"]);
+    assert.is(cleaned.dependents["one"]?.kind, "left");
+    assert.is(cleaned.dependents["many"]?.kind, "left");
+  });
+
+  test("a set that is only read and empty is not ready, unless its postcondition says so", async () => {
+    const readOnly = { bulk: {}, canWrite: false };
+    const { reconcile } = createWorkflow([
+      { name: "none", ...readOnly },
+      { name: "any", ...readOnly, readyPostcondition: ({ dependent }) => dependent.item === undefined },
+    ]);
+    const result = await reconcile();
+    assert.equal(result.dependents["none"], { kind: "waiting", for: ["none"] });
+    assert.equal(result.notReady, ["none"]);
+  });
+
+  test("functions see the items by their keys", async () => {
+    let seen: unknown;
+    const desired = ({ secondary }: { secondary: { all: object } }) => ((seen = { ...secondary.all }), {});
+    const { reconcile } = createWorkflow([bulkOf("all", ["x"]), { name: "after", dependsOn: ["all"], desired }]);
+    await reconcile();
+    assert.equal(seen, { x: { id: "all[x]", item: "x", value: { of: "all x" } } });
+  });
+});
+
+suite("items that need items", (test) => {
+  test("an item starts as soon as the one of its key is ready, whatever the others do", async () => {
+    const cluster = new FakeCluster();
+    let open = (): void => {};
+    const slow = new Promise<void>((resolve) => (open = resolve));
+    const readyPostcondition = async ({ dependent }: Asked) => (dependent.item === "slow" && (await slow), true);
+    const { reconcile } = createWorkflow(
+      pair(["slow", "fast"], ["fast", "slow"], { a: { readyPostcondition } }),
+      cluster,
+    );
+    const run = reconcile();
+    while (!cluster.history.includes("written b[fast]")) await Promise.resolve();
+    assert.not(cluster.writes.includes("b[slow]"));
+    open();
+    assert.ok((await run).isReady);
+    before(cluster, "written a[slow]", "write b[slow]");
+  });
+
+  test("an item waits for one that is not ready, failed, or not there", async () => {
+    const cluster = new FakeCluster();
+    cluster.failures.set("a[broken]", new Error("no"));
+    const keys = ["good", "unready", "broken"];
+    const readyPostcondition = ({ dependent }: Asked) => dependent.item !== "unready";
+    const result = await createWorkflow(
+      pair(keys, [...keys, "missing"], { a: { readyPostcondition } }),
+      cluster,
+    ).reconcile();
+    assert.equal(itemsOf(result, "b"), {
+      good: "created",
+      unready: "waiting for a[unready]",
+      broken: "waiting for a[broken]",
+      missing: "waiting for a[missing]",
+    });
+    assert.equal(result.dependents["b"]?.kind, "created");
+    assert.equal(result.notReady, ["a", "b"]);
+  });
+
+  test("waiting for an item takes no place, neither of the workflow nor of the dependent", async () => {
+    const keys = [...Array(20).keys()].map(String);
+    const cluster = new FakeCluster();
+    const bulk = { maxConcurrency: 1 };
+    const workflow = createWorkflow(pair([...keys].reverse(), keys, { a: { bulk }, b: { bulk } }), cluster, {
+      maxConcurrency: 1,
+    });
+    assert.ok((await workflow.reconcile()).isReady);
+    assert.is(cluster.ids.length, 40);
+    assert.ok((await workflow.cleanup()).isReady);
+    assert.equal(cluster.ids, []);
+    for (const key of keys) before(cluster, `removed b[${key}]`, `remove a[${key}]`);
+  });
+
+  test("what is not wanted and needed by others is deleted in the end, after those that need it", async () => {
+    const cluster = new FakeCluster();
+    let keys = ["x", "y"];
+    const chain = ["a", "b", "c"].map((name, index, all) =>
+      bulkOf(name, () => keys, index === 0 ? {} : { itemsDependOn: [all[index - 1]!] }),
+    );
+    const { reconcile } = createWorkflow(chain, cluster);
+    await reconcile();
+    cluster.history.length = 0;
+    keys = ["x", "z"];
+    const result = await reconcile();
+    assert.ok(result.isReady);
+    assert.equal(cluster.ids, ["a[x]", "a[z]", "b[x]", "b[z]", "c[x]", "c[z]"]);
+    before(cluster, "removed c[y]", "remove b[y]");
+    before(cluster, "removed b[y]", "remove a[y]");
+    before(cluster, "written b[z]", "remove b[y]");
+  });
+
+  test("an item that others still have is kept until they let go of it", async () => {
+    const cluster = new FakeCluster();
+    for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
+    const kept = await createWorkflow(pair([], ["x"]), cluster).reconcile();
+    assert.equal(itemsOf(kept, "a"), { x: "waiting for b[x]" });
+    assert.equal(itemsOf(kept, "b"), { x: "waiting for a[x]" });
+    assert.equal(cluster.ids, ["a[x]", "b[x]"]);
+    const slow = await createWorkflow(pair([], [], { b: { deletePostcondition: fails } }), cluster).reconcile();
+    assert.equal(itemsOf(slow, "a"), { x: "waiting for b[x]" });
+    assert.ok((await createWorkflow(pair([], []), cluster).reconcile()).isReady);
+    assert.equal(cluster.ids, []);
+  });
+
+  test("nothing of a dependent that was not reached is taken for gone", async () => {
+    const cluster = new FakeCluster();
+    for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
+    const nodes = [{ name: "first", readyPostcondition: fails }, ...pair([], [], { b: { dependsOn: ["first"] } })];
+    const result = await createWorkflow(nodes, cluster).reconcile();
+    assert.equal(cluster.ids, ["a[x]", "b[x]", "first"]);
+    assert.equal(itemsOf(result, "a"), { x: "waiting for b[x]" });
+    assert.equal(result.dependents["b"], { kind: "waiting", for: ["first"] });
+  });
+
+  test("when a dependent must not exist, the items that need it go first, each by itself", async () => {
+    const cluster = new FakeCluster();
+    for (const name of ["a", "b"]) for (const item of ["x", "y"]) cluster.put(name, { item });
+    const deletePostcondition = only("x");
+    const rest = { a: { reconcilePrecondition: fails }, b: { deletePostcondition } };
+    const result = await createWorkflow(pair(["x"], ["x"], rest), cluster).reconcile();
+    assert.equal(cluster.ids, ["a[y]"]);
+    before(cluster, "removed b[x]", "remove a[x]");
+    assert.equal(itemsOf(result, "a"), { x: "deleted", y: "waiting for b[y]" });
+  });
+
+  test("what is inactive keeps no items", async () => {
+    const cluster = new FakeCluster();
+    for (const name of ["a", "b"]) cluster.put(name, { item: "x" });
+    const result = await createWorkflow(pair([], [], { b: { activationCondition: fails } }), cluster).reconcile();
+    assert.equal(cluster.ids, ["b[x]"]);
+    assert.ok(result.isReady);
+  });
+
+  test("a dependent whose items cannot be known holds back those that need them", async () => {
+    const desired = () => {
+      throw new Error("no idea");
+    };
+    const result = await createWorkflow(pair([], ["x"], { a: { desired } })).reconcile();
+    assert.equal(result.dependents["b"], { kind: "waiting", for: ["a"] });
+    assert.equal([...result.errors.keys()], ["a"]);
+  });
+
+  test("items may only need those of bulk dependents, and not in a circle", () => {
+    const needs = { itemsDependOn: ["a"] };
+    assert.throws(
+      () => createWorkflow([{ name: "a" }, bulkOf("b", [], needs)]),
+      'dependent "b" has itemsDependOn (a), and "a" is no bulk dependent; use dependsOn',
+    );
+    assert.throws(() => createWorkflow([bulkOf("a", []), { name: "b", ...needs }]), '"b" is no bulk dependent');
+    assert.throws(() => createWorkflow([bulkOf("b", [], { itemsDependOn: ["c"] })]), 'depends on "c"');
+    assert.throws(
+      () => createWorkflow([bulkOf("a", [], { dependsOn: ["b"] }), bulkOf("b", [], needs)]),
+      "the workflow has a cycle: a → b → a",
+    );
+  });
+});
+
+suite("errors of many items", (test) => {
+  test("the message names the first, and how many more there are", async () => {
+    const cluster = new FakeCluster();
+    const keys = [...Array(12).keys()].map(String);
+    for (const key of keys) cluster.failures.set(`a[${key}]`, new Error(`no ${key}`));
+    const { error } = await createWorkflow([bulkOf("a", keys)], cluster).reconcile();
+    const told = keys.slice(0, 5).map((key) => `dependent "a", item "${key}": no ${key}`);
+    const message = `the workflow failed: ${told.join("; ")}; 7 more items of dependent "a"`;
+    assert.is(error?.message, message);
+    assert.is(messageOf(error), message, "a log has it once");
+    assert.is(error?.errors.length, 12);
+  });
+});

@@ -1,0 +1,217 @@
+// Drivers over objects in memory, which record what is asked of them, so that the order, the number and the overlap of steps can be told.
+import { isDeepStrictEqual } from "node:util";
+import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { Semaphore } from "#runtime/base/semaphore.js";
+import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/driver.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
+import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
+import type {
+  Condition,
+  DependentDefinition,
+  ExternalDependent,
+  WorkflowDefinition,
+} from "#runtime/workflow/workflow-definition.js";
+import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { VirtualClock } from "../../../support/virtual-clock.js";
+import { page } from "./graphs.js";
+
+/** An object of a fake cluster. */
+export interface Thing {
+  readonly id: string;
+  readonly item?: string;
+  readonly value: unknown;
+}
+
+/** What a dependent of a fake cluster may be besides what every dependent is. */
+export interface FakeTraits {
+  readonly isGarbageCollected?: boolean;
+  readonly canWrite?: boolean;
+  readonly canRemove?: boolean;
+}
+
+/** A dependent whose objects are in memory. */
+export type FakeDependent = Omit<Partial<ExternalDependent>, "desired"> & {
+  readonly name: string;
+  readonly desired?: unknown;
+} & FakeTraits;
+
+export const holds: Condition<unknown, unknown> = () => true;
+export const fails: Condition<unknown, unknown> = () => false;
+
+/** The objects of one primary, and the drivers of its dependents. */
+export class FakeCluster {
+  /** Everything that drivers were asked: `write a`, and `written a` when that is done. */
+  readonly history: string[] = [];
+  readonly clock = new VirtualClock();
+  /** What writing or removing an object fails with, by its id. */
+  readonly failures = new Map<string, unknown>();
+  /** Is told what is about to be written or removed. */
+  onChange: (what: "write" | "remove", id: string) => void = () => {};
+  /** How many turns each write and removal takes, one after another. */
+  pauses: readonly number[] = [0];
+  /** How many writes and removals were under way at once at most. */
+  mostAtOnce = 0;
+  readonly #things = new Map<string, Map<string, Thing>>();
+  #atOnce = 0;
+  #calls = 0;
+
+  /** The objects of a dependent, by their ids. */
+  of(name: string): Map<string, Thing> {
+    const things = this.#things.get(name) ?? new Map<string, Thing>();
+    this.#things.set(name, things);
+    return things;
+  }
+
+  /** Puts an object there, as somebody else would. */
+  put(name: string, thing: Partial<Thing> = {}): void {
+    const id = thing.id ?? (thing.item === undefined ? name : `${name}[${thing.item}]`);
+    this.of(name).set(id, { id, value: "of somebody else", ...thing });
+  }
+
+  /** The ids of all objects. */
+  get ids(): string[] {
+    return [...this.#things.values()].flatMap((things) => [...things.keys()]).sort();
+  }
+
+  /** What was written, in the order in which it began. */
+  get writes(): string[] {
+    return this.history.filter((event) => event.startsWith("write ")).map((event) => event.slice("write ".length));
+  }
+
+  /** What was removed, in the order in which it began. */
+  get removals(): string[] {
+    return this.history.filter((event) => event.startsWith("remove ")).map((event) => event.slice("remove ".length));
+  }
+
+  /** Does a write or a removal. */
+  async change(what: "write" | "remove", id: string, effect: () => void): Promise<void> {
+    this.onChange(what, id);
+    this.history.push(`${what} ${id}`);
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
+    for (let turns = this.pauses[this.#calls++ % this.pauses.length] ?? 0; turns >= 0; turns--) await Promise.resolve();
+    this.#atOnce--;
+    if (this.failures.has(id)) throw this.failures.get(id);
+    effect();
+    this.history.push(`${what === "write" ? "written" : "removed"} ${id}`);
+  }
+}
+
+class FakeDriver implements DependentDriver {
+  readonly isGarbageCollected: boolean;
+  readonly capabilities: { readonly write: boolean; readonly remove: boolean };
+  readonly #name: string;
+  readonly #cluster: FakeCluster;
+
+  constructor(
+    { name, isGarbageCollected = false, canWrite = true, canRemove = canWrite }: FakeDependent,
+    cluster: FakeCluster,
+  ) {
+    this.#name = name;
+    this.#cluster = cluster;
+    this.isGarbageCollected = isGarbageCollected;
+    this.capabilities = { write: canWrite, remove: canRemove };
+  }
+
+  async activate(primary: ObjectKey): Promise<void> {
+    this.#cluster.history.push(`activate ${this.#name} for ${primary}`);
+  }
+
+  async deactivate(primary: ObjectKey): Promise<void> {
+    this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`);
+  }
+
+  complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
+    const { id = item === undefined ? this.#name : `${this.#name}[${item}]`, ...rest } = desired as Partial<Thing>;
+    const key = item === undefined ? {} : { item };
+    return { id, object: { id, ...key, value: rest } satisfies Thing };
+  }
+
+  find(_run: unknown, wanted?: Wanted): Live | undefined {
+    const things = this.#cluster.of(this.#name);
+    const found = wanted === undefined ? [...things.values()][0] : things.get(wanted.id);
+    return found === undefined ? undefined : { object: found };
+  }
+
+  findItems(): ReadonlyMap<string, Live> {
+    const things = [...this.#cluster.of(this.#name).values()];
+    return new Map(things.map((thing) => [thing.item ?? thing.id, { object: thing }]));
+  }
+
+  async write(_run: DriverRun, { id, object }: Wanted, live: Live | undefined) {
+    if (live !== undefined && isDeepStrictEqual(live.object, object)) return "unchanged" as const;
+    await this.#cluster.change("write", id, () => this.#cluster.of(this.#name).set(id, object as Thing));
+    return live === undefined ? ("created" as const) : ("updated" as const);
+  }
+
+  async remove(_run: DriverRun, { object }: Live): Promise<void> {
+    const { id } = object as Thing;
+    await this.#cluster.change("remove", id, () => this.#cluster.of(this.#name).delete(id));
+  }
+}
+
+/** A workflow on a fake cluster, for one primary. */
+export interface FakeWorkflow {
+  readonly cluster: FakeCluster;
+  reconcile(more?: Partial<RunOptions>): Promise<WorkflowResult>;
+  cleanup(more?: Partial<RunOptions>): Promise<WorkflowResult>;
+}
+
+/** Creates a workflow; its objects are in `cluster`. */
+export function createWorkflow(
+  dependents: readonly FakeDependent[],
+  cluster: FakeCluster = new FakeCluster(),
+  { maxConcurrency = 50 }: Pick<WorkflowDefinition, "maxConcurrency"> = {},
+): FakeWorkflow {
+  const definitions = dependents.map(definitionOf);
+  const plan = buildPlan({ primary: page, dependents: definitions });
+  const primary: KubernetesObject = {
+    apiVersion: "example.com/v1",
+    kind: "Page",
+    metadata: { name: "one", namespace: "home", uid: "u1" },
+  };
+  const options: RunOptions = {
+    plan,
+    drivers: dependents.map((each) => new FakeDriver(each, cluster)),
+    definition: page,
+    primary,
+    context: { signal: new AbortController().signal } as RunOptions["context"],
+    track: async (_, task) => task(),
+    places: new Semaphore(maxConcurrency),
+    clock: cluster.clock,
+  };
+  const deleted = { ...primary, metadata: { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  return {
+    cluster,
+    reconcile: (more) => reconcileWorkflow({ ...options, ...more }),
+    cleanup: (more) => cleanupWorkflow({ ...options, primary: deleted, ...more }),
+  };
+}
+
+/** Creates the driver of a dependent whose objects are in `cluster`. */
+export function createFakeDriver(dependent: FakeDependent, cluster: FakeCluster): DependentDriver {
+  return new FakeDriver(dependent, cluster);
+}
+
+/** Returns the definition of a dependent whose objects are in memory. */
+export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
+  const { isGarbageCollected: _, canWrite = true, canRemove: __, ...definition } = rest;
+  const returned = typeof desired === "function" ? desired : () => desired ?? {};
+  return {
+    name,
+    dependsOn,
+    external: { source: { kind: "inbound" } },
+    ...(canWrite ? { desired: returned as never } : {}),
+    ...definition,
+  };
+}
+
+/** Creates a bulk dependent of items that are as their keys. */
+export function bulkOf(
+  name: string,
+  keys: readonly string[] | (() => readonly string[]),
+  rest: Partial<FakeDependent> = {},
+) {
+  const desired = () =>
+    Object.fromEntries((typeof keys === "function" ? keys() : keys).map((key) => [key, { of: `${name} ${key}` }]));
+  return { name, bulk: {}, desired, ...rest };
+}

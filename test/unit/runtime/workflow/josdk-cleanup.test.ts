@@ -1,0 +1,170 @@
+// The scenarios of JOSDK's WorkflowCleanupExecutorTest, with its numbers, and those of the tests beside it.
+import { buildPlan } from "#runtime/workflow/plan.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createWorkflow, fails, FakeCluster, holds, type FakeDependent } from "./fake-cluster.js";
+import { dependentOf, workflowOf } from "./graphs.js";
+
+type Nodes = { readonly [name: string]: Omit<FakeDependent, "name"> };
+
+const after = (...dependsOn: string[]) => ({ dependsOn });
+const diamond = (b: Omit<FakeDependent, "name"> = {}): Nodes => ({
+  d1: {},
+  d2: after("d1"),
+  d3: { ...after("d1"), ...b },
+  d4: after("d2", "d3"),
+});
+
+/** Creates the dependents, which all exist, and cleans up. */
+async function cleanUp(nodes: Nodes, failing: readonly string[] = []) {
+  const cluster = new FakeCluster();
+  for (const name of Object.keys(nodes)) cluster.put(name);
+  for (const name of failing) cluster.failures.set(name, new Error(`${name} is broken`));
+  const workflow = createWorkflow(
+    Object.entries(nodes).map(([name, rest]) => ({ name, ...rest })),
+    cluster,
+  );
+  const result = await workflow.cleanup();
+  return { cluster, result };
+}
+
+function checkOrder({ history }: FakeCluster, ...names: string[]): void {
+  names.slice(1).forEach((name, index) => {
+    const [end, begin] = [history.indexOf(`removed ${names[index]}`), history.indexOf(`remove ${name}`)];
+    assert.ok(end !== -1 && end < begin, `${names[index]} is gone before ${name}: ${history.join(", ")}`);
+  });
+}
+
+suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
+  test("a diamond is deleted from its end, past what cannot be deleted [WorkflowCleanupExecutorTest 1]", async () => {
+    const { cluster, result } = await cleanUp({
+      d1: {},
+      r1: { ...after("d1"), canRemove: false },
+      d2: after("d1"),
+      d3: after("r1", "d2"),
+    });
+    assert.equal(cluster.removals, ["d3", "d2", "d1"]);
+    checkOrder(cluster, "d3", "d2", "d1");
+    assert.is(result.dependents["r1"]?.kind, "left");
+    assert.equal(result.deleted, ["d1", "d2", "d3"]);
+    assert.ok(result.isReady);
+  });
+
+  test("what a failed deletion depends on is not deleted [WorkflowCleanupExecutorTest 2]", async () => {
+    const { cluster, result } = await cleanUp({ d1: {}, d2: after("d1"), d3: after("d2"), e: after("d2") }, ["e"]);
+    assert.equal(cluster.removals.sort(), ["d3", "e"]);
+    assert.equal([...result.errors.keys()], ["e"]);
+    assert.equal(result.notReady, ["d1", "d2", "e"]);
+    assert.not(result.isReady, "what failed and what was not reached is not gone");
+  });
+
+  test("what a delete postcondition keeps is not deleted [WorkflowCleanupExecutorTest 3]", async () => {
+    const { cluster, result } = await cleanUp({ d1: {}, d2: { ...after("d1"), deletePostcondition: fails } });
+    assert.equal(cluster.removals, ["d2"]);
+    assert.equal(result.remaining, ["d2"]);
+    assert.equal(result.waiting, ["d1"]);
+    assert.not(result.isReady);
+  });
+
+  test("a delete postcondition that holds lets go on [WorkflowCleanupExecutorTest 4]", async () => {
+    const { cluster, result } = await cleanUp({ d1: {}, d2: { ...after("d1"), deletePostcondition: holds } });
+    assert.equal(cluster.removals, ["d2", "d1"]);
+    assert.equal(result.remaining, []);
+    assert.ok(result.isReady);
+  });
+
+  test("a delete postcondition in a diamond keeps its start [WorkflowCleanupExecutorTest 5]", async () => {
+    const { cluster, result } = await cleanUp(diamond({ deletePostcondition: fails }));
+    assert.equal(cluster.removals, ["d4", "d2", "d3"]);
+    assert.equal(result.remaining, ["d3"]);
+  });
+
+  test("what Kubernetes collects is not deleted [WorkflowCleanupExecutorTest 6]", async () => {
+    const { cluster, result } = await cleanUp({ d1: { isGarbageCollected: true, activationCondition: holds } });
+    assert.equal(cluster.history, []);
+    assert.equal(result.dependents["d1"], { kind: "left" });
+    assert.ok(result.isReady);
+  });
+
+  test("what is active is deleted like the others [WorkflowCleanupExecutorTest 7]", async () => {
+    const { cluster } = await cleanUp(diamond({ activationCondition: holds }));
+    assert.equal(cluster.removals.sort(), ["d1", "d2", "d3", "d4"]);
+    checkOrder(cluster, "d4", "d3", "d1");
+    checkOrder(cluster, "d4", "d2", "d1");
+  });
+
+  test("the delete postcondition of what is active is asked [WorkflowCleanupExecutorTest 8]", async () => {
+    const { cluster } = await cleanUp(diamond({ activationCondition: holds, deletePostcondition: fails }));
+    assert.equal(cluster.removals, ["d4", "d2", "d3"]);
+  });
+
+  test("what is inactive is not deleted, and the others are [WorkflowCleanupExecutorTest 9]", async () => {
+    const { cluster, result } = await cleanUp(diamond({ activationCondition: fails }));
+    assert.equal(cluster.removals, ["d4", "d2", "d1"]);
+    assert.is(result.dependents["d3"]?.kind, "inactive");
+    assert.ok(result.isReady);
+  });
+
+  test("the delete postcondition of what is inactive is not asked [WorkflowCleanupExecutorTest 10]", async () => {
+    let calls = 0;
+    const deletePostcondition = () => (calls++, false);
+    const { cluster } = await cleanUp(diamond({ activationCondition: fails, deletePostcondition }));
+    assert.is(calls, 0);
+    assert.ok(cluster.removals.includes("d1"));
+  });
+
+  test("a single inactive one does not hang, and nothing is deleted [WorkflowCleanupExecutorTest 11]", async () => {
+    const { cluster, result } = await cleanUp({ d1: { activationCondition: fails } });
+    assert.equal(cluster.history, ["deactivate d1 for home/one"]);
+    assert.ok(result.isReady);
+  });
+});
+
+suite("JOSDK's tests of plans and results of workflows", (test) => {
+  test("the message of the error names all that failed [BaseWorkflowResultTest]", async () => {
+    const { result } = await cleanUp({ a: {}, b: {}, c: {} }, ["a", "c"]);
+    assert.is(result.error?.message, 'the workflow failed: dependent "a": a is broken; dependent "c": c is broken');
+    assert.equal([...(result.error?.byName.keys() ?? [])], ["a", "c"]);
+    assert.is(result.error?.errors.length, 2);
+  });
+
+  test("whatever is thrown is recorded, and nothing is left running [NodeExecutorTest]", async () => {
+    const cluster = new FakeCluster();
+    const thrown = ["a string", undefined, new RangeError("out of range")];
+    const desired = (index: number) => () => {
+      throw thrown[index];
+    };
+    const workflow = createWorkflow(
+      thrown.map((_, index) => ({ name: `n${index}`, desired: desired(index) })),
+      cluster,
+    );
+    const result = await workflow.reconcile();
+    assert.equal([...result.errors.keys()], ["n0", "n1", "n2"]);
+    assert.equal(
+      [...result.errors.values()].map((error) => (error as Error).cause),
+      thrown,
+    );
+  });
+
+  const shapes = {
+    "one node": { a: [] },
+    "a diamond": { a: [], b: ["a"], c: ["a"], d: ["b", "c"] },
+    "several roots": { a: [], b: [], c: ["a"], d: ["b"] },
+  } as const;
+  for (const [shape, graph] of Object.entries(shapes))
+    test(`the plan of ${shape} has all nodes with their neighbours [ManagedWorkflowSupportTest, WorkflowTest]`, () => {
+      const entries: [string, readonly string[]][] = Object.entries(graph);
+      const plan = buildPlan(workflowOf(entries.map(([name, dependsOn]) => dependentOf(name, { dependsOn }))));
+      const nameOf = (index: number) => plan.nodes[index]!.definition.name;
+      for (const { definition, dependsOn, dependents } of plan.nodes) {
+        assert.equal(dependsOn.map(nameOf), definition.dependsOn);
+        const wanted = entries.filter(([, needed]) => needed.includes(definition.name)).map(([name]) => name);
+        assert.equal(dependents.map(nameOf), wanted);
+      }
+    });
+
+  test("a workflow without dependents is ready at once, and gone at once [ManagedWorkflowTest]", async () => {
+    const { reconcile, cleanup } = createWorkflow([]);
+    assert.ok((await reconcile()).isReady);
+    assert.ok((await cleanup()).isReady);
+  });
+});
