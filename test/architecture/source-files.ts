@@ -1,7 +1,10 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "../support/repository.js";
+
+const compiler = loadLibrary("typescript");
 
 /** The packages whose sources obey the rules of this folder. */
 export const packages = ["apiserver", "generator", "runtime"] as const;
@@ -42,14 +45,14 @@ export function readPackageSources(): SourceFile[] {
 
 function readSource(path: string): SourceFile {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
-  const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const syntax = compiler.createSourceFile(path, text, compiler.ScriptTarget.Latest, true);
   return { path, text, syntax, imports: importsOf(path, syntax) };
 }
 
 function importsOf(path: string, syntax: ts.SourceFile): Import[] {
   const imports: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, isTypeOnly: boolean) => {
-    if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
+    if (specifier === undefined || !compiler.isStringLiteral(specifier)) return;
     const line = syntax.getLineAndCharacterOfPosition(node.getStart(syntax)).line + 1;
     const target = specifier.text.startsWith(".")
       ? relative(repositoryRoot, resolve(repositoryRoot, dirname(path), specifier.text)).replace(/\.js$/, ".ts")
@@ -57,12 +60,13 @@ function importsOf(path: string, syntax: ts.SourceFile): Import[] {
     imports.push({ line, specifier: specifier.text, isTypeOnly, ...(target === undefined ? {} : { target }) });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node));
-    else if (ts.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node));
-    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node, node.argument.literal, true);
-    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    if (compiler.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node));
+    else if (compiler.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node));
+    else if (compiler.isImportTypeNode(node) && compiler.isLiteralTypeNode(node.argument))
+      add(node, node.argument.literal, true);
+    else if (compiler.isCallExpression(node) && node.expression.kind === compiler.SyntaxKind.ImportKeyword)
       add(node, node.arguments[0], false);
-    ts.forEachChild(node, visit);
+    compiler.forEachChild(node, visit);
   };
   visit(syntax);
   return imports;
@@ -72,12 +76,12 @@ function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
   if (importClause === undefined) return false;
   if (importClause.isTypeOnly) return true;
   const { name, namedBindings } = importClause;
-  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) return false;
+  if (name !== undefined || namedBindings === undefined || !compiler.isNamedImports(namedBindings)) return false;
   return namedBindings.elements.length > 0 && namedBindings.elements.every(({ isTypeOnly }) => isTypeOnly);
 }
 
 function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean {
   if (isTypeOnly) return true;
-  if (exportClause === undefined || !ts.isNamedExports(exportClause)) return false;
+  if (exportClause === undefined || !compiler.isNamedExports(exportClause)) return false;
   return exportClause.elements.length > 0 && exportClause.elements.every((element) => element.isTypeOnly);
 }
