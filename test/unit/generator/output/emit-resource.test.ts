@@ -3,6 +3,7 @@ import { emitResources } from "#generator/output/emit-project.js";
 import fc from "fast-check";
 import { loadLibrary } from "#generator/model/library.js";
 import { thingOf } from "../../../support/resource-models.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const compiler = loadLibrary("typescript");
@@ -67,7 +68,7 @@ suite("emitted resource", (test) => {
           ]);
           assert.equal(schemaFile, [ImportDeclaration, VariableStatement]);
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     },
     { timeoutMs: 60_000 },

@@ -1,6 +1,7 @@
 // JOSDK's TimerEventSourceTest, and what a heap has to keep.
 import fc from "fast-check";
 import { TimerQueue } from "#runtime/queue/timer-queue.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 
@@ -130,7 +131,7 @@ suite("timer queue", (test) => {
         const byTime = (all: [string, number][]) => all.map(([due, at]) => `${at} ${due}`).sort();
         assert.equal(byTime(fired), byTime(expected));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });
