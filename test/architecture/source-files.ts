@@ -4,7 +4,9 @@ import type ts from "typescript";
 import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "../support/repository.js";
 
-const compiler = loadLibrary("typescript");
+// Some rules look at the text alone.
+let loaded: typeof ts | undefined;
+const loadCompiler = () => (loaded ??= loadLibrary("typescript"));
 
 /** The packages whose sources obey the rules of this folder. */
 export const packages = ["apiserver", "generator", "runtime"] as const;
@@ -43,13 +45,31 @@ export function readPackageSources(): SourceFile[] {
   return packages.flatMap((name) => readSources(`${name}/src`));
 }
 
+/** Reads a file, which is parsed when somebody asks for what is in it. */
 function readSource(path: string): SourceFile {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
-  const syntax = compiler.createSourceFile(path, text, compiler.ScriptTarget.Latest, true);
-  return { path, text, syntax, imports: importsOf(path, syntax) };
+  let [syntax, imports]: [ts.SourceFile?, Import[]?] = [];
+  return {
+    path,
+    text,
+    get syntax() {
+      const { createSourceFile, ScriptTarget } = loadCompiler();
+      return (syntax ??= createSourceFile(path, text, ScriptTarget.Latest, true));
+    },
+    get imports() {
+      return (imports ??= importsOf(path, text));
+    },
+  };
 }
 
-function importsOf(path: string, syntax: ts.SourceFile): Import[] {
+function importsOf(path: string, text: string): Import[] {
+  const compiler = loadCompiler();
+  // Comments import nothing, and are half of what there is to parse.
+  const jsDocParsingMode = compiler.JSDocParsingMode.ParseNone;
+  const syntax = compiler.createSourceFile(path, text, {
+    languageVersion: compiler.ScriptTarget.Latest,
+    jsDocParsingMode,
+  });
   const imports: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, isTypeOnly: boolean) => {
     if (specifier === undefined || !compiler.isStringLiteral(specifier)) return;
@@ -60,8 +80,8 @@ function importsOf(path: string, syntax: ts.SourceFile): Import[] {
     imports.push({ line, specifier: specifier.text, isTypeOnly, ...(target === undefined ? {} : { target }) });
   };
   const visit = (node: ts.Node): void => {
-    if (compiler.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node));
-    else if (compiler.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node));
+    if (compiler.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node, compiler));
+    else if (compiler.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node, compiler));
     else if (compiler.isImportTypeNode(node) && compiler.isLiteralTypeNode(node.argument))
       add(node, node.argument.literal, true);
     else if (compiler.isCallExpression(node) && node.expression.kind === compiler.SyntaxKind.ImportKeyword)
@@ -72,7 +92,7 @@ function importsOf(path: string, syntax: ts.SourceFile): Import[] {
   return imports;
 }
 
-function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
+function isTypeImport({ importClause }: ts.ImportDeclaration, compiler: typeof ts): boolean {
   if (importClause === undefined) return false;
   if (importClause.isTypeOnly) return true;
   const { name, namedBindings } = importClause;
@@ -80,7 +100,7 @@ function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
   return namedBindings.elements.length > 0 && namedBindings.elements.every(({ isTypeOnly }) => isTypeOnly);
 }
 
-function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean {
+function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration, compiler: typeof ts): boolean {
   if (isTypeOnly) return true;
   if (exportClause === undefined || !compiler.isNamedExports(exportClause)) return false;
   return exportClause.elements.length > 0 && exportClause.elements.every((element) => element.isTypeOnly);
