@@ -8,6 +8,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readJosdkTable } from "./josdk-table.js";
+import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -46,7 +47,7 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
   return new Promise((done) => {
     const child: ChildProcess = fork(file, [], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      execArgv: ["--enable-source-maps", "--no-warnings"],
+      execArgv: ["--no-warnings"],
       env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary },
     });
     const kill = (reason: string) => {
@@ -72,7 +73,8 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
       rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       problem ??= problemOf(report, code, signal);
       const durationMs = Date.now() - startedAt;
-      done({ file, report, output, durationMs, ...(problem === undefined ? {} : { problem }) });
+      if (problem === undefined) done({ file, report, output, durationMs });
+      else done({ file, report, output: atSources(output), durationMs, problem });
     });
   });
 }

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
+import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
 suite("test runner", (test) => {
@@ -76,6 +77,12 @@ suite("test runner", (test) => {
   test("the output of a file is kept, so that a failure can be printed with it", async () => {
     const { output } = await run("throws-in-set-up");
     assert.match(output, "set-up of the test failed");
+  });
+
+  test("a failure is reported at its line in the source", async () => {
+    const { output } = await run("fails-an-assertion");
+    assert.match(output, `${repositoryRoot}/test/unit/support/fixtures/fails-an-assertion.fixture.ts:5:30`);
+    assert.not.match(output, "fixture.js");
   });
 });
 
