@@ -88,6 +88,9 @@ function fencesOf(readme: string, text: string): Fence[] {
   return fences;
 }
 
+/** What is parsed of the packages and libraries, for the next program. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 function checkFences(fences: Fence[]): string[] {
   // Below the test folder, so that packages are found as a test finds them.
   const files = new Map(
@@ -98,7 +101,13 @@ function checkFences(fences: Fence[]): string[] {
   );
   const options = compilerOptions();
   const host = compiler.createCompilerHost(options);
-  const { readFile, fileExists } = host;
+  const { readFile, fileExists, getSourceFile } = host;
+  host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
+  host.getSourceFile = (path, target) => {
+    if (files.has(path) || generated.has(path)) return getSourceFile(path, target);
+    if (!parsed.has(path)) parsed.set(path, getSourceFile(path, target));
+    return parsed.get(path);
+  };
   host.readFile = (path) => files.get(path)?.code ?? generated.get(path) ?? readFile(path);
   host.fileExists = (path) => files.has(path) || generated.has(path) || fileExists(path);
   host.directoryExists = (path) =>

@@ -1,7 +1,5 @@
-import { spawnSync } from "node:child_process";
 import { cp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { OutputFile } from "#generator/output/output-file.js";
 import { writeFiles } from "#generator/output/write-files.js";
 import { listSamples } from "../support/samples.js";
@@ -58,12 +56,3 @@ for (const { name, folder, generate } of listSamples())
       assert.is(await readFile(join(copy.path, missing.path), "utf8"), missing.content);
     });
   });
-
-suite("golden update", (test) => {
-  test("a check of the repository succeeds", () => {
-    const script = fileURLToPath(new URL("../support/golden-update.js", import.meta.url));
-    const { status, stdout } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
-    assert.is(stdout, "");
-    assert.is(status, 0);
-  });
-});
