@@ -1,7 +1,8 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist.
 //
-// Each file runs in a process of its own, as many at once as there are cores: a leaked timer, a hang or a crash stays with the
-// file that caused it. A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
+// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; one more at
+// once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
+// or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
@@ -123,7 +124,7 @@ async function main(paths: string[]): Promise<number> {
       printOutcome(outcome);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker));
   return printSummary(outcomes, empty);
 }
 
