@@ -32,10 +32,14 @@ suite("generated code of other projects' kinds", (test) => {
     slow,
   );
 
-  test("a Certificate and a Cluster accept valid manifests and reject wrong ones", async () => {
-    const kinds = [...readCorpusProject("cert-manager"), ...readCorpusProject("cloudnative-pg")].filter(
-      ({ kind }) => kind === "Certificate" || kind === "Cluster",
-    );
-    await checkManifests(kinds, [certificates, clusters]);
-  });
+  test(
+    "a Certificate and a Cluster accept valid manifests and reject wrong ones",
+    async () => {
+      const kinds = [...readCorpusProject("cert-manager"), ...readCorpusProject("cloudnative-pg")].filter(
+        ({ kind }) => kind === "Certificate" || kind === "Cluster",
+      );
+      await checkManifests(kinds, [certificates, clusters]);
+    },
+    slow,
+  );
 });
