@@ -7,7 +7,7 @@ import type { SharedInformers } from "./cluster/shared-informers.js";
 import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { DependentWatch } from "./events/dependent-source.js";
-import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
+import { checkNamespaces, finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
@@ -37,6 +37,8 @@ export class RunningController {
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
   #namespaces: readonly string[] | undefined;
+  /** How many changes of namespaces are under way. */
+  #namespaceChanges = 0;
   #isStarted = false;
   #isStopped = false;
 
@@ -78,9 +80,9 @@ export class RunningController {
     return this.#controller.stop(deadlineMs);
   }
 
-  /** Stops all that it watches. */
-  stopSources(): Promise<void> {
-    return this.#sources.stop();
+  /** Stops all that it watches, for `deadlineMs` at most; tells whether all of it did stop. */
+  stopSources(deadlineMs: number): Promise<boolean> {
+    return this.#sources.stop(deadlineMs);
   }
 
   /**
@@ -92,13 +94,15 @@ export class RunningController {
       throw new Error(
         `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
       );
+    checkNamespaces(this.definition.name, namespaces);
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
+    this.#namespaceChanges++;
     this.#controller.pause();
     try {
       await this.#sources.setNamespaces(namespaces);
       this.#namespaces = namespaces;
     } finally {
-      this.#controller.resume();
+      if (--this.#namespaceChanges === 0) this.#controller.resume();
     }
   }
 
