@@ -188,5 +188,5 @@ function isPlainObject(value: unknown): value is object {
 function describe(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  return isObject(value) ? `a ${value.constructor?.name ?? "value"}` : `a ${typeof value}`;
+  return isObject(value) ? `an instance of ${value.constructor.name}` : `a ${typeof value}`;
 }
