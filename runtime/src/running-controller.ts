@@ -1,6 +1,7 @@
-import type { Logger } from "./base/logger.js";
+import { messageOf, type Logger } from "./base/logger.js";
+import { synchronous } from "./base/unawaited.js";
 import type { ApiClient } from "./cluster/api-client.js";
-import type { SourceHealth } from "./cluster/event-source.js";
+import type { EventSource, SourceHealth } from "./cluster/event-source.js";
 import type { IndexFunction } from "./cluster/object-index.js";
 import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
@@ -8,7 +9,7 @@ import type { EventFilters } from "./cluster/event-filters.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import type { DependentWatch } from "./events/dependent-source.js";
 import { checkNamespaces, finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
-import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import type { ControllerDefinition, EventSourceFacts } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
@@ -149,6 +150,19 @@ export class RunningController {
     });
   }
 
+  #sourcesOfUser(facts: EventSourceFacts): readonly EventSource[] {
+    const { name, eventSources } = this.definition;
+    try {
+      const sources: unknown = synchronous(eventSources?.(facts) ?? []);
+      if (Array.isArray(sources)) return sources as EventSource[];
+      throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    } catch (error) {
+      throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
   #createSources({ client, informers, logger }: SharedParts): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
@@ -158,7 +172,7 @@ export class RunningController {
       controller: name,
       primary: workflow.primary,
       dependents: workflow.dependents.map(watchOf),
-      sources: definition.eventSources?.(facts),
+      sources: this.#sourcesOfUser(facts),
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

@@ -10,6 +10,7 @@ import {
   ConfigMap,
   createPage,
   createPageOperator,
+  failureOf,
   setText,
   startPageServer,
   untilText,
@@ -117,6 +118,22 @@ suite("promises of the user that nobody awaits", (test) => {
       assert.match(reason!, "onPrimaryChange failed: too late");
     });
     assert.is(unhandled, 0);
+  });
+
+  test("event sources are made at once, and an error names their controller", async () => {
+    await using server = await startPageServer();
+    const throws = () => {
+      throw new Error("no sources today");
+    };
+    for (const [eventSources, reason] of [
+      [rejects, "it returned a promise; nothing waits for it here, so it has to be synchronous"],
+      [() => 5 as never, "eventSources() returned number, and not a list"],
+      [throws, "no sources today"],
+    ] as const) {
+      await using page = createPageOperator(server, { eventSources });
+      const failure = await failureOf(() => page.operator.start());
+      assert.is(failure, `the event sources of controller "page" could not be made: ${reason}`);
+    }
   });
 
   test("an interval has to be a number, or the usual one is taken", async () => {
