@@ -33,7 +33,10 @@ export interface OperatorOptions {
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number;
-  /** How long reconciles under way, and then event sources, may take to finish when the operator stops; 30 s unless given. */
+  /**
+   * How long reconciles under way, and after them event sources, may take to finish when the operator stops; 30 s unless given. Event sources
+   * have a second at least.
+   */
   readonly stopTimeoutMs?: number;
 }
 
@@ -61,6 +64,8 @@ export type RegisteredController = Pick<
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
+// Event sources are stopped after the reconciles, which may have used up the time.
+const MIN_SOURCES_STOP_MS = 1_000;
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
@@ -175,8 +180,10 @@ class RunnableOperator implements Operator {
     stopping.abort(new Error("the operator was stopped"));
     const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
+    const startedAt = performance.now();
     const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
-    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(deadlineMs)));
+    const leftMs = Math.max(MIN_SOURCES_STOP_MS, deadlineMs - (performance.now() - startedAt));
+    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs)));
     await this.#closeClient();
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
