@@ -37,10 +37,12 @@ suite("what never returns", (test) => {
     const prices = pollingSource({ name: "slow", type: "price", idOf: () => "", intervalMs: 100, fetch: forever });
     for (const source of [sourceThat({ start: forever }), prices]) {
       await using server = await startPageServer();
-      await using page = createPageOperator(server, { eventSources: () => [source], operator: START });
+      // Long enough for all that does start.
+      const operator = { startTimeoutMs: 3_000 };
+      await using page = createPageOperator(server, { eventSources: () => [source], operator });
       const failure = await failureOf(() => page.operator.start());
       const reason = 'event source "slow" of controller "page" has not started yet';
-      assert.is(failure, `the operator could not start within 300 ms: ${reason}`);
+      assert.is(failure, `the operator could not start within 3000 ms: ${reason}`);
     }
   });
 
