@@ -1,8 +1,10 @@
 import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
 import { createLogger } from "./base/create-logger.js";
-import { messageOf, type Logger } from "./base/logger.js";
+import { createSafeLogger, messageOf, type Logger } from "./base/logger.js";
 import type { ResourceDefinition } from "./base/resource-definition.js";
+import { callUnawaited } from "./base/unawaited.js";
+import { untilAborted } from "./base/until-aborted.js";
 import { ApiClient } from "./cluster/api-client.js";
 import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
@@ -32,7 +34,10 @@ export interface OperatorOptions {
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number;
-  /** How long reconciles under way may take to finish when the operator stops; 30 s unless given. */
+  /**
+   * How long reconciles under way, and after them event sources, may take to finish when the operator stops; 30 s unless given. Event sources
+   * have a second at least.
+   */
   readonly stopTimeoutMs?: number;
 }
 
@@ -43,8 +48,8 @@ export interface Operator extends AsyncDisposable {
   /** Resolves when all that is watched is known and reconciling has begun. It may be started again after it was stopped. */
   start(): Promise<void>;
   /**
-   * Finishes the reconciles under way and closes all connections; tells whether all of them finished in time. Does nothing to an operator
-   * that was not started.
+   * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.
+   * Does nothing to an operator that was not started.
    */
   stop(): Promise<boolean>;
   /** Returns a controller by name; throws if there is none, or if the operator is not started. */
@@ -60,6 +65,8 @@ export type RegisteredController = Pick<
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
+// Event sources are stopped after the reconciles, which may have used up the time.
+const MIN_SOURCES_STOP_MS = 1_000;
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
@@ -85,7 +92,7 @@ class RunnableOperator implements Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    this.#logger = options.logger ?? createLogger();
+    this.#logger = createSafeLogger(options.logger ?? createLogger());
     checkControllers(options.controllers);
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
@@ -112,10 +119,13 @@ class RunnableOperator implements Operator {
       // It may have been stopped while it looked.
       signal.throwIfAborted();
       const fieldManagers = controllers.flatMap(fieldManagersOf);
-      if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
+      if (this.#options.checksCrds === true)
+        await untilAborted(checkCrds(client, controllers.flatMap(definitionsOf)), signal);
       const logger = this.#logger;
       const informers = new InformerPool({ client, fieldManagers, logger });
-      const shared = { client, informers, logger, observer: this.#options.observer, fieldManagers };
+      const { observer } = this.#options;
+      const guarded = observer && this.#guarded("reconciles", observer);
+      const shared = { client, informers, logger, observer: guarded, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
@@ -168,12 +178,14 @@ class RunnableOperator implements Operator {
     stopping.abort(new Error("the operator was stopped"));
     const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
+    const startedAt = performance.now();
     const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
-    await Promise.all(controllers.map((controller) => controller.stopSources()));
+    const leftMs = Math.max(MIN_SOURCES_STOP_MS, deadlineMs - (performance.now() - startedAt));
+    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs)));
     await this.#closeClient();
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
-    return isFinished && wasFinished;
+    return isFinished && stopped.every(Boolean) && wasFinished;
   }
 
   async #openClient(signal: AbortSignal): Promise<ApiClient> {
@@ -191,17 +203,12 @@ class RunnableOperator implements Operator {
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
     const { onRequest } = this.#options;
-    return new ApiClient(complete, onRequest && this.#guarded(onRequest));
+    return new ApiClient(complete, onRequest && this.#guarded("requests", onRequest));
   }
 
-  #guarded(onRequest: RequestObserver): RequestObserver {
-    return (observation) => {
-      try {
-        onRequest(observation);
-      } catch (error) {
-        this.#logger.error({}, `the observer of requests failed: ${messageOf(error)}`);
-      }
-    };
+  #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {
+    const onFailure = (error: unknown) => this.#logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
+    return (observation) => callUnawaited(() => observe(observation), { onFailure });
   }
 
   // A missing kubeconfig may be mounted later: an operator that gives up needs somebody to start it again.
@@ -235,13 +242,4 @@ function definitionsOf({ workflow }: ControllerDefinition): ResourceDefinition[]
     .filter(isKubernetes)
     .filter(({ activationCondition }) => activationCondition === undefined);
   return [workflow.primary, ...needed.map(({ resource }) => resource)];
-}
-
-function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
