@@ -25,6 +25,12 @@ async function main(): Promise<void> {
   const table = new LiveTable({ isTerminal, write: (text) => void process.stdout.write(text) });
 
   await using project = await DemoProject.create();
+  // First, so that a cluster that cannot be reached is told at once.
+  await using cluster = await openCluster({
+    kubeconfig: values.kubeconfig,
+    simulatesWorkloads: values.simulate,
+    crdFile: project.crdFile,
+  });
   let since = performance.now();
   table.step("Generate the operator from crds/webpages.example.com.yaml and workflow.yaml");
   for (const line of (await project.generate()).trim().split("\n").slice(-1)) table.note(line);
@@ -37,11 +43,6 @@ async function main(): Promise<void> {
   table.note(seconds(since));
 
   since = performance.now();
-  await using cluster = await openCluster({
-    kubeconfig: values.kubeconfig,
-    simulatesWorkloads: values.simulate,
-    crdFile: project.crdFile,
-  });
   table.step(`Start it against the ${cluster.description}`);
   const counts = new RequestCounts();
   await using operator = createOperator({

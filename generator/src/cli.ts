@@ -17,7 +17,8 @@ class UsageError extends Error {
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   // Whoever reads the output may stop reading, such as head; what was to be done is done nevertheless.
-  for (const stream of [process.stdout, process.stderr]) stream.on("error", ignoreClosedPipe);
+  for (const stream of [process.stdout, process.stderr])
+    if (!stream.listeners("error").includes(ignoreClosedPipe)) stream.on("error", ignoreClosedPipe);
   let exitCode = 0;
   const end = (code: number) => {
     exitCode = code;

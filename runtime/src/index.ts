@@ -17,7 +17,6 @@ export type {
   DeleteControl,
   ErrorArguments,
   ErrorControl,
-  PartOf,
   PrimaryPatch,
   ReconcileArguments,
   Reconciler,
@@ -114,6 +113,7 @@ export type {
   ObjectMeta,
   ObjectRef,
   OwnerReference,
+  PartOf,
   StatusCondition,
 } from "./base/kubernetes-object.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";

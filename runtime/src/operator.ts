@@ -1,8 +1,10 @@
 import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
 import { createLogger } from "./base/create-logger.js";
-import { messageOf, type Logger } from "./base/logger.js";
+import { createSafeLogger, messageOf, type Logger } from "./base/logger.js";
 import type { ResourceDefinition } from "./base/resource-definition.js";
+import { callUnawaited } from "./base/unawaited.js";
+import { untilAborted } from "./base/until-aborted.js";
 import { ApiClient } from "./cluster/api-client.js";
 import type { RequestObserver } from "./cluster/api-requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
@@ -34,7 +36,10 @@ export interface OperatorOptions {
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number;
-  /** How long reconciles under way may take to finish when the operator stops; 30 s unless given. */
+  /**
+   * How long reconciles under way, and after them event sources, may take to finish when the operator stops; 30 s unless given. Event sources
+   * have a second at least.
+   */
   readonly stopTimeoutMs?: number;
 }
 
@@ -45,8 +50,8 @@ export interface Operator extends AsyncDisposable {
   /** Resolves when all that is watched is known and reconciling has begun. It may be started again after it was stopped. */
   start(): Promise<void>;
   /**
-   * Finishes the reconciles under way and closes all connections; tells whether all of them finished in time. Does nothing to an operator
-   * that was not started.
+   * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.
+   * Does nothing to an operator that was not started.
    */
   stop(): Promise<boolean>;
   /** Returns a controller by name; throws if there is none, or if the operator is not started. */
@@ -62,6 +67,8 @@ export type RegisteredController = Pick<
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
+// Event sources are stopped after the reconciles, which may have used up the time.
+const MIN_SOURCES_STOP_MS = 1_000;
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
@@ -89,7 +96,7 @@ class RunnableOperator implements Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    this.#logger = options.logger ?? createLogger();
+    this.#logger = createSafeLogger(options.logger ?? createLogger());
     checkControllers(options.controllers);
     checkClusters(options);
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
@@ -119,10 +126,12 @@ class RunnableOperator implements Operator {
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const clusters = this.#openClusters();
       session.clusters = clusters;
-      if (this.#options.checksCrds === true) await this.#checkCrds(client, clusters);
+      if (this.#options.checksCrds === true) await untilAborted(this.#checkCrds(client, clusters), signal);
       const logger = this.#logger;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
-      const shared = { client, clusters, informers, logger, observer: this.#options.observer, fieldManagers };
+      const { observer } = this.#options;
+      const guarded = observer && this.#guarded("reconciles", observer);
+      const shared = { client, clusters, informers, logger, observer: guarded, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
@@ -175,12 +184,14 @@ class RunnableOperator implements Operator {
     stopping.abort(new Error("the operator was stopped"));
     const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
+    const startedAt = performance.now();
     const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
-    await Promise.all(controllers.map((controller) => controller.stopSources()));
+    const leftMs = Math.max(MIN_SOURCES_STOP_MS, deadlineMs - (performance.now() - startedAt));
+    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs)));
     await Promise.all([this.#closeClient(), ...[...clusters.values()].map((client) => client.close())]);
     const isFinished = finished.every(Boolean);
     if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
-    return isFinished && wasFinished;
+    return isFinished && stopped.every(Boolean) && wasFinished;
   }
 
   async #openClient(signal: AbortSignal): Promise<ApiClient> {
@@ -220,17 +231,12 @@ class RunnableOperator implements Operator {
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
     const { onRequest } = this.#options;
-    return new ApiClient(complete, onRequest && this.#guarded(onRequest));
+    return new ApiClient(complete, onRequest && this.#guarded("requests", onRequest));
   }
 
-  #guarded(onRequest: RequestObserver): RequestObserver {
-    return (observation) => {
-      try {
-        onRequest(observation);
-      } catch (error) {
-        this.#logger.error({}, `the observer of requests failed: ${messageOf(error)}`);
-      }
-    };
+  #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {
+    const onFailure = (error: unknown) => this.#logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
+    return (observation) => callUnawaited(() => observe(observation), { onFailure });
   }
 
   // A missing kubeconfig may be mounted later: an operator that gives up needs somebody to start it again.
@@ -276,13 +282,4 @@ function checkClusters({ controllers, clusters = {} }: OperatorOptions): void {
           `dependent "${dependent}" of controller "${name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
             `connection in its option clusters, which has ${names.join(", ") || "none"}`,
         );
-}
-
-function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

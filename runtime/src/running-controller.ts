@@ -1,15 +1,16 @@
 import { systemClock } from "./base/clock.js";
-import type { Logger } from "./base/logger.js";
+import { messageOf, type Logger } from "./base/logger.js";
+import { synchronous } from "./base/unawaited.js";
 import type { ApiClient } from "./cluster/api-client.js";
-import type { SourceHealth } from "./cluster/event-source.js";
+import type { EventSource, SourceHealth } from "./cluster/event-source.js";
 import type { IndexFunction } from "./cluster/object-index.js";
 import type { SecondarySources } from "./cluster/secondary-sources.js";
 import type { SharedInformers } from "./cluster/shared-informers.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import { crdSource } from "./events/crd-source.js";
 import { DriverFactory, watchOf } from "./dependent-drivers.js";
-import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
-import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
+import { checkNamespaces, finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
+import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { ExpectationRegistry } from "./reconcile/expectations.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
@@ -55,6 +56,8 @@ export class RunningController {
   readonly #controller: Controller;
   readonly #expectations: ExpectationRegistry;
   #namespaces: readonly string[] | undefined;
+  /** How many changes of namespaces are under way. */
+  #namespaceChanges = 0;
   #isStarted = false;
   #isStopped = false;
 
@@ -107,10 +110,10 @@ export class RunningController {
     return this.#controller.stop(deadlineMs);
   }
 
-  /** Stops all that it watches. */
-  stopSources(): Promise<void> {
+  /** Stops all that it watches, for `deadlineMs` at most; tells whether all of it did stop. */
+  stopSources(deadlineMs: number): Promise<boolean> {
     this.#expectations.close();
-    return this.#sources.stop();
+    return this.#sources.stop(deadlineMs);
   }
 
   /**
@@ -122,13 +125,15 @@ export class RunningController {
       throw new Error(
         `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
       );
+    checkNamespaces(this.definition.name, namespaces);
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
+    this.#namespaceChanges++;
     this.#controller.pause();
     try {
       await this.#sources.setNamespaces(namespaces);
       this.#namespaces = namespaces;
     } finally {
-      this.#controller.resume();
+      if (--this.#namespaceChanges === 0) this.#controller.resume();
     }
   }
 
@@ -179,6 +184,19 @@ export class RunningController {
     });
   }
 
+  #sourcesOfUser(facts: EventSourceFacts): readonly EventSource[] {
+    const { name, eventSources } = this.definition;
+    try {
+      const sources: unknown = synchronous(eventSources?.(facts) ?? []);
+      if (Array.isArray(sources)) return sources as EventSource[];
+      throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    } catch (error) {
+      throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
   #createSources({ client, clusters, informers, logger }: SharedParts): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
@@ -190,7 +208,7 @@ export class RunningController {
       dependents: dependentsOf(definition)
         .filter(isKubernetes)
         .map((each) => watchOf(each, clusters)),
-      sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(dependentsOf(definition)).map(crdSource)],
+      sources: [...this.#sourcesOfUser(facts), ...kindsAskedFor(dependentsOf(definition)).map(crdSource)],
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

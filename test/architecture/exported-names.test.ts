@@ -1,6 +1,9 @@
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { assert, suite } from "../support/suite.js";
 import { readPackageSources, type SourceFile } from "./source-files.js";
+
+const compiler = loadLibrary("typescript");
 
 /** Verbs that say nothing about what a function does. */
 const BANNED_VERBS = /^(handle|process|manage|do)([A-Z]|$)/;
@@ -51,7 +54,7 @@ interface Exported {
 
 function exportsOf({ syntax }: SourceFile): Exported[] {
   const all = syntax.statements.flatMap((statement): Exported[] => {
-    if (!hasModifier(statement, ts.SyntaxKind.ExportKeyword)) return [];
+    if (!hasModifier(statement, compiler.SyntaxKind.ExportKeyword)) return [];
     const line = lineOf(syntax, statement);
     const sentence = sentenceOf(statement);
     return namesOf(statement).map((name) => ({ name, line, sentence }));
@@ -62,39 +65,46 @@ function exportsOf({ syntax }: SourceFile): Exported[] {
 }
 
 function namesOf(statement: ts.Statement): string[] {
-  if (ts.isVariableStatement(statement))
+  if (compiler.isVariableStatement(statement))
     return statement.declarationList.declarations.map(({ name }) => name.getText(statement.getSourceFile()));
   const { name } = statement as ts.Statement & { name?: ts.Node };
   return name === undefined ? [] : [name.getText(statement.getSourceFile())];
 }
 
 function sentenceOf(statement: ts.Statement): string {
-  const comments = ts.getJSDocCommentsAndTags(statement).filter(ts.isJSDoc);
-  return comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? "").join("");
+  const comments = compiler.getJSDocCommentsAndTags(statement).filter(compiler.isJSDoc);
+  return comments.map(({ comment }) => compiler.getTextOfJSDocComment(comment) ?? "").join("");
 }
 
 function functionsOf({ syntax }: SourceFile): { name: string; line: number; parameters: number }[] {
   const functions: { name: string; line: number; parameters: number }[] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node) || ts.isConstructorDeclaration(node)) {
+    if (
+      compiler.isFunctionDeclaration(node) ||
+      compiler.isMethodDeclaration(node) ||
+      compiler.isConstructorDeclaration(node)
+    ) {
       const name = node.name?.getText(syntax) ?? "constructor";
       functions.push({ name, line: lineOf(syntax, node), parameters: node.parameters.length });
-    } else if (ts.isVariableDeclaration(node) && node.initializer && ts.isArrowFunction(node.initializer)) {
+    } else if (compiler.isVariableDeclaration(node) && node.initializer && compiler.isArrowFunction(node.initializer)) {
       const { length } = node.initializer.parameters;
       functions.push({ name: node.name.getText(syntax), line: lineOf(syntax, node), parameters: length });
     }
-    ts.forEachChild(node, visit);
+    compiler.forEachChild(node, visit);
   };
   visit(syntax);
   return functions;
 }
 
 function isDefaultExport(statement: ts.Statement): boolean {
-  return hasModifier(statement, ts.SyntaxKind.DefaultKeyword) || ts.isExportAssignment(statement);
+  return hasModifier(statement, compiler.SyntaxKind.DefaultKeyword) || compiler.isExportAssignment(statement);
 }
 
 function hasModifier(statement: ts.Statement, kind: ts.SyntaxKind): boolean {
-  return ts.canHaveModifiers(statement) && ts.getModifiers(statement)?.some((each) => each.kind === kind) === true;
+  return (
+    compiler.canHaveModifiers(statement) &&
+    compiler.getModifiers(statement)?.some((each) => each.kind === kind) === true
+  );
 }
 
 function lineOf(syntax: ts.SourceFile, node: ts.Node): number {

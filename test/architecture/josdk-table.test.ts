@@ -1,10 +1,13 @@
 // Every scenario of JOSDK's tests is accounted for, and what is named exists.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { missingTests, parseJosdkTable, readJosdkTable } from "../support/josdk-table.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
+
+const compiler = loadLibrary("typescript");
 
 /** The tables, with the first and the last of their numbers. */
 const TABLES: Record<string, [first: number, last: number]> = {
@@ -102,14 +105,14 @@ function readTitles(file: string): Titles | undefined {
   const found = new Set<string>();
   const patterns: RegExp[] = [];
   const visit = (node: ts.Node): void => {
-    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === "test") {
+    if (compiler.isCallExpression(node) && compiler.isIdentifier(node.expression) && node.expression.text === "test") {
       const [title] = node.arguments;
-      if (title !== undefined && ts.isStringLiteralLike(title)) found.add(title.text);
-      else if (title !== undefined && ts.isTemplateExpression(title)) patterns.push(patternOf(title));
+      if (title !== undefined && compiler.isStringLiteralLike(title)) found.add(title.text);
+      else if (title !== undefined && compiler.isTemplateExpression(title)) patterns.push(patternOf(title));
     }
-    ts.forEachChild(node, visit);
+    compiler.forEachChild(node, visit);
   };
-  visit(ts.createSourceFile(path, readFileSync(path, "utf8"), ts.ScriptTarget.Latest));
+  visit(compiler.createSourceFile(path, readFileSync(path, "utf8"), compiler.ScriptTarget.Latest));
   return { has: (title) => found.has(title) || patterns.some((pattern) => pattern.test(title)) };
 }
 

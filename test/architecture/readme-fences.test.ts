@@ -3,9 +3,12 @@
 // is that of the samples.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
+
+const compiler = loadLibrary("typescript");
 
 /** What examples find under `./generated`, as a file of a project beside it would. */
 const generated = new Map(
@@ -85,6 +88,9 @@ function fencesOf(readme: string, text: string): Fence[] {
   return fences;
 }
 
+/** What is parsed of the packages and libraries, for the next program. */
+const parsed = new Map<string, ts.SourceFile | undefined>();
+
 function checkFences(fences: Fence[]): string[] {
   // Below the test folder, so that packages are found as a test finds them.
   const files = new Map(
@@ -94,28 +100,36 @@ function checkFences(fences: Fence[]): string[] {
     ]),
   );
   const options = compilerOptions();
-  const host = ts.createCompilerHost(options);
-  const { readFile, fileExists } = host;
+  const host = compiler.createCompilerHost(options);
+  const { readFile, fileExists, getSourceFile } = host;
+  host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
+  host.getSourceFile = (path, target) => {
+    if (files.has(path) || generated.has(path)) return getSourceFile(path, target);
+    if (!parsed.has(path)) parsed.set(path, getSourceFile(path, target));
+    return parsed.get(path);
+  };
   host.readFile = (path) => files.get(path)?.code ?? generated.get(path) ?? readFile(path);
   host.fileExists = (path) => files.has(path) || generated.has(path) || fileExists(path);
   host.directoryExists = (path) =>
-    [...generated.keys()].some((file) => file.startsWith(`${path}/`)) || ts.sys.directoryExists(path);
-  const program = ts.createProgram([...files.keys()], options, host);
+    [...generated.keys()].some((file) => file.startsWith(`${path}/`)) || compiler.sys.directoryExists(path);
+  const program = compiler.createProgram([...files.keys()], options, host);
   return [...files].flatMap(([path, fence]) => {
     const file = program.getSourceFile(path);
     const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
     return diagnostics.map(({ start = 0, code, messageText }) => {
       const line = fence.line + (file?.getLineAndCharacterOfPosition(start).line ?? 0);
-      return `${fence.readme}:${line}: TS${code} ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+      return `${fence.readme}:${line}: TS${code} ${compiler.flattenDiagnosticMessageText(messageText, "\n")}`;
     });
   });
 }
 
 function compilerOptions(): ts.CompilerOptions {
-  const { config } = ts.readConfigFile(join(repositoryRoot, "tsconfig.json"), (path) => readFileSync(path, "utf8")) as {
+  const { config } = compiler.readConfigFile(join(repositoryRoot, "tsconfig.json"), (path) =>
+    readFileSync(path, "utf8"),
+  ) as {
     config: object;
   };
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, repositoryRoot);
+  const { options } = compiler.parseJsonConfigFileContent(config, compiler.sys, repositoryRoot);
   // An example declares what it does not use, and belongs to no project.
   const { composite, rootDir, outDir, tsBuildInfoFile, ...rest } = options;
   return { ...rest, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };

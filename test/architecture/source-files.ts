@@ -1,7 +1,12 @@
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "../support/repository.js";
+
+// Some rules look at the text alone.
+let loaded: typeof ts | undefined;
+const loadCompiler = () => (loaded ??= loadLibrary("typescript"));
 
 /** The packages whose sources obey the rules of this folder. */
 export const packages = ["apiserver", "generator", "runtime"] as const;
@@ -40,16 +45,34 @@ export function readPackageSources(): SourceFile[] {
   return packages.flatMap((name) => readSources(`${name}/src`));
 }
 
+/** Reads a file, which is parsed when somebody asks for what is in it. */
 function readSource(path: string): SourceFile {
   const text = readFileSync(join(repositoryRoot, path), "utf8");
-  const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  return { path, text, syntax, imports: importsOf(path, syntax) };
+  let [syntax, imports]: [ts.SourceFile?, Import[]?] = [];
+  return {
+    path,
+    text,
+    get syntax() {
+      const { createSourceFile, ScriptTarget } = loadCompiler();
+      return (syntax ??= createSourceFile(path, text, ScriptTarget.Latest, true));
+    },
+    get imports() {
+      return (imports ??= importsOf(path, text));
+    },
+  };
 }
 
-function importsOf(path: string, syntax: ts.SourceFile): Import[] {
+function importsOf(path: string, text: string): Import[] {
+  const compiler = loadCompiler();
+  // Comments import nothing, and are half of what there is to parse.
+  const jsDocParsingMode = compiler.JSDocParsingMode.ParseNone;
+  const syntax = compiler.createSourceFile(path, text, {
+    languageVersion: compiler.ScriptTarget.Latest,
+    jsDocParsingMode,
+  });
   const imports: Import[] = [];
   const add = (node: ts.Node, specifier: ts.Node | undefined, isTypeOnly: boolean) => {
-    if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
+    if (specifier === undefined || !compiler.isStringLiteral(specifier)) return;
     const line = syntax.getLineAndCharacterOfPosition(node.getStart(syntax)).line + 1;
     const target = specifier.text.startsWith(".")
       ? relative(repositoryRoot, resolve(repositoryRoot, dirname(path), specifier.text)).replace(/\.js$/, ".ts")
@@ -57,27 +80,28 @@ function importsOf(path: string, syntax: ts.SourceFile): Import[] {
     imports.push({ line, specifier: specifier.text, isTypeOnly, ...(target === undefined ? {} : { target }) });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node));
-    else if (ts.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node));
-    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node, node.argument.literal, true);
-    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    if (compiler.isImportDeclaration(node)) add(node, node.moduleSpecifier, isTypeImport(node, compiler));
+    else if (compiler.isExportDeclaration(node)) add(node, node.moduleSpecifier, isTypeExport(node, compiler));
+    else if (compiler.isImportTypeNode(node) && compiler.isLiteralTypeNode(node.argument))
+      add(node, node.argument.literal, true);
+    else if (compiler.isCallExpression(node) && node.expression.kind === compiler.SyntaxKind.ImportKeyword)
       add(node, node.arguments[0], false);
-    ts.forEachChild(node, visit);
+    compiler.forEachChild(node, visit);
   };
   visit(syntax);
   return imports;
 }
 
-function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
+function isTypeImport({ importClause }: ts.ImportDeclaration, compiler: typeof ts): boolean {
   if (importClause === undefined) return false;
   if (importClause.isTypeOnly) return true;
   const { name, namedBindings } = importClause;
-  if (name !== undefined || namedBindings === undefined || !ts.isNamedImports(namedBindings)) return false;
+  if (name !== undefined || namedBindings === undefined || !compiler.isNamedImports(namedBindings)) return false;
   return namedBindings.elements.length > 0 && namedBindings.elements.every(({ isTypeOnly }) => isTypeOnly);
 }
 
-function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean {
+function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration, compiler: typeof ts): boolean {
   if (isTypeOnly) return true;
-  if (exportClause === undefined || !ts.isNamedExports(exportClause)) return false;
+  if (exportClause === undefined || !compiler.isNamedExports(exportClause)) return false;
   return exportClause.elements.length > 0 && exportClause.elements.every((element) => element.isTypeOnly);
 }

@@ -3,6 +3,7 @@ import { readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/init-project.js";
+import { compilers } from "../support/compile.js";
 import { repositoryRoot } from "../support/repository.js";
 import { listSamples } from "../support/samples.js";
 import { assert, suite } from "../support/suite.js";
@@ -18,7 +19,7 @@ suite("new project", (test) => {
       const { diagnostics } = await generate({ project: folder.path });
       assert.equal(diagnostics, []);
       await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
-      const compiled = run(folder.path, [join(repositoryRoot, "node_modules/typescript/bin/tsc")]);
+      const compiled = run(folder.path, [compilers.at(-1)?.command ?? ""]);
       assert.is(compiled.output, "");
       assert.equal(await readdir(join(folder.path, "dist/test")), ["webpage.test.js", "webpage.test.js.map"]);
       const { status, output } = run(folder.path, ["--test", "dist/test/webpage.test.js"]);

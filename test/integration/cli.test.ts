@@ -1,26 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { compilers } from "../support/compile.js";
+import { runCommand, runProgram, type CommandOutcome } from "../support/command-line.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 
-const program = join(repositoryRoot, "generator/bin/gen-operator.js");
 const crds = join(repositoryRoot, "fixtures/crds");
 const sample = join(repositoryRoot, "fixtures/samples/webpage");
 
-interface Outcome {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(folder: string, ...args: readonly string[]): Outcome {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { cwd: folder, encoding: "utf8" });
-  return { status, stdout, stderr };
-}
-
-function assertSucceeds({ status, stdout, stderr }: Outcome): void {
+function assertSucceeds({ status, stdout, stderr }: CommandOutcome): void {
   assert.is(stderr, "");
   assert.is(status, 0, stdout);
 }
@@ -44,15 +34,15 @@ async function createProject(workflow?: string) {
 
 suite("gen-operator", (test) => {
   test("help and version go to standard output, and help names every command", async () => {
-    const help = run(repositoryRoot, "--help");
+    const help = runProgram(repositoryRoot, "--help");
     assertSucceeds(help);
     for (const command of ["init", "generate", "types"]) assert.match(help.stdout, `gen-operator ${command}`);
     const manifest = await readFile(join(repositoryRoot, "generator/package.json"), "utf8");
     const { version } = JSON.parse(manifest) as { version: string };
-    assert.is(run(repositoryRoot, "--version").stdout, `${version}\n`);
+    assert.is(runProgram(repositoryRoot, "--version").stdout, `${version}\n`);
   });
 
-  test("a wrong command ends with 2 and says what is wrong", () => {
+  test("a wrong command ends with 2 and says what is wrong", async () => {
     const cases: [args: string[], message: RegExp][] = [
       [[], /name a command/],
       [["generat"], /Did you mean generate\?/],
@@ -62,11 +52,12 @@ suite("gen-operator", (test) => {
       [["init", "a"], /crd/],
     ];
     for (const [args, message] of cases) {
-      const { status, stdout, stderr } = run(repositoryRoot, ...args);
-      assert.is(status, 2, args.join(" "));
-      assert.is(stdout, "");
-      assert.match(stderr, message);
+      const outcome = await runCommand(repositoryRoot, ...args);
+      assert.is(outcome.status, 2, args.join(" "));
+      assert.is(outcome.stdout, "");
+      assert.match(outcome.stderr, message);
     }
+    assert.equal(runProgram(repositoryRoot, "generat"), await runCommand(repositoryRoot, "generat"));
   });
 });
 
@@ -75,26 +66,26 @@ suite("gen-operator generate", (test) => {
     "writes once, then finds nothing to do, and names what is stale",
     async () => {
       await using project = await createProject();
-      const first = run(project.path, "generate");
+      const first = await runCommand(project.path, "generate");
       assertSucceeds(first);
       assert.match(first.stdout, "created src/generated/webpage/workflow.ts\n");
       assert.match(first.stdout, /\n\d+ created\n$/);
-      const again = run(project.path, "generate");
+      const again = await runCommand(project.path, "generate");
       assertSucceeds(again);
       assert.match(again.stdout, /^\d+ unchanged\n$/);
-      assertSucceeds(run(project.path, "generate", "--check"));
+      assertSucceeds(await runCommand(project.path, "generate", "--check"));
 
       const workflow = join(project.path, "workflow.yaml");
       const text = await readFile(workflow, "utf8");
       await writeFile(workflow, text.replace("primary.spec.exposed === true", "primary.spec.host !== undefined"));
       const generated = join(project.path, "src/generated/webpage/workflow.ts");
       const before = await readFile(generated, "utf8");
-      const stale = run(project.path, "generate", "--check");
+      const stale = await runCommand(project.path, "generate", "--check");
       assert.is(stale.status, 1);
       assert.is(stale.stdout, "");
       assert.match(stale.stderr, /^stale src\/generated\/webpage\/workflow.ts\n1 file/);
       assert.is(await readFile(generated, "utf8"), before);
-      const update = run(repositoryRoot, "generate", "--project", project.path);
+      const update = await runCommand(repositoryRoot, "generate", "--project", project.path);
       assertSucceeds(update);
       assert.match(update.stdout, /^updated src\/generated\/webpage\/workflow.ts\n1 updated, \d+ unchanged\n$/);
     },
@@ -105,14 +96,14 @@ suite("gen-operator generate", (test) => {
     "an error leaves everything as it was, also what an earlier run wrote",
     async () => {
       await using project = await createProject();
-      assertSucceeds(run(project.path, "generate"));
+      assertSucceeds(await runCommand(project.path, "generate"));
       const workflow = join(project.path, "workflow.yaml");
       await writeFile(
         workflow,
         (await readFile(workflow, "utf8")).replace("primary.spec.exposed", "primary.spec.exposd"),
       );
       const before = await filesOf(project.path);
-      const { status, stderr } = run(project.path, "generate");
+      const { status, stderr } = await runCommand(project.path, "generate");
       assert.is(status, 1);
       assert.match(stderr, /^workflow.yaml:\d+:\d+: error when-type: Property 'exposd' does not exist/);
       assert.equal(await filesOf(project.path), before);
@@ -123,7 +114,7 @@ suite("gen-operator generate", (test) => {
   test("a project that is not there, and one without specs, are errors", async () => {
     await using folder = await createTemporaryFolder();
     for (const project of [folder.path, join(folder.path, "nothing")]) {
-      const { status, stderr } = run(repositoryRoot, "generate", "--project", project);
+      const { status, stderr } = runProgram(repositoryRoot, "generate", "--project", project);
       assert.is(status, 1);
       assert.match(stderr, /^error no-workflow: /);
     }
@@ -143,7 +134,7 @@ suite("gen-operator generate", (test) => {
     await writeFile(join(project.path, "deployment.workflow.json"), JSON.stringify(spec));
     await mkdir(join(project.path, "src/generated"), { recursive: true });
     await writeFile(join(project.path, "src/generated/index.ts"), "mine\n");
-    const { status, stderr } = run(project.path, "generate");
+    const { status, stderr } = await runCommand(project.path, "generate");
     assert.is(status, 1);
     assert.is(
       stderr.split("\n")[0]?.startsWith("gen-operator: refused to overwrite src/generated/index.ts"),
@@ -152,7 +143,7 @@ suite("gen-operator generate", (test) => {
     );
     assert.equal(await readdir(join(project.path, "src/generated")), ["index.ts"]);
     await rm(join(project.path, "src/generated/index.ts"));
-    assertSucceeds(run(project.path, "generate"));
+    assertSucceeds(await runCommand(project.path, "generate"));
   });
 });
 
@@ -160,7 +151,7 @@ suite("gen-operator types", (test) => {
   test("writes a class for every version of every CRD, and knows when they are stale", async () => {
     await using folder = await createTemporaryFolder();
     const file = join(crds, "ordinary/gateways.yaml");
-    const first = run(folder.path, "types", file, "--out", "src/resources");
+    const first = await runCommand(folder.path, "types", file, "--out", "src/resources");
     assertSucceeds(first);
     const files = await filesOf(join(folder.path, "src/resources"));
     assert.equal(
@@ -175,9 +166,9 @@ suite("gen-operator types", (test) => {
         "resources/net.example.com/v1beta2/gateway.ts",
       ],
     );
-    assertSucceeds(run(folder.path, "types", file, "--out", "src/resources", "--check"));
+    assertSucceeds(await runCommand(folder.path, "types", file, "--out", "src/resources", "--check"));
     await rm(join(folder.path, "src/resources/index.ts"));
-    const stale = run(folder.path, "types", file, "--out", "src/resources", "--check");
+    const stale = await runCommand(folder.path, "types", file, "--out", "src/resources", "--check");
     assert.is(stale.status, 1);
     assert.match(stale.stderr, /^stale index.ts\n/);
   });
@@ -185,14 +176,14 @@ suite("gen-operator types", (test) => {
   test("files without a CRD are an error, and nothing is written", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "a.yaml"), "kind: ConfigMap\n");
-    const { status, stderr } = run(folder.path, "types", "a.yaml", "--out", "out");
+    const { status, stderr } = await runCommand(folder.path, "types", "a.yaml", "--out", "out");
     assert.is(status, 1);
     assert.is(
       stderr,
       "a.yaml:1:1: warning not-a-crd: the file holds no CustomResourceDefinition and is passed over\n" +
         "error no-crds: the files hold no CustomResourceDefinition\n1 error; nothing was written\n",
     );
-    assert.is(run(folder.path, "types", "b.yaml", "--out", "out").status, 1);
+    assert.is((await runCommand(folder.path, "types", "b.yaml", "--out", "out")).status, 1);
     assert.equal(await filesOf(folder.path), ["a.yaml"]);
   });
 });
@@ -203,13 +194,13 @@ suite("gen-operator init", (test) => {
     async () => {
       await using folder = await createTemporaryFolder();
       const crd = join(sample, "crds/webpages.example.com.yaml");
-      const first = run(folder.path, "init", "pages", "--crd", crd);
+      const first = runProgram(folder.path, "init", "pages", "--crd", crd);
       assertSucceeds(first);
       for (const path of ["package.json", "workflow.yaml", "src/main.ts", "src/generated/index.ts"])
         assert.match(first.stdout, `created ${path}\n`);
       const stub = join(folder.path, "pages/src/main.ts");
       await writeFile(stub, "// mine\n");
-      assertSucceeds(run(folder.path, "init", "pages", "--crd", crd));
+      assertSucceeds(await runCommand(folder.path, "init", "pages", "--crd", crd));
       assert.is(await readFile(stub, "utf8"), "// mine\n");
     },
     { timeoutMs: 60_000 },
@@ -219,7 +210,7 @@ suite("gen-operator init", (test) => {
     "a file with several kinds makes a controller for each",
     async () => {
       await using folder = await createTemporaryFolder();
-      assertSucceeds(run(folder.path, "init", "net", "--crd", join(crds, "ordinary/gateways.yaml")));
+      assertSucceeds(await runCommand(folder.path, "init", "net", "--crd", join(crds, "ordinary/gateways.yaml")));
       const workflow = await readFile(join(folder.path, "net/workflow.yaml"), "utf8");
       assert.match(workflow, "resource: net.example.com/v1/Gateway\n");
       assert.match(workflow, "resource: net.example.com/v1alpha1/GatewayClass\n");
@@ -230,7 +221,7 @@ suite("gen-operator init", (test) => {
   test("a file that is no CRD is an error, and no folder is made", async () => {
     await using folder = await createTemporaryFolder();
     await writeFile(join(folder.path, "a.yaml"), "kind: CustomResourceDefinition\n");
-    const { status, stderr } = run(folder.path, "init", "pages", "--crd", "a.yaml");
+    const { status, stderr } = await runCommand(folder.path, "init", "pages", "--crd", "a.yaml");
     assert.is(status, 1);
     assert.match(stderr, /^a.yaml:1:1: error crd-version: expected apiVersion apiextensions.k8s.io\/v1, found nothing/);
     assert.equal(await readdir(folder.path), ["a.yaml"]);
@@ -275,18 +266,17 @@ ${kinds.map((kind, index) => `    d${index}: { resource: kinds.example.com/v1/${
       await using folder = await createTemporaryFolder();
       await cp(join(crds, "hostile"), join(folder.path, "crds"), { recursive: true });
       await writeFile(join(folder.path, "workflow.yaml"), workflow);
-      const outcome = run(folder.path, "generate");
+      const outcome = await runCommand(folder.path, "generate");
       assertSucceeds(outcome);
       await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
       await writeFile(join(folder.path, "package.json"), '{ "type": "module" }\n');
-      const compiler = join(repositoryRoot, "node_modules/typescript/bin/tsc");
       const flags =
         "--module nodenext --target es2022 --lib es2023,esnext.disposable --types node --strict --skipLibCheck";
       const strict =
         "--exactOptionalPropertyTypes --noUncheckedIndexedAccess --verbatimModuleSyntax --erasableSyntaxOnly";
       const compiled = spawnSync(
         process.execPath,
-        [compiler, ...`${flags} ${strict} --outDir dist`.split(" "), "src/generated/index.ts"],
+        [compilers.at(-1)!.command, ...`${flags} ${strict} --outDir dist`.split(" "), "src/generated/index.ts"],
         { cwd: folder.path, encoding: "utf8" },
       );
       assert.is(compiled.stdout, "");

@@ -2,8 +2,11 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import ts from "typescript";
+import type ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "./repository.js";
+
+const compiler = loadLibrary("typescript");
 
 /** Compiler options besides those of the root tsconfig.json. */
 export type ExtraOptions = { readonly [name: string]: unknown };
@@ -11,9 +14,9 @@ export type ExtraOptions = { readonly [name: string]: unknown };
 /** Returns the strict options of the root tsconfig.json, for a program that emits nothing. */
 export function strictOptions(extra: ExtraOptions = {}): ts.CompilerOptions {
   const file = join(repositoryRoot, "tsconfig.json");
-  const { config } = ts.readConfigFile(file, ts.sys.readFile) as { config: { compilerOptions: object } };
+  const { config } = compiler.readConfigFile(file, compiler.sys.readFile) as { config: { compilerOptions: object } };
   const kept = Object.entries(config.compilerOptions).filter(([name]) => !OUTPUT_OPTIONS.has(name));
-  const { options } = ts.convertCompilerOptionsFromJson(
+  const { options } = compiler.convertCompilerOptionsFromJson(
     { ...Object.fromEntries(kept), noEmit: true, ...extra },
     repositoryRoot,
   );
@@ -27,12 +30,15 @@ export function checkFiles(
   files: readonly string[],
   options = strictOptions(),
 ): ReadonlyMap<string, readonly string[]> {
-  const program = ts.createProgram([...files], options);
+  const host = compiler.createCompilerHost(options);
+  // As the command does: no other comment changes what is found, and most of a library's text is comments.
+  host.jsDocParsingMode = compiler.JSDocParsingMode.ParseForTypeErrors;
+  const program = compiler.createProgram([...files], options, host);
   const problems = new Map<string, string[]>();
-  for (const { file, start = 0, code, messageText } of ts.getPreEmitDiagnostics(program)) {
+  for (const { file, start = 0, code, messageText } of compiler.getPreEmitDiagnostics(program)) {
     const name = file?.fileName ?? "";
     const line = file === undefined ? 0 : file.getLineAndCharacterOfPosition(start).line + 1;
-    const text = ts.flattenDiagnosticMessageText(messageText, "\n").replaceAll(`${repositoryRoot}/`, "");
+    const text = compiler.flattenDiagnosticMessageText(messageText, "\n").replaceAll(`${repositoryRoot}/`, "");
     problems.set(name, [...(problems.get(name) ?? []), `${line}: TS${code} ${text}`]);
   }
   return problems;

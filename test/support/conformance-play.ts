@@ -1,4 +1,5 @@
-import { apiRequest, type ApiAnswer, type Connection } from "./api-request.js";
+import type { Agent } from "node:http";
+import { apiRequest, createAgent, type ApiAnswer, type Connection } from "./api-request.js";
 import type { Scenario, Step } from "./conformance-scenario.js";
 import { eventually } from "./eventually.js";
 import { openWatch, type WatchClient } from "./watch-client.js";
@@ -63,10 +64,11 @@ export async function playScenario(
   namespace: string,
 ): Promise<StepOutcome[]> {
   const body = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } };
-  await apiRequest(connection, "POST /api/v1/namespaces", { body });
-  const play: Play = { connection, paths: pathsOf(namespace), saved: {}, watches: {} };
+  const agent = createAgent(connection);
+  const play: Play = { connection, agent, paths: pathsOf(namespace), saved: {}, watches: {} };
   const outcomes: StepOutcome[] = [];
   try {
+    await apiRequest(connection, "POST /api/v1/namespaces", { body, agent });
     for (const [index, step] of steps.entries()) {
       const outcome = await playStep(play, step).catch((cause: unknown) => {
         throw new Error(`${title}: step ${index + 1}, ${step.method} ${step.target}`, { cause });
@@ -75,12 +77,14 @@ export async function playScenario(
     }
   } finally {
     for (const watch of Object.values(play.watches)) watch[Symbol.dispose]();
+    agent.destroy();
   }
   return outcomes;
 }
 
 interface Play {
   connection: Connection;
+  agent: Agent;
   paths: Record<string, string>;
   saved: Record<string, unknown>;
   watches: Record<string, WatchClient>;
@@ -119,6 +123,7 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
   const body = bodyOf(play, step);
   const request = () =>
     apiRequest<unknown>(play.connection, `${step.method} ${path}`, {
+      agent: play.agent,
       ...(body === undefined ? {} : { body }),
       ...(step.as === undefined ? {} : { contentType: CONTENT_TYPES[step.as] ?? step.as }),
       // Another name would become the manager of what is written.

@@ -1,13 +1,15 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist.
 //
-// Each file runs in a process of its own, as many at once as there are cores: a leaked timer, a hang or a crash stays with the
-// file that caused it. A file fails if it fails a test, declares none, leaves one unfinished, or does not exit by itself.
+// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; one more at
+// once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
+// or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingTests, readJosdkTable } from "./josdk-table.js";
+import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -46,7 +48,7 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
   return new Promise((done) => {
     const child: ChildProcess = fork(file, [], {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
-      execArgv: ["--enable-source-maps", "--no-warnings"],
+      execArgv: ["--no-warnings"],
       env: { ...process.env, FORCE_COLOR: "0", TMPDIR: temporary },
     });
     const kill = (reason: string) => {
@@ -72,7 +74,8 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
       rmSync(temporary, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
       problem ??= problemOf(report, code, signal);
       const durationMs = Date.now() - startedAt;
-      done({ file, report, output, durationMs, ...(problem === undefined ? {} : { problem }) });
+      if (problem === undefined) done({ file, report, output, durationMs });
+      else done({ file, report, output: atSources(output), durationMs, problem });
     });
   });
 }
@@ -121,7 +124,7 @@ async function main(paths: string[]): Promise<number> {
       printOutcome(outcome);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker));
   return printSummary(outcomes, empty);
 }
 

@@ -41,8 +41,14 @@ interface Gvk {
   readonly kind: string;
 }
 
-/** Reads what was recorded from a Kubernetes 1.36 API server. */
-export async function readBuiltinKinds(): Promise<BuiltinKinds> {
+let read: Promise<BuiltinKinds> | undefined;
+
+/** Reads what was recorded from a Kubernetes 1.36 API server, once. */
+export function readBuiltinKinds(): Promise<BuiltinKinds> {
+  return (read ??= readRecorded());
+}
+
+async function readRecorded(): Promise<BuiltinKinds> {
   const [discovery, schemas, fields] = await Promise.all([
     readData("discovery"),
     readData("schemas"),

@@ -9,10 +9,18 @@ export type CheckSpec = (document: YamlDocument) => Diagnostic[];
 
 const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
 
-/** Loads the JSON Schema and what checks with it. */
-export async function loadSpecSchema(): Promise<CheckSpec> {
+let loaded: Promise<CheckSpec> | undefined;
+
+/** Loads the JSON Schema and what checks with it, once. */
+export function loadSpecSchema(): Promise<CheckSpec> {
+  return (loaded ??= compileSpecSchema());
+}
+
+async function compileSpecSchema(): Promise<CheckSpec> {
   const [{ Ajv }, text] = await Promise.all([import("ajv"), readFile(SCHEMA, "utf8")]);
-  const validate = new Ajv({ allErrors: true, verbose: true }).compile(JSON.parse(text) as object);
+  // Optimising what it compiles takes ajv longer than any spec takes to check.
+  const options = { allErrors: true, verbose: true, code: { optimize: false } };
+  const validate = new Ajv(options).compile(JSON.parse(text) as object);
   return (document) => {
     if (validate(document.value)) return [];
     const errors = (validate.errors ?? []).filter(isTelling);

@@ -70,6 +70,9 @@ export function createConditionProgram(files: readonly MemoryFile[]): ConditionP
   };
 }
 
+/** What is parsed of libraries and the runtime, which do not change while the generator runs; half the time of a check goes there. */
+const libraryFiles = new Map<string, ts.SourceFile | undefined>();
+
 function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = compiler.createCompilerHost(OPTIONS);
   const { fileExists, readFile, getSourceFile } = host;
@@ -84,7 +87,9 @@ function createHost(texts: ReadonlyMap<string, string>): ts.CompilerHost {
     readFile: (path: string) => texts.get(path) ?? readFile(path),
     getSourceFile: (path: string, options: ts.ScriptTarget | ts.CreateSourceFileOptions) => {
       const text = texts.get(path);
-      return text === undefined ? getSourceFile(path, options) : compiler.createSourceFile(path, text, options);
+      if (text !== undefined) return compiler.createSourceFile(path, text, options);
+      if (!libraryFiles.has(path)) libraryFiles.set(path, getSourceFile(path, options));
+      return libraryFiles.get(path);
     },
     resolveModuleNameLiterals: (
       literals: readonly ts.StringLiteralLike[],

@@ -6,9 +6,10 @@ const WIDTH = 120;
  * Schemas are too large for prettier, which takes seconds for the largest.
  */
 export function printValue(value: unknown, indent = 0, before = 0): string {
-  const line = printLine(value);
+  if (typeof value !== "object" || value === null) return printScalar(value);
   // One column for the comma or semicolon that follows.
-  if (typeof value !== "object" || value === null || before + line.length + 1 <= WIDTH) return line;
+  const line = printLineWithin(value, WIDTH - before - 1);
+  if (line !== undefined) return line;
   const pad = " ".repeat(indent + 2);
   const end = " ".repeat(indent);
   if (Array.isArray(value)) {
@@ -27,12 +28,26 @@ export function printValue(value: unknown, indent = 0, before = 0): string {
 
 /** Prints JSON as a TypeScript literal on one line. */
 export function printLine(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(printLine).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return printScalar(value);
-  const fields = Object.entries(value).map(
-    ([name, child]) => `${keyOf(name)}: ${printLine(child)}${assertionOf(name, child)}`,
-  );
-  return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
+  return printLineWithin(value, Infinity) ?? "";
+}
+
+// Gives up as soon as it is too long: whoever prints a schema asks this at every level of it.
+function printLineWithin(value: unknown, room: number): string | undefined {
+  const isList = Array.isArray(value);
+  let line: string;
+  if (typeof value !== "object" || value === null) line = printScalar(value);
+  else {
+    line = isList ? "[" : "{";
+    for (const [name, child] of Object.entries(value)) {
+      const separator = line.length > 1 ? ", " : isList ? "" : " ";
+      const start = isList ? separator : `${separator}${keyOf(name)}: `;
+      const text = printLineWithin(child, room - line.length - start.length);
+      if (text === undefined) return undefined;
+      line += start + text + (isList ? "" : assertionOf(name, child));
+    }
+    line += isList ? "]" : line.length > 1 ? " }" : "}";
+  }
+  return line.length <= room ? line : undefined;
 }
 
 // TypeScript expects under a name that every object has, such as "constructor", what objects have there, whatever the type of the

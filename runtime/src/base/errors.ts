@@ -92,5 +92,10 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
     }
     return undefined;
   };
-  return find(error);
+  try {
+    return find(error);
+  } catch {
+    // Nor need its members be readable.
+    return undefined;
+  }
 }

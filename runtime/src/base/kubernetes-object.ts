@@ -72,3 +72,10 @@ export function refOfKey(key: ObjectKey): ObjectRef {
   const slash = key.indexOf("/");
   return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
+
+/** Some of the fields of a value. */
+export type PartOf<Value> = Value extends readonly (infer Item)[]
+  ? readonly PartOf<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]?: PartOf<Value[Field]> | undefined }
+    : Value;

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { callUnawaited } from "./unawaited.js";
 
 /** Where the runtime reports what happens; a pino logger fits. */
 export interface Logger {
@@ -21,9 +22,29 @@ export function createChildLogger(logger: Logger, fields: object): Logger {
   };
 }
 
-/** Returns the message of anything that was thrown, with the messages of its causes. */
+/**
+ * Returns a logger that writes through another one and never fails: a line that cannot be written must not change what happens. The first
+ * failure is a warning of the process.
+ */
+export function createSafeLogger(logger: Logger): Logger {
+  let hasFailed = false;
+  const onFailure = (error: unknown) => {
+    if (hasFailed) return;
+    hasFailed = true;
+    process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
+  };
+  const levelOf = (level: keyof Logger) => (fields: object, message: string) =>
+    callUnawaited(() => logger[level](fields, message), { onFailure });
+  return { debug: levelOf("debug"), info: levelOf("info"), warn: levelOf("warn"), error: levelOf("error") };
+}
+
+/** Returns the message of anything that was thrown, with the messages of its causes; never throws. */
 export function messageOf(error: unknown): string {
-  return messageFrom(error, []);
+  try {
+    return messageFrom(error, []);
+  } catch {
+    return "an error that cannot be read";
+  }
 }
 
 // What the user throws may be its own cause, and need not be an error.
@@ -31,14 +52,18 @@ function messageFrom(error: unknown, outer: readonly unknown[]): string {
   const inner = [...outer, error];
   if (error instanceof AggregateError && error.errors.length > 0) {
     const parts = error.errors.flatMap((part) => (inner.includes(part) ? [] : messageFrom(part, inner)));
+    const message = textOf(error.message);
     // What tells its parts itself may have left out some of too many.
-    if (parts[0] !== undefined && error.message.includes(parts[0])) return error.message;
-    return error.message ? `${error.message}: ${parts.join("; ")}` : parts.join("; ");
+    if (parts[0] !== undefined && message.includes(parts[0])) return message;
+    return message ? `${message}: ${parts.join("; ")}` : parts.join("; ");
   }
-  if (!(error instanceof Error))
-    return typeof error === "string" ? error : inspect(error, { depth: 1, breakLength: Infinity });
-  const message = error.message || ("code" in error ? String(error.code) : error.name);
+  if (!(error instanceof Error)) return textOf(error);
+  const message = textOf(error.message) || ("code" in error ? String(error.code) : error.name);
   if (error.cause === undefined || inner.includes(error.cause)) return message;
   const cause = messageFrom(error.cause, inner);
   return message.includes(cause) ? message : `${message}: ${cause}`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : inspect(value, { depth: 1, breakLength: Infinity });
 }

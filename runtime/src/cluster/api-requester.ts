@@ -58,7 +58,8 @@ export class ApiRequester {
         continue;
       }
       if (isLast || !isWorthRepeating(error, request)) throw error;
-      await this.#pause(error.retryAfterMs ?? backoff.next(), request);
+      // To try again at once is what a server that is busy does not need, even if it says 0.
+      await this.#pause(Math.max(error.retryAfterMs ?? 0, backoff.next()), request);
     }
   }
 
@@ -96,6 +97,14 @@ function withoutRepeat(error: Error): Error {
   return error;
 }
 
+// Seconds, or, from proxies, a date (RFC 9110, 10.2.3).
+function retryAfterMsOf(value: unknown): number | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  const seconds = Number(value);
+  const delayMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(String(value)) - Date.now();
+  return Number.isNaN(delayMs) ? undefined : Math.max(0, delayMs);
+}
+
 /** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message. */
 export function errorOf({ status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
@@ -106,8 +115,7 @@ export function errorOf({ status, headers, body }: TransportResponse): ApiError 
   } catch {
     // A proxy or the fall-through of the API server answers in plain text.
   }
-  const seconds = Number(headers["retry-after"] ?? parsed.details?.retryAfterSeconds);
-  const retryAfterMs = Number.isFinite(seconds) ? seconds * 1000 : undefined;
+  const retryAfterMs = retryAfterMsOf(headers["retry-after"]) ?? retryAfterMsOf(parsed.details?.retryAfterSeconds);
   if (status !== 404 || parsed.kind === "Status" || text.startsWith("404 page not found"))
     return new ApiError(status, parsed, retryAfterMs);
   // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.

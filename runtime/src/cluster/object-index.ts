@@ -1,4 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import { synchronous } from "../base/unawaited.js";
 
 /** Returns the values under which an index finds an object; one for which it throws is not found under that index. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
@@ -83,7 +84,7 @@ export class ObjectIndex {
   }
 
   #valuesOrThrow(object: KubernetesObject): readonly string[] {
-    const values: unknown = this.#valuesOf(object);
+    const values: unknown = synchronous(this.#valuesOf(object));
     if (!Array.isArray(values)) throw new TypeError(`it returned ${typeof values}, and not a list of values`);
     return values as string[];
   }

@@ -45,6 +45,11 @@ export class ResourceView {
   readonly #indexes = new Map<string, IndexFunction>();
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
+  /** Whose own writes and deletions are not told to it. */
+  #owner: object = this;
+  #twins: () => Iterable<ResourceView> = () => [];
+  /** The twins that were told of the beginning of each write under way. */
+  readonly #toldTwins = new Map<ObjectKey, (readonly ResourceView[])[]>();
 
   constructor(
     definition: ResourceDefinition,
@@ -221,11 +226,21 @@ export class ResourceView {
     );
   }
 
+  /**
+   * States whose view this is, and in which others the same owner sees objects of the same cluster and kind: what is written and deleted
+   * through this one is its own there, too.
+   */
+  setOwner(owner: object, twins: () => Iterable<ResourceView>): void {
+    this.#owner = owner;
+    this.#twins = twins;
+  }
+
   /** Announces a write; until `endWrite`, changes of this object are held back. */
   beginWrite(key: ObjectKey): void {
     this.requireWhole(key);
-    const attachment = this.#attachmentOf(key);
-    if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
+    const twins = [...this.#twins()];
+    if (twins.length > 0) this.#toldTwins.set(key, [...(this.#toldTwins.get(key) ?? []), twins]);
+    for (const view of [this, ...twins]) view.#openWindow(key);
   }
 
   /**
@@ -233,16 +248,9 @@ export class ResourceView {
    * be the one that the write made: a write that changes nothing answers with the version of a change that may still be on its way.
    */
   endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
-    const attachment = this.#attachmentOf(key);
-    if (attachment === undefined) return;
-    const { cache, ownEvents } = attachment;
-    if (written !== undefined) {
-      const version = written.entry.object.metadata.resourceVersion;
-      if (written.isOwn && version !== undefined) ownEvents.recordOwn(key, version);
-      cache.put(written.entry);
-    }
-    const change = ownEvents.close(key, cache.observedVersion);
-    if (change !== undefined) this.#tell(change);
+    const ownVersion = written?.isOwn === true ? written.entry.object.metadata.resourceVersion : undefined;
+    if (written !== undefined) this.put(written.entry);
+    for (const view of [this, ...this.#takeTwins(key)]) view.#closeWindow(key, ownVersion);
   }
 
   /** Takes the answer to a write, which the next read sees; its event is told like any other. */
@@ -252,12 +260,34 @@ export class ResourceView {
 
   /** Takes our own deletion of an object that is gone at once; the watch will bring it, and our listeners are not told again. */
   removeOwn(key: ObjectKey, uid: string): void {
-    this.#attachmentOf(key)?.cache.removeOwn(key, uid, this);
+    for (const view of [this, ...this.#twins()]) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
+  }
+
+  #openWindow(key: ObjectKey): void {
+    const attachment = this.#attachmentOf(key);
+    if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
+  }
+
+  #closeWindow(key: ObjectKey, ownVersion: string | undefined): void {
+    const attachment = this.#attachmentOf(key);
+    if (attachment === undefined) return;
+    const { cache, ownEvents } = attachment;
+    if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
+    const change = ownEvents.close(key, cache.observedVersion);
+    if (change !== undefined) this.#tell(change);
+  }
+
+  // Those of one of the writes under way: which of them does not matter, for a view counts them.
+  #takeTwins(key: ObjectKey): readonly ResourceView[] {
+    const told = this.#toldTwins.get(key);
+    const twins = told?.pop() ?? [];
+    if (told?.length === 0) this.#toldTwins.delete(key);
+    return twins;
   }
 
   #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
     // Whatever happened to an object that we deleted concerns us no more.
-    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this);
+    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this.#owner);
     return {
       onChange: (change, version) => {
         if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);

@@ -1,6 +1,8 @@
+import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
+import { untilAborted } from "../base/until-aborted.js";
 import type { Connection, Credentials } from "./connection.js";
 import { loadPool } from "./undici-pool.js";
 
@@ -56,6 +58,8 @@ export class Transport {
 
   constructor(connection: Connection) {
     this.connection = connection;
+    // As many requests wait on it as there are under way.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** Sends a request and waits for the whole answer; throws a ConnectionError if there is none. */
@@ -160,7 +164,9 @@ export class Transport {
     const isRejected = this.#isRejected;
     this.#isRejected = false;
     const UndiciPool = await loadPool();
-    const credentials = await this.connection.credentials({ isRejected });
+    const found = this.connection.credentials({ isRejected });
+    // A plugin that never answers must not hold whoever does not wait for it any more.
+    const credentials = found instanceof Promise ? await untilAborted(found, this.closed, request.signal) : found;
     this.closed.throwIfAborted();
     const headers: Record<string, string> = { accept: request.accept ?? "application/json", "user-agent": USER_AGENT };
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;

@@ -3,6 +3,7 @@ import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import { untilAborted } from "../base/until-aborted.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "../cluster/event-source.js";
 import type { IndexFunction } from "../cluster/object-index.js";
@@ -17,8 +18,8 @@ import {
   type DependentWatch,
 } from "./dependent-source.js";
 import { HealthRecord } from "./health-record.js";
+import { checkedKeys, describeSource, healthOf, isViewSource, type RegisteredSource } from "./registered-source.js";
 import { switchNamespaces } from "./switch-namespaces.js";
-import type { ViewSource } from "./view-source.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 
 /** What a controller watches, and whom it tells. */
@@ -51,19 +52,6 @@ export const PRIMARY_SOURCE = "primary";
 // Whom a source tells while it runs: one that two controllers share would tell one of them.
 const owners = new WeakMap<EventSource, ControllerSources>();
 
-/** A source with what is known of its start. */
-interface Registered {
-  readonly source: EventSource;
-  /** What became of the calls that only this registry makes. */
-  readonly record: HealthRecord;
-  /** The dependents that it watches; none if it is the user's. */
-  readonly dependents: readonly string[];
-  /** The start that is under way or done; absent before, and after a stop. */
-  started?: Promise<void> | undefined;
-  /** Ends the wait for the start. */
-  giveUp?: (() => void) | undefined;
-}
-
 /** The event sources of one controller. */
 export class ControllerSources implements SecondarySources {
   /** What the controller sees of its primaries. */
@@ -74,7 +62,7 @@ export class ControllerSources implements SecondarySources {
   readonly #primaryWatch: ViewWatch;
   /** What became of the functions of the user that read primaries. */
   readonly #primaryRecord = new HealthRecord(PRIMARY_SOURCE);
-  readonly #registered = new Map<string, Registered>();
+  readonly #registered = new Map<string, RegisteredSource>();
   /** The sources of dependents that are started by their activation. */
   readonly #activatedLater: ReadonlySet<EventSource>;
   /** The dependents that share a source of the user, by the name of the source. */
@@ -93,6 +81,7 @@ export class ControllerSources implements SecondarySources {
     const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
     const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
     this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
+    this.primaries.setOwner(this, () => this.#twinsOf({ view: this.primaries }));
     const groups = groupDependents(dependents, primary);
     this.#activatedLater = new Set(
       groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
@@ -134,15 +123,26 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
-  /** Stops everything, in the opposite order. */
-  async stop(): Promise<void> {
+  /**
+   * Stops everything, in the opposite order. Sources of the user that take longer than `deadlineMs` all in all are left alone; tells whether
+   * there was none.
+   */
+  async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#isStarted = false;
     const { ofDependents, first, others } = this.#byStart();
-    await this.#stopAll(others);
-    await this.#stopAll(first);
+    const { clock = systemClock } = this.#options;
+    const late = new AbortController();
+    const cancel =
+      deadlineMs < Infinity
+        ? clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")))
+        : () => {};
+    await this.#stopAll(others, late.signal);
+    await this.#stopAll(first, late.signal);
     await this.#stopAll(ofDependents);
     this.#primaryRecord.stop();
     await this.#primaryWatch.stop();
+    cancel();
+    return !late.signal.aborted;
   }
 
   find(type: SecondaryType, name?: string): readonly EventSource[] {
@@ -192,7 +192,7 @@ export class ControllerSources implements SecondarySources {
   /** Says that a reconcile of a primary ended: what was fetched for it may be forgotten. */
   release(primary: ObjectKey): void {
     for (const { source, record } of this.#registered.values())
-      if (source.release !== undefined) record.guard("release", () => source.release?.(primary), undefined);
+      if (source.release !== undefined) record.tell("release", () => source.release?.(primary));
   }
 
   /**
@@ -208,20 +208,31 @@ export class ControllerSources implements SecondarySources {
   /** How each source is doing, by name; dependents that are not activated are unknown. */
   health(): { readonly [name: string]: SourceHealth } {
     const all = [...this.#registered].map(([name, { source, record }]) => {
-      const isFailing = record.health.status === "unhealthy" && source.health.status !== "unhealthy";
-      return [name, isFailing ? record.health : source.health] as const;
+      const stated = healthOf(source);
+      const isFailing = record.health.status === "unhealthy" && stated.status !== "unhealthy";
+      return [name, isFailing ? record.health : stated] as const;
     });
     const ofWatch = this.#primaryWatch.health;
     const ofPrimaries = ofWatch.status === "healthy" ? this.#primaryRecord.health : ofWatch;
     return Object.fromEntries([[PRIMARY_SOURCE, ofPrimaries], ...all]);
   }
 
-  /** What is wrong with the sources, for whoever waits for their start. */
+  /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
-    const reasons = Object.values(this.health()).flatMap(({ status, reason }) =>
+    const health = this.health();
+    const reasons = Object.values(health).flatMap(({ status, reason }) =>
       status === "unhealthy" && reason !== undefined ? [reason] : [],
     );
-    return [...new Set(reasons)];
+    const starting = [...this.#registered].filter(
+      ([name, each]) => each.isStarting && health[name]?.reason === undefined,
+    );
+    const { controller, primary } = this.#options;
+    const waiting = starting.map(
+      ([name]) => `event source "${name}" of controller "${controller}" has not started yet`,
+    );
+    if (health[PRIMARY_SOURCE]?.status === "unknown")
+      waiting.unshift(`the ${primary.plural} of controller "${controller}" are not known yet`);
+    return [...new Set([...reasons, ...waiting])];
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
@@ -249,10 +260,10 @@ export class ControllerSources implements SecondarySources {
     return [...watches, this.#primaryWatch];
   }
 
-  #byStart(): { ofDependents: Registered[]; first: Registered[]; others: Registered[] } {
+  #byStart(): { ofDependents: RegisteredSource[]; first: RegisteredSource[]; others: RegisteredSource[] } {
     const all = [...this.#registered.values()];
     const ofUser = all.filter(({ dependents }) => dependents.length === 0);
-    const isFirst = ({ source }: Registered) => source.startPriority === "first";
+    const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
     return {
       ofDependents: all.filter(({ dependents }) => dependents.length > 0),
       first: ofUser.filter(isFirst),
@@ -260,36 +271,46 @@ export class ControllerSources implements SecondarySources {
     };
   }
 
-  #named(name: string): Registered | undefined {
+  // Several sources may know one object, each from a watch of its own, and the primaries are a source as well.
+  *#twinsOf({ view, client }: Pick<EventSource, "view" | "client">): Iterable<ResourceView> {
+    const kind = nameOfType(view?.definition);
+    const own = { view: this.primaries, client: undefined };
+    for (const other of [own, ...[...this.#registered.values()].map(({ source }) => source)])
+      if (other.view !== undefined && other.view !== view && other.client === client)
+        if (nameOfType(other.view.definition) === kind) yield other.view;
+  }
+
+  #named(name: string): RegisteredSource | undefined {
     return (
       this.#registered.get(name) ?? [...this.#registered.values()].find(({ dependents }) => dependents.includes(name))
     );
   }
 
-  #add(source: EventSource, dependents: readonly string[] = []): Registered {
+  #add(source: EventSource, dependents: readonly string[] = []): RegisteredSource {
     const { name } = source;
     const known = this.#named(name)?.source;
     if (name === PRIMARY_SOURCE || known !== undefined)
       throw new Error(
-        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describe(known)} ` +
-          `and ${describe(source)}; give one of them another name`,
+        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describeSource(known)} ` +
+          `and ${describeSource(source)}; give one of them another name`,
       );
-    const registered: Registered = { source, dependents, record: new HealthRecord(name) };
+    const registered: RegisteredSource = { source, dependents, record: new HealthRecord(name), isStarting: false };
     this.#registered.set(name, registered);
+    source.view?.setOwner(this, () => this.#twinsOf(source));
     return registered;
   }
 
-  async #startAll(registered: readonly Registered[]): Promise<void> {
+  async #startAll(registered: readonly RegisteredSource[]): Promise<void> {
     await Promise.all(registered.map((each) => this.#start(each)));
   }
 
-  #start(registered: Registered): Promise<void> {
+  #start(registered: RegisteredSource): Promise<void> {
     registered.started ??= this.#begin(registered, (source, context) => source.start(context));
     return registered.started;
   }
 
   // A reconcile that registers a source must not wait for ever; it is tried again, and so is the source.
-  async #startNow(registered: Registered): Promise<void> {
+  async #startNow(registered: RegisteredSource): Promise<void> {
     const { source } = registered;
     this.#own(source);
     if (isViewSource(source)) {
@@ -315,7 +336,7 @@ export class ControllerSources implements SecondarySources {
   }
 
   async #begin(
-    registered: Registered,
+    registered: RegisteredSource,
     start: (source: EventSource, context: EventSourceContext) => Promise<void>,
   ): Promise<void> {
     const { source, record } = registered;
@@ -323,25 +344,28 @@ export class ControllerSources implements SecondarySources {
     record.start(this.#options.logger);
     const stopped = new Promise<void>((resolve) => (registered.giveUp = resolve));
     try {
+      registered.isStarting = true;
       // What is stopped while it starts may never have started.
       await Promise.race([start(source, this.#contextOf(source)), stopped]);
     } catch (error) {
       const { controller } = this.#options;
       const what = `event source "${source.name}" of controller "${controller}" could not be started`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    } finally {
+      registered.isStarting = false;
     }
   }
 
-  async #stopAll(registered: readonly Registered[]): Promise<void> {
+  async #stopAll(registered: readonly RegisteredSource[], late?: AbortSignal): Promise<void> {
     const { logger, controller } = this.#options;
-    const stop = async (each: Registered) => {
+    const stop = async (each: RegisteredSource) => {
       each.started = undefined;
       each.giveUp?.();
       if (owners.get(each.source) === this) owners.delete(each.source);
       each.record.stop();
       const { name } = each.source;
       try {
-        await each.source.stop();
+        await untilAborted(each.source.stop(), late);
       } catch (error) {
         // One that cannot be stopped must not keep the others running.
         logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
@@ -357,7 +381,8 @@ export class ControllerSources implements SecondarySources {
       ...{ controller, primary, fieldManager, client, informers, logger, clock, reconcilesOnAllEvents },
       primaries: this.primaries,
       namespaces: this.#namespaces,
-      notify: (primaries, cause) => this.#options.onSecondaryChange(primaries, { ...cause, source: name }),
+      notify: (primaries, cause) =>
+        this.#options.onSecondaryChange(checkedKeys(name, primaries), { ...cause, source: name }),
     };
   }
 
@@ -365,16 +390,7 @@ export class ControllerSources implements SecondarySources {
   #onPrimaryChange(change: ResourceChange): void {
     for (const { source, started, record } of this.#registered.values())
       if (started !== undefined && source.onPrimaryChange !== undefined)
-        record.guard("onPrimaryChange", () => source.onPrimaryChange?.(change), undefined);
+        record.tell("onPrimaryChange", () => source.onPrimaryChange?.(change));
     this.#options.onPrimaryChange(change);
   }
-}
-
-// By what it can do: a source may come from another copy of this package.
-function isViewSource(source: EventSource): source is ViewSource {
-  return "startOrThrow" in source && "following" in source;
-}
-
-function describe({ type }: EventSource): string {
-  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
 }

@@ -1,4 +1,5 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
+import { synchronous } from "../base/unawaited.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { EventSource } from "../cluster/event-source.js";
 import type { IdOf } from "./external-cache.js";
@@ -30,3 +31,10 @@ export interface FetchContext {
 
 /** A result that may take a while. */
 export type MaybePromise<Result> = Result | Promise<Result>;
+
+/** Returns an interval; throws if it is no time, for that would be polled without a pause. */
+export function checkInterval<Interval extends number | undefined>(what: string, intervalMs: Interval): Interval {
+  synchronous(intervalMs);
+  if (intervalMs === undefined || (typeof intervalMs === "number" && intervalMs > 0)) return intervalMs;
+  throw new RangeError(`${what} is ${String(intervalMs)}; it has to be more than 0 milliseconds`);
+}

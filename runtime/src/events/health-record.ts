@@ -1,5 +1,6 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { callUnawaited, synchronous } from "../base/unawaited.js";
 import type { SourceHealth } from "../cluster/event-source.js";
 
 // A reason with a line for each of thousands of objects helps nobody.
@@ -63,15 +64,27 @@ export class HealthRecord {
   /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */
   guard<Result>(part: string, call: () => Result, fallback: Result): Result {
     try {
-      const result = call();
+      const result = synchronous(call());
       this.succeed(part);
       return result;
     } catch (error) {
-      const message = messageOf(error);
-      this.#report(part, { error, isNews: this.#guarded.get(part) !== message });
-      this.#guarded.set(part, message);
+      this.#noteGuarded(part, error);
       return fallback;
     }
+  }
+
+  /** Calls a function of the user that returns nothing, now or later; if it fails, the source is unhealthy until it works again. */
+  tell(part: string, call: () => unknown): void {
+    callUnawaited(call, {
+      onSuccess: () => this.succeed(part),
+      onFailure: (error) => this.#noteGuarded(part, error),
+    });
+  }
+
+  #noteGuarded(part: string, error: unknown): void {
+    const message = messageOf(error);
+    this.#report(part, { error, isNews: this.#guarded.get(part) !== message });
+    this.#guarded.set(part, message);
   }
 
   #report(part: string, { error, isNews }: { error: unknown; isNews: boolean }): void {

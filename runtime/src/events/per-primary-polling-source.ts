@@ -2,7 +2,13 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import type { EventSourceContext } from "../cluster/event-source.js";
 import { createEventGate } from "./event-gate.js";
 import { ExternalCache } from "./external-cache.js";
-import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
+import {
+  checkInterval,
+  type ExternalSource,
+  type ExternalSourceOptions,
+  type FetchContext,
+  type MaybePromise,
+} from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
 import { Semaphore } from "./semaphore.js";
 
@@ -34,6 +40,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type } = options;
+  checkInterval(`the intervalMs of event source "${name}"`, options.intervalMs);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   let polls: PrimaryPolls<Resource, Primary> | undefined;
@@ -65,9 +72,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       if (!cache.has(key)) await polls?.load(key, primary as Primary);
     },
     onPrimaryChange({ kind, key, object }) {
-      if (kind !== "deleted" && isPolled(object)) return polls?.add(key);
-      polls?.remove(key);
-      if (kind !== "deleted") return;
+      if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
+      polls?.forget(key);
       cache.forget(key);
       record.succeed(partOf(key));
     },
@@ -87,11 +93,11 @@ interface PrimaryPollsDependencies<Resource> {
 class PrimaryPolls<Resource, Primary extends KubernetesObject> {
   readonly #options: PerPrimaryPollingSourceOptions<Resource, Primary>;
   readonly #dependencies: PrimaryPollsDependencies<Resource>;
-  readonly #abort = new AbortController();
   readonly #semaphore: Semaphore;
   /** How to cancel the wait for the next poll, by primary. */
   readonly #waits = new Map<ObjectKey, () => void>();
-  readonly #fetches = new Map<ObjectKey, Promise<boolean>>();
+  readonly #fetches = new Map<ObjectKey, { readonly ended: Promise<boolean>; readonly abort: AbortController }>();
+  #isStopped = false;
 
   constructor(
     options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -114,8 +120,16 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     this.#fetches.delete(key);
   }
 
+  /** Ends what is under way for a primary that is gone: it would keep others waiting for their turn. */
+  forget(key: ObjectKey): void {
+    this.#fetches.get(key)?.abort.abort(new Error(`the primary "${key}" is gone`));
+    this.remove(key);
+  }
+
   stop(): void {
-    this.#abort.abort(new Error(`event source "${this.#options.name}" was stopped`));
+    const reason = new Error(`event source "${this.#options.name}" was stopped`);
+    this.#isStopped = true;
+    for (const { abort } of this.#fetches.values()) abort.abort(reason);
     for (const key of [...this.#waits.keys()]) this.remove(key);
   }
 
@@ -131,7 +145,11 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     const chosenMs =
       intervalOf === undefined || primary === undefined
         ? undefined
-        : record.guard("intervalOf", () => intervalOf(primary, cache.of(key)), undefined);
+        : record.guard(
+            "intervalOf",
+            () => checkInterval("what it returned", intervalOf(primary, cache.of(key))),
+            undefined,
+          );
     this.#waits.set(
       key,
       context.clock.schedule(chosenMs ?? intervalMs, () => void this.#poll(key)),
@@ -152,13 +170,17 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
 
   #fetch(key: ObjectKey, primary: Primary): Promise<boolean> {
     const known = this.#fetches.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.ended;
     const { cache, record, partOf } = this.#dependencies;
-    const { signal } = this.#abort;
-    const isUseful = () => !signal.aborted && this.#fetches.get(key) === fetching;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const isUseful = () => !this.#isStopped && this.#fetches.get(key)?.abort === abort;
     const run = async () => {
       try {
-        const resources = await this.#semaphore.run(() => this.#options.fetch(primary, { signal }));
+        const resources = await this.#semaphore.run(() => {
+          signal.throwIfAborted();
+          return this.#options.fetch(primary, { signal });
+        });
         if (!isUseful()) return false;
         const hasEvent = cache.replace(key, resources);
         record.succeed(partOf(key));
@@ -171,8 +193,8 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
       }
     };
     // One turn later, so that it is known here before it ends.
-    const fetching: Promise<boolean> = Promise.resolve().then(run);
-    this.#fetches.set(key, fetching);
-    return fetching;
+    const ended = Promise.resolve().then(run);
+    this.#fetches.set(key, { ended, abort });
+    return ended;
   }
 }

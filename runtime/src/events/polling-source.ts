@@ -3,7 +3,13 @@ import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSourceContext } from "../cluster/event-source.js";
 import { createEventGate } from "./event-gate.js";
 import { ExternalCache } from "./external-cache.js";
-import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
+import {
+  checkInterval,
+  type ExternalSource,
+  type ExternalSourceOptions,
+  type FetchContext,
+  type MaybePromise,
+} from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
 
 /** What a polling source polls. */
@@ -24,6 +30,7 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
+  checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   let running: { readonly abort: AbortController; cancel(): void } | undefined;

@@ -4,7 +4,7 @@ import { HealthRecord } from "./health-record.js";
 
 /** An event source that reconciles a primary at a time that the user's code says (JOSDK TimerEventSource). */
 export interface TimerSource extends EventSource<never> {
-  /** Asks for a reconcile after `delayMs`, at once for 0, instead of at the time asked for before; throws while the source is stopped. */
+  /** Asks for a reconcile after `delayMs`, at once for 0, instead of at the time asked for before; throws while the source is stopped, and if that is no time. */
   schedule(primary: ObjectKey, delayMs: number): void;
   /** Takes back what was asked for. */
   cancel(primary: ObjectKey): void;
@@ -39,8 +39,10 @@ export function timerSource({ name }: { readonly name: string }): TimerSource {
     },
     schedule(primary, delayMs) {
       if (context === undefined) throw new Error(`timer source "${name}" is not started: cannot schedule "${primary}"`);
+      if (typeof delayMs !== "number" || !(delayMs >= 0))
+        throw new RangeError(`timer source "${name}" cannot wait ${String(delayMs)} ms; it takes 0 or more`);
       cancel(primary);
-      if (delayMs <= 0) return context.notify([primary]);
+      if (delayMs === 0) return context.notify([primary]);
       const ring = () => {
         timers.delete(primary);
         context?.notify([primary]);

@@ -1,4 +1,5 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { synchronous } from "../base/unawaited.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { Connection } from "../cluster/connection.js";
@@ -183,7 +184,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
     const { primaryToSecondary } = this.#options;
-    return this.#record.guard("primaryToSecondary", () => primaryToSecondary?.(primary) ?? NONE, NONE);
+    return this.#record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
   }
 
   #primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
@@ -210,7 +211,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
     if (mapper === undefined) return this.#byLink?.(object) ?? NONE;
     let primaries = this.#mapped.get(object);
     if (primaries === undefined) {
-      primaries = this.#record.guard("the mapper", () => [...mapper(object, context)], NONE);
+      primaries = this.#record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE);
       this.#mapped.set(object, primaries);
     }
     return primaries;
@@ -220,4 +221,16 @@ export class ViewSource implements EventSource<KubernetesObject> {
     const { namespaces } = this.#options;
     return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
   }
+}
+
+// The function may have been written without types, and its keys go where nobody expects anything else.
+function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
+  const value: unknown = synchronous(returned);
+  const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
+  if (!isList) throw new TypeError(`it returned ${value === null ? "null" : typeof value}, and not a list of keys`);
+  const keys: unknown[] = [...(value as Iterable<unknown>)];
+  const other = keys.find((key) => typeof key !== "string");
+  if (other === undefined && !keys.includes(undefined)) return keys as ObjectKey[];
+  const what = other === null ? "null" : typeof other;
+  throw new TypeError(`it returned ${what} among its keys; a key is a string, "namespace/name" or "name"`);
 }

@@ -41,6 +41,8 @@ export class ViewWatch {
   readonly #options: ViewWatchOptions;
   #informers: SharedInformers | undefined;
   #leases: Leases = new Map();
+  /** Called when other leases take the place of those. */
+  readonly #onLeases = new Set<() => void>();
   /** What the view knew before the change of namespaces that is being made. */
   #before: ReadonlyMap<ObjectKey, DecodedResource> | undefined;
 
@@ -74,20 +76,21 @@ export class ViewWatch {
   /** Shows what is known of these namespaces, and all that follows; resolves when the whole state is known. */
   async start(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
     this.#begin(informers, namespaces);
-    await Promise.all([...this.#leases.values()].map(({ informer }) => informer.start()));
+    await this.#untilKnown((informer) => informer.start());
   }
 
-  /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  /** Starts as `start` does, but throws as soon as an attempt fails, or it is stopped; further attempts are made all the same. */
   async startOrThrow(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
     this.#begin(informers, namespaces);
-    await Promise.all([...this.#leases.values()].map(({ informer }) => informer.startOrThrow()));
+    await this.#untilKnown((informer) => informer.startOrThrow());
+    if (this.#informers === undefined) throw new Error(`the watch of ${this.view.definition.plural} was stopped`);
   }
 
   /** Shows nothing any more; resolves when the watches that nobody else needs have ended. */
   async stop(): Promise<void> {
     const leases = this.#leases;
     this.#informers = undefined;
-    this.#leases = new Map();
+    this.#setLeases(new Map());
     this.view.clear();
     await releaseAll(leases.values());
   }
@@ -142,8 +145,33 @@ export class ViewWatch {
   #begin(informers: SharedInformers, namespaces: Namespaces): void {
     if (this.#informers !== undefined) return;
     this.#informers = informers;
-    this.#leases = this.#acquire(informers, this.#namesOf(namespaces));
+    this.#setLeases(this.#acquire(informers, this.#namesOf(namespaces)));
     for (const [name, { informer }] of this.#leases) this.view.attach(informer.cache, name);
+  }
+
+  // What is not watched any more may never be known, so whoever waits looks again when the namespaces change.
+  async #untilKnown(start: (informer: InformerLease["informer"]) => Promise<void>): Promise<void> {
+    for (;;) {
+      const leases = this.#leases;
+      let onChange = () => {};
+      const changed = new Promise<void>((resolve) => (onChange = resolve));
+      this.#onLeases.add(onChange);
+      try {
+        await Promise.race([changed, Promise.all([...leases.values()].map(({ informer }) => start(informer)))]);
+      } catch (error) {
+        // How it ends for what was dropped is of no interest.
+        if (leases === this.#leases) throw error;
+      } finally {
+        this.#onLeases.delete(onChange);
+      }
+      if (leases === this.#leases) return;
+    }
+  }
+
+  #setLeases(leases: Leases): void {
+    this.#leases = leases;
+    for (const resolve of this.#onLeases) resolve();
+    this.#onLeases.clear();
   }
 
   async #switch(namespaces: Namespaces, added: Leases): Promise<void> {
@@ -152,7 +180,7 @@ export class ViewWatch {
     // Only a change between one namespace and all of them brings again what is known.
     const overlaps = added.has(undefined) || dropped.some(([name]) => name === undefined);
     const before = overlaps ? this.#entriesIn(names) : new Map<ObjectKey, DecodedResource>();
-    this.#leases = new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!]));
+    this.#setLeases(new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!])));
     this.#before = before;
     const held: ResourceChange[] = [];
     try {

@@ -48,6 +48,7 @@ export function checkController(definition: ControllerDefinition): void {
     throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
   if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
     throw fail("has an empty list of namespaces; leave it out to watch all of them");
+  if (definition.namespaces !== "current") checkNamespaces(name, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkNumbers(definition, fail);
   checkDependents(workflow, fail);
@@ -101,6 +102,27 @@ function checkNumbers(definition: ControllerDefinition, fail: (problem: string) 
     throw fail(`has ${maxConcurrentReconciles} for maxConcurrentReconciles; it needs 1 or more`);
   if (maxReconciliationIntervalMs !== undefined && Number.isNaN(maxReconciliationIntervalMs))
     throw fail("has a maxReconciliationIntervalMs that is not a number; 0 means never");
+}
+
+/** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */
+export function checkNamespaces(controller: string, namespaces: readonly string[] | undefined): void {
+  if (namespaces === undefined) return;
+  if (!Array.isArray(namespaces))
+    throw new TypeError(`the namespaces of controller "${controller}" are ${describe(namespaces)}, and not a list`);
+  const wrong = (namespaces as readonly unknown[]).findIndex((each) => typeof each !== "string" || !isLabel(each));
+  if (wrong === -1) return;
+  throw new TypeError(
+    `${describe(namespaces[wrong])}, which controller "${controller}" is to watch, is no name of a namespace`,
+  );
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+// The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
+function isLabel(name: string): boolean {
+  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
 }
 
 /** Returns the namespaces that a controller watches, all of them if undefined. Throws if it asks for one that the connection lacks. */

@@ -1,7 +1,9 @@
+import { setMaxListeners } from "node:events";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason } from "../base/reconcile-reason.js";
+import { synchronous } from "../base/unawaited.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import type { SecondaryCause } from "../cluster/event-source.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
@@ -94,6 +96,8 @@ export class Controller {
   constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
     const { clock = systemClock, runner, logger } = dependencies;
+    // Every reconcile under way may wait on it.
+    setMaxListeners(0, this.#abort.signal);
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = clock;
@@ -298,7 +302,7 @@ export class Controller {
   #takeFrom(createLimiter: RateLimiterFactory, primary: KnownPrimary, now: number): number {
     try {
       primary.limiter ??= createLimiter();
-      return primary.limiter.take(now);
+      return synchronous(primary.limiter.take(now));
     } catch (error) {
       this.#dependencies.logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
       return 0;

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { synchronous } from "../base/unawaited.js";
 import type { EventFilters } from "../cluster/event-filters.js";
 import type { ResourceChange } from "../cluster/resource-cache.js";
 
@@ -46,9 +47,9 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
   const lacksFinalizer = (primary: KubernetesObject) =>
     primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
   const passes = ({ kind, object, old }: Change): boolean => {
-    if (filters.generic !== undefined && !filters.generic(object)) return false;
-    if (kind === "added") return filters.onAdd?.(object) ?? true;
-    return kind === "deleted" || old === undefined || (filters.onUpdate?.(object, old) ?? true);
+    if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
+    if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
+    return kind === "deleted" || old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
   };
   return (change, seen) => {
     const { kind, key, object } = change;

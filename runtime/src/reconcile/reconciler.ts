@@ -1,3 +1,4 @@
+import type { PartOf } from "../base/kubernetes-object.js";
 import type { DependentArguments } from "../workflow/workflow-definition.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
@@ -28,13 +29,6 @@ export interface ErrorArguments<Primary, Secondary, Details = Record<never, neve
   /** What the workflow did in this reconcile; absent if it was not reached. */
   readonly workflow?: WorkflowResult<DependentNames<Secondary>, Details>;
 }
-
-/** Any part of a value. */
-export type PartOf<Value> = Value extends readonly (infer Item)[]
-  ? readonly PartOf<Item>[]
-  : Value extends object
-    ? { readonly [Field in keyof Value]?: PartOf<Value[Field]> | undefined }
-    : Value;
 
 /** What a reconciler may write of its primary besides the status. */
 export type PrimaryPatch<Primary> = {
@@ -170,12 +164,17 @@ export function checkControl<Control extends object>(
   returned: unknown,
 ): Control | undefined {
   if (returned === undefined) return undefined;
-  const isControl = typeof returned === "object" && returned !== null && !Array.isArray(returned);
-  if (!isControl) throw new TypeError(`${name}() returned ${describe(returned)} instead of a control or nothing`);
+  if (!isPlainObject(returned))
+    throw new TypeError(`${name}() returned ${describe(returned)} instead of a control or nothing`);
   const control = returned as { removeFinalizer?: boolean; rescheduleAfterMs?: number };
   const unknown = Object.keys(control).find((part) => !(PARTS_OF[name] as readonly string[]).includes(part));
   if (unknown !== undefined)
     throw new TypeError(`${name}() returned a control with "${unknown}"; it may have ${PARTS_OF[name].join(", ")}`);
+  for (const part of ["resource", "status"] as const) {
+    const value = (returned as { readonly [part: string]: unknown })[part];
+    if (value !== undefined && !isObject(value))
+      throw new TypeError(`${name}() returned a control whose ${part} is ${describe(value)} instead of an object`);
+  }
   if (control.rescheduleAfterMs === undefined) return returned as Control;
   checkDelay(name, control.rescheduleAfterMs);
   if (name === "cleanup" && control.removeFinalizer !== false)
@@ -185,7 +184,18 @@ export function checkControl<Control extends object>(
   return returned as Control;
 }
 
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// What has no enumerable members would be taken for a control that asks for nothing.
+function isPlainObject(value: unknown): value is object {
+  if (!isObject(value)) return false;
+  return !(value instanceof Map || value instanceof Set || value instanceof Date || value instanceof Error);
+}
+
 function describe(value: unknown): string {
   if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
+  if (Array.isArray(value)) return "a list";
+  return isObject(value) ? `an instance of ${value.constructor.name}` : `a ${typeof value}`;
 }

@@ -1,4 +1,5 @@
 import { messageOf, type Logger } from "../base/logger.js";
+import { synchronous } from "../base/unawaited.js";
 
 /** How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. */
 export interface RetryOptions {
@@ -62,8 +63,8 @@ export function guardedRetryOf(retry: RetryOptions | Retry | undefined, logger: 
     }
   };
   return {
-    next: (state, error) => guarded((by) => checked(by.next(state, error))),
-    isLastAttempt: (state) => guarded((by) => by.isLastAttempt(state)),
+    next: (state, error) => guarded((by) => checked(synchronous(by.next(state, error)))),
+    isLastAttempt: (state) => guarded((by) => synchronous(by.isLastAttempt(state))),
   };
 }
 

@@ -48,7 +48,11 @@ export function completeDesired(
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
   if (typeof desired !== "object" || desired === null)
     throw fail(`returned ${desired === null ? "null" : typeof desired}`);
-  const { apiVersion: _apiVersion, kind: _kind, ...rest } = desired as Partial<KubernetesObject>;
+  const { apiVersion = resource.apiVersion, kind = resource.kind, ...rest } = desired as Partial<KubernetesObject>;
+  if (apiVersion !== resource.apiVersion || kind !== resource.kind)
+    throw fail(
+      `returned a ${kind} of ${apiVersion}, and the dependent is a ${resource.kind} of ${resource.apiVersion}`,
+    );
   const metadata = rest.metadata;
   if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
   const isNamespaced = resource.scope === "Namespaced";

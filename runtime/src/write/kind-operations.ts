@@ -1,4 +1,4 @@
-import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectRef, type PartOf } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import { deepFreeze } from "../cluster/deep-freeze.js";
@@ -45,13 +45,6 @@ export interface ResourceWrite<Resource extends KubernetesObject = KubernetesObj
   readonly kind: "created" | "updated" | "unchanged";
   readonly object: Resource;
 }
-
-/** Some of the fields of a value. */
-export type PartOf<Value> = Value extends readonly (infer Item)[]
-  ? readonly PartOf<Item>[]
-  : Value extends object
-    ? { readonly [Name in keyof Value]?: PartOf<Value[Name]> | undefined }
-    : Value;
 
 /** Some of the fields of a value; null removes a field that live has. */
 export type MergePatchOf<Value> = Value extends readonly unknown[]

@@ -9,6 +9,7 @@ import {
   configMapOf,
   createPage,
   createPageOperator,
+  Page,
   Secret,
   setText,
   startPageServer,
@@ -103,6 +104,81 @@ suite("life cycle races", (test) => {
     const { sources } = page.operator.controller("page");
     await Promise.all([sources.deregister("missing"), sources.deregister("hanging")]);
     assert.is(await Promise.race([started, sleep(3_000).then(() => "still starting")]), "done");
+  });
+
+  test("a start waits for the namespaces that are watched by then, and not for those that were", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["closed"] });
+    server.faults.add({ namespace: "closed", forbid: true });
+    const started = page.operator.start();
+    const controller = await waitFor("it tries", () =>
+      page.operator.health().status === "unhealthy" ? page.operator.controller("page") : undefined,
+    );
+    await controller.setNamespaces(["default"]);
+    await started;
+    assert.is(page.operator.health().status, "healthy");
+    await createPage(page);
+    await untilText(page, "first");
+  });
+
+  test("a change of namespaces during the first list takes place, and the start goes on", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["default"] });
+    const slow = server.faults.add({ verb: "watch", path: "/namespaces/default/pages", times: 1, delayMs: 300 });
+    const started = page.operator.start();
+    await waitFor("it lists", () => slow.hits > 0);
+    const controller = page.operator.controller("page");
+    await controller.setNamespaces(["kube-system"]);
+    await started;
+    await createPage(page);
+    await page.operator.client.create(Page, {
+      metadata: { name: "two", namespace: "kube-system" },
+      spec: { text: "first" },
+    });
+    await waitFor("the new namespace is reconciled", () => page.events.length > 0);
+    assert.equal(
+      page.events.map(({ primary }) => primary),
+      ["kube-system/two"],
+    );
+  });
+
+  test("of several changes of namespaces no reconcile begins before the last is over", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["default"] });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await waitFor("the reconcile is over", () => page.events.length === 1);
+    const slow = server.faults.add({ verb: "watch", path: "/namespaces/kube-public/pages", delayMs: 300 });
+    const controller = page.operator.controller("page");
+    const first = controller.setNamespaces(["default", "kube-system"]);
+    const second = controller.setNamespaces(["default", "kube-public"]);
+    await first;
+    await waitFor("the second is under way", () => slow.hits > 0);
+    const during: number[] = [];
+    const counted = second.then(() => during.push(page.events.length));
+    await setText(page, "second");
+    await counted;
+    assert.equal(during, [1]);
+    await untilText(page, "second");
+  });
+
+  test("what is no name of a namespace is refused, and everything stays as it is", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { namespaces: ["default"] });
+    await page.operator.start();
+    const controller = page.operator.controller("page");
+    for (const [namespaces, what] of [
+      [[""], '""'],
+      [["A b"], '"A b"'],
+      [[5], "5"],
+      ["default", '"default", and not a list'],
+    ] as const) {
+      const outcome = await outcomeOf(controller.setNamespaces(namespaces as never));
+      assert.ok(outcome.includes(what) && outcome.includes('controller "page"'), outcome);
+    }
+    assert.equal(controller.namespaces, ["default"]);
+    assert.throws(() => createPageOperator(server, { namespaces: ["A b"] }), '"A b", which controller "page"');
   });
 
   test("a source that is registered while the namespaces change follows them", async () => {

@@ -32,6 +32,18 @@ suite("operator with failing requests", (test) => {
     assert.is(page.events[0]?.error, undefined);
   });
 
+  test("429 that may be tried again after no time at all waits longer each time", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server);
+    await page.operator.start();
+    const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 0 };
+    server.faults.add({ verb: "patch", path: CHILD, times: 3, answer: busy });
+    const startedAt = Date.now();
+    await createPage(page);
+    await untilText(page, "first");
+    assert.ok(Date.now() - startedAt >= 100 + 200 + 400, "the waits of the backoff");
+  });
+
   for (const status of [502, 503, 504])
     test(`${status} is tried again at once`, async () => {
       await using server = await startPageServer();

@@ -73,6 +73,21 @@ suite("faults of the user", (test) => {
     assert.is(await page.operator.stop(), true);
   });
 
+  test("a source whose health cannot be read is unhealthy, and everything else is told", async () => {
+    await using server = await startPageServer();
+    const source = Object.defineProperty(idleSource({ name: "opaque" }), "health", {
+      get: () => {
+        throw new Error("ask me later");
+      },
+    });
+    await using page = createPageOperator(server, { eventSources: () => [source] });
+    await page.operator.start();
+    const { status, controllers } = page.operator.health();
+    const { sources } = controllers["page"]!;
+    assert.equal([status, sources["primary"]], ["unhealthy", { status: "healthy" }]);
+    assert.equal(sources["opaque"], { status: "unhealthy", reason: "health failed: ask me later" });
+  });
+
   test("a source that cannot follow a change of namespaces does not keep the others from it", async () => {
     await using server = await startPageServer();
     const source = idleSource({

@@ -4,6 +4,7 @@ import type { HeldWatches } from "#apiserver/faults.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { isApiError } from "#runtime/base/errors.js";
 import type { OperationOptions } from "#runtime/write/kind-operations.js";
+import { runs } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { Page, startPageServer } from "./page-operator.js";
 import { startWrittenKinds, type WrittenKinds } from "./written-kinds.js";
@@ -128,7 +129,7 @@ suite("writes of a controller and of others at the same time", (test) => {
           assert.ok(seen(there?.status?.observedGeneration), "the last change of the status by others");
           if (deletions > 0) assert.ok(told.length > 0, "deletions");
         }),
-        { numRuns: 80 },
+        { numRuns: runs(80) },
       );
     },
     { timeoutMs: 120_000 },
@@ -160,7 +161,7 @@ suite("writes of a controller and of others at the same time", (test) => {
           [],
         );
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { runFile, type FileOutcome } from "../../support/run.js";
+import { repositoryRoot } from "../../support/repository.js";
 import { assert, suite } from "../../support/suite.js";
 
 suite("test runner", (test) => {
@@ -21,12 +22,6 @@ suite("test runner", (test) => {
     ["forgets-to-run", /^declares no test$/, "a suite that is not run"],
     ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure that a later suite outshines"],
     ["hangs", /^failed 1 of 1 tests$/, "a test that never ends"],
-    ["blocks", /^did not finish within 1500 ms, in "never gives up the thread"$/, "a test that blocks the thread"],
-    [
-      "leaves-a-handle-open",
-      /^did not exit within 300 ms after its last test: a handle was left open$/,
-      "an open handle",
-    ],
     ["exits-early", /^left 2 tests unfinished$/, "a test that ends the process with code 0"],
     ["exits-at-the-end", /^exited with code 1$/, "a rejection that nobody waits for"],
   ];
@@ -36,6 +31,16 @@ suite("test runner", (test) => {
       assert.match(outcome.problem ?? "no problem", problem);
     });
   }
+
+  test("a test that blocks the thread fails the file", async () => {
+    const { problem } = await runFor(await someTime(), "blocks");
+    assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "never gives up the thread"$/);
+  });
+
+  test("an open handle fails the file", async () => {
+    const { problem } = await runFile(fixtureFile("leaves-a-handle-open"), { exitGraceMs: 300 });
+    assert.is(problem, "did not exit within 300 ms after its last test: a handle was left open");
+  });
 
   test("a file that passes is reported with its counts", async () => {
     const { report, problem } = await run("passes");
@@ -50,8 +55,8 @@ suite("test runner", (test) => {
   });
 
   test("a file that is ended is reported with the failures before", async () => {
-    const { output, problem } = await run("hangs-after-a-failure");
-    assert.is(problem, 'did not finish within 1500 ms, in "waits for ever"');
+    const { output, problem } = await runFor(await someTime(), "hangs-after-a-failure");
+    assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "waits for ever"$/);
     assert.match(output, "FAIL  fails: the reason");
   });
 
@@ -77,6 +82,12 @@ suite("test runner", (test) => {
     const { output } = await run("throws-in-set-up");
     assert.match(output, "set-up of the test failed");
   });
+
+  test("a failure is reported at its line in the source", async () => {
+    const { output } = await run("fails-an-assertion");
+    assert.match(output, `${repositoryRoot}/test/unit/support/fixtures/fails-an-assertion.fixture.ts:5:30`);
+    assert.not.match(output, "fixture.js");
+  });
 });
 
 function runAll(...paths: string[]): Promise<{ code: number | null; output: string }> {
@@ -89,7 +100,18 @@ function runAll(...paths: string[]): Promise<{ code: number | null; output: stri
   });
 }
 
+const fixtureFile = (fixture: string) => fileURLToPath(new URL(`fixtures/${fixture}.fixture.js`, import.meta.url));
+
 function run(fixture: string): Promise<FileOutcome> {
-  const file = fileURLToPath(new URL(`fixtures/${fixture}.fixture.js`, import.meta.url));
-  return runFile(file, { fileTimeoutMs: 1_500, exitGraceMs: 300 });
+  return runFile(fixtureFile(fixture));
+}
+
+function runFor(fileTimeoutMs: number, fixture: string): Promise<FileOutcome> {
+  return runFile(fixtureFile(fixture), { fileTimeoutMs });
+}
+
+/** A time in which a file gets to its last test, however busy the machine is. */
+async function someTime(): Promise<number> {
+  const { durationMs } = await run("passes");
+  return 5 * durationMs;
 }

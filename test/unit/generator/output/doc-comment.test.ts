@@ -1,7 +1,9 @@
 import { descriptionLinesOf, docLinesOf, renderDoc } from "#generator/output/doc-comment.js";
 import fc from "fast-check";
-import ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { assert, suite } from "../../../support/suite.js";
+
+const compiler = loadLibrary("typescript");
 
 suite("doc comment", (test) => {
   test("no description ends the comment or starts a tag", () => {
@@ -18,10 +20,10 @@ suite("doc comment", (test) => {
         }),
         (text) => {
           const source = `${renderDoc(docLinesOf({ description: text, pattern: text, default: text }))}\nexport const x = 1;`;
-          const file = ts.createSourceFile("x.ts", source, ts.ScriptTarget.ESNext, true);
+          const file = compiler.createSourceFile("x.ts", source, compiler.ScriptTarget.ESNext, true);
           assert.is(file.statements.length, 1);
-          assert.ok(file.statements[0] !== undefined && ts.isVariableStatement(file.statements[0]));
-          const tags = ts.getJSDocTags(file.statements[0]).map(({ tagName }) => tagName.text);
+          assert.ok(file.statements[0] !== undefined && compiler.isVariableStatement(file.statements[0]));
+          const tags = compiler.getJSDocTags(file.statements[0]).map(({ tagName }) => tagName.text);
           assert.ok(
             tags.every((tag) => tag === "pattern" || tag === "default"),
             `${tags.join()} in ${source}`,

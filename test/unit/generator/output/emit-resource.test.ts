@@ -1,9 +1,12 @@
 import type { RawSchema } from "#generator/model/project-model.js";
 import { emitResources } from "#generator/output/emit-project.js";
 import fc from "fast-check";
-import ts from "typescript";
+import { loadLibrary } from "#generator/model/library.js";
 import { thingOf } from "../../../support/resource-models.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
+
+const compiler = loadLibrary("typescript");
 
 // Text of a CRD may come from anywhere: none of it may become code.
 const hostile = fc.oneof(
@@ -41,7 +44,7 @@ suite("emitted resource", (test) => {
           const spec = { type: "object", properties: { first: { type: "string" }, ...properties } };
           const files = await emitResources([thingOf(spec, { deprecationWarning: "*/ evil()" })]);
           for (const { path, content } of files) {
-            const { diagnostics } = ts.transpileModule(content, { reportDiagnostics: true, fileName: path });
+            const { diagnostics } = compiler.transpileModule(content, { reportDiagnostics: true, fileName: path });
             assert.equal(
               diagnostics?.map(({ messageText }) => messageText),
               [],
@@ -50,9 +53,11 @@ suite("emitted resource", (test) => {
           }
           const [classFile, schemaFile] = ["thing.ts", "thing.schema.ts"].map((name) => {
             const content = files.find(({ path }) => path.endsWith(`/${name}`))?.content ?? "";
-            return ts.createSourceFile(name, content, ts.ScriptTarget.ESNext).statements.map(({ kind }) => kind);
+            return compiler
+              .createSourceFile(name, content, compiler.ScriptTarget.ESNext)
+              .statements.map(({ kind }) => kind);
           });
-          const { ImportDeclaration, InterfaceDeclaration, ClassDeclaration, VariableStatement } = ts.SyntaxKind;
+          const { ImportDeclaration, InterfaceDeclaration, ClassDeclaration, VariableStatement } = compiler.SyntaxKind;
           assert.equal(classFile, [
             ImportDeclaration,
             ImportDeclaration,
@@ -63,7 +68,7 @@ suite("emitted resource", (test) => {
           ]);
           assert.equal(schemaFile, [ImportDeclaration, VariableStatement]);
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     },
     { timeoutMs: 60_000 },

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { peekIdentity, peekResourceVersion } from "#runtime/cluster/decode-resource.js";
 import { endOfValue, forEachMember } from "#runtime/cluster/json-scanner.js";
 import { itemsOf, metadataOf } from "#runtime/cluster/list-page.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 // Strings that look like the structure around them, and long ones, which are scanned in another way.
@@ -29,7 +30,7 @@ suite("json scanner", (test) => {
         const bytes = Buffer.from(`${text},${JSON.stringify(behind)}}`);
         assert.is(endOfValue(bytes, 0), Buffer.byteLength(text));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -46,7 +47,7 @@ suite("json scanner", (test) => {
         );
         assert.equal(found, Object.entries(JSON.parse(JSON.stringify(any)) as object));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 });
@@ -68,7 +69,7 @@ suite("list page", (test) => {
         }
         assert.equal(found, JSON.parse(JSON.stringify(items)));
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { createView } from "../../../support/resource-view.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { SimulatedWatch } from "./simulated-watch.js";
 
@@ -53,7 +54,7 @@ function checkLaws({ acts = STEPS, ...options }: Laws): void {
       for (const step of sequence) step.run(watch);
       watch.settle();
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   );
 }
 

@@ -65,3 +65,84 @@ suite("resource view", (test) => {
     assert.equal(told, ["deleted 3<2"]);
   });
 });
+
+/** Two views of one owner, each of a cache of its own. */
+function createTwins() {
+  const [written, twin] = [createTold(), createTold()];
+  const owner = {};
+  written.view.setOwner(owner, () => [twin.view]);
+  twin.view.setOwner(owner, () => [written.view]);
+  return { written, twin };
+}
+
+suite("views of one owner", (test) => {
+  test("a write through one is no event of the other, before its end and after it", () => {
+    for (const comesFirst of [true, false]) {
+      const { written, twin } = createTwins();
+      written.view.beginWrite(KEY);
+      if (comesFirst) twin.cache.observe({ object: object("2") });
+      assert.equal(twin.told, []);
+      written.endWrite("2");
+      if (!comesFirst) twin.cache.observe({ object: object("2") });
+      assert.equal(twin.told, []);
+      twin.cache.observe({ object: object("3") });
+      assert.equal([twin.told, twin.view.ownWrites, written.view.ownWrites], [["updated 3<2"], 0, 1]);
+    }
+  });
+
+  test("what others do meanwhile is told by both, and so is everything if the write fails", () => {
+    const { written, twin } = createTwins();
+    written.view.beginWrite(KEY);
+    for (const { cache } of [written, twin])
+      for (const version of ["2", "3"]) cache.observe({ object: object(version) });
+    written.endWrite("3");
+    assert.equal([written.told, twin.told], [["updated 3<1"], ["updated 3<1"]]);
+    written.view.beginWrite(KEY);
+    for (const { cache } of [written, twin]) cache.observe({ object: object("4") });
+    written.view.endWrite(KEY);
+    assert.equal([written.told.at(-1), twin.told.at(-1)], ["updated 4<3", "updated 4<3"]);
+  });
+
+  test("writes through both at once end each for itself", () => {
+    const { written, twin } = createTwins();
+    written.view.beginWrite(KEY);
+    twin.view.beginWrite(KEY);
+    for (const { cache } of [written, twin])
+      for (const version of ["2", "3"]) cache.observe({ object: object(version) });
+    written.endWrite("2");
+    assert.equal([written.told, twin.told], [[], []]);
+    twin.endWrite("3");
+    assert.equal([written.told, twin.told, written.view.ownWrites, twin.view.ownWrites], [[], [], 0, 0]);
+  });
+
+  test("a version that the other never brings is forgotten when its watch is past it", () => {
+    const { written, twin } = createTwins();
+    written.view.beginWrite(KEY);
+    written.endWrite("2");
+    assert.is(twin.view.ownWrites, 1);
+    twin.cache.observeVersion("5");
+    assert.equal([twin.view.ownWrites, twin.told], [0, []]);
+  });
+
+  test("a deletion through one is no event of the other, which does not show the object any more", () => {
+    const { written, twin } = createTwins();
+    written.view.removeOwn(KEY, "u1");
+    assert.not(twin.view.has(KEY));
+    for (const { cache } of [written, twin]) cache.observeDeletion(object("2"));
+    assert.equal([written.told, twin.told], [[], []]);
+  });
+
+  test("one that appears or goes during a write does not lose its own", () => {
+    const { written, twin } = createTwins();
+    written.view.setOwner({}, () => []);
+    written.view.beginWrite(KEY);
+    written.view.setOwner({}, () => [twin.view]);
+    twin.view.setOwner({}, () => []);
+    twin.view.beginWrite(KEY);
+    written.endWrite("2");
+    twin.cache.observe({ object: object("3") });
+    assert.equal(twin.told, [], "its own write is still under way");
+    twin.endWrite("3");
+    assert.equal(twin.told, []);
+  });
+});

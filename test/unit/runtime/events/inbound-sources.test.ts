@@ -139,6 +139,22 @@ suite("timer source", (test) => {
     await source.stop();
   });
 
+  test("a time that is none is refused, and leaves the one before as it is", async () => {
+    const source = timerSource({ name: "alarm" });
+    const { context, advance, notified } = createSourceContext();
+    await source.start(context);
+    source.schedule("home/one", 100);
+    for (const delayMs of [Number.NaN, -1, "5", undefined])
+      assert.throws(
+        () => source.schedule("home/one", delayMs as never),
+        `timer source "alarm" cannot wait ${String(delayMs)} ms; it takes 0 or more`,
+      );
+    assert.equal(notified(), []);
+    await advance(100);
+    assert.equal(notified(), ["home/one"]);
+    await source.stop();
+  });
+
   test("a timer that is cancelled, or whose primary went, does not ring", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, clock } = createSourceContext();

@@ -215,4 +215,21 @@ suite("per-primary polling source", (test) => {
     assert.is(fetched.length, 2);
     await source.stop();
   });
+
+  test("an interval that is no time is refused, or replaced by the usual one", async () => {
+    for (const intervalMs of [0, -1, Number.NaN])
+      assert.throws(
+        () => createSource(() => [], { intervalMs }),
+        `the intervalMs of event source "prices" is ${intervalMs}; it has to be more than 0 milliseconds`,
+      );
+    const { source, fetched } = createSource(() => [], { intervalOf: () => Number.NaN });
+    const { context, advance } = createSourceContext("home/one");
+    await source.start(context);
+    await advance(INTERVAL_MS - 1);
+    assert.equal(fetched, []);
+    await advance(1);
+    assert.equal(fetched, ["home/one"]);
+    assert.match(source.health.reason ?? "", "intervalOf failed: what it returned is NaN");
+    await source.stop();
+  });
 });

@@ -1,5 +1,6 @@
 // JOSDK's TimerEventSourceTest, and what a heap has to keep.
 import fc from "fast-check";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { KeyedTimers } from "./keyed-queues.js";
 
@@ -125,7 +126,7 @@ suite("timer queue", (test) => {
         const byTime = (all: [string, number][]) => all.map(([due, at]) => `${at} ${due}`).sort();
         assert.equal(byTime(fired), byTime(expected));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

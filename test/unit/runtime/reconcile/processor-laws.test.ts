@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { TerminalError } from "#runtime/base/errors.js";
 import type { PrimaryOutcome, ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS, type BedOptions } from "./controller-bed.js";
 
@@ -198,7 +199,7 @@ suite("laws of the processor", (test) => {
               assert.is(run?.entry.object, object, `the last reconcile of ${key} sees its state`);
           }
         }),
-        { numRuns: 120 },
+        { numRuns: runs(120) },
       );
     },
     LONG,
@@ -219,7 +220,7 @@ suite("laws of the processor", (test) => {
           assert.equal(world.controller.counts(), { states: 0, timers: 0, queued: 0, running: 0 });
           assert.is(world.clock.nextDueAt, undefined);
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       );
     },
     LONG,

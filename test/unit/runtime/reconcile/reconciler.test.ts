@@ -51,6 +51,12 @@ suite("controls", (test) => {
       ["reconcile", null, "reconcile() returned null instead of a control or nothing"],
       ["reconcile", [], "reconcile() returned a list instead"],
       ["reconcile", true, "reconcile() returned a boolean instead"],
+      ["reconcile", new Map(), "reconcile() returned an instance of Map instead"],
+      ["reconcile", new Error("x"), "reconcile() returned an instance of Error instead"],
+      ["reconcile", { status: "x" }, "reconcile() returned a control whose status is a string instead of an object"],
+      ["reconcile", { resource: null }, "a control whose resource is null instead of an object"],
+      ["reconcile", { resource: [] }, "a control whose resource is a list instead of an object"],
+      ["updateErrorStatus", { status: 5 }, "a control whose status is a number instead of an object"],
       [
         "reconcile",
         { kind: "Page", metadata: {} },

@@ -46,6 +46,15 @@ suite("completeDesired", (test) => {
     });
   });
 
+  test("an object of another kind is refused, and one that states its own is not", () => {
+    const metadata = { name: "x" };
+    assert.is(complete({ apiVersion: "v1", kind: "ConfigMap", metadata }).metadata.name, "x");
+    assert.throws(
+      () => complete({ apiVersion: "v1", kind: "Secret", metadata }),
+      'desired() of dependent "map" returned a Secret of v1, and the dependent is a ConfigMap of v1',
+    );
+  });
+
   test("annotations tie what no owner reference can", () => {
     const { metadata } = complete(
       { metadata: { name: "x" } },

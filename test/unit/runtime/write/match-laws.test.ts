@@ -14,6 +14,7 @@ import { parseOwnedFields } from "#runtime/write/owned-fields.js";
 import { schemaOf } from "#runtime/write/schema-node.js";
 import { customDefinition } from "../../../support/kind-definitions.js";
 import { FIELD_MANAGER, widgetCrd } from "../../../support/live-objects.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const definition = customDefinition(widgetCrd);
@@ -151,7 +152,7 @@ suite("match, against server-side apply", (test) => {
         const verdict = verdictOf(objectOf(own), live!);
         assert.ok(verdict.matches, JSON.stringify(verdict));
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 
@@ -177,9 +178,9 @@ suite("match, against server-side apply", (test) => {
         const after = applied(live, desired);
         assert.ok(isDeepStrictEqual(withoutTimes(after), withoutTimes(live)), JSON.stringify({ live, after }));
       }),
-      { numRuns: 1500 },
+      { numRuns: runs(1500) },
     );
-    assert.ok(matches > 100, `only ${matches} runs compared anything`);
+    assert.ok(matches > runs(100), `only ${matches} runs compared anything`);
   });
 
   test("a change by others inside an own write is noticed, and an own write alone is none", () => {
@@ -206,7 +207,7 @@ suite("match, against server-side apply", (test) => {
         assert.ok(isNoticed(applied(met, { ...own, spec: next as JsonObject })));
         assert.not(isNoticed(applied(before, { ...own, spec: next as JsonObject })));
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

@@ -1,0 +1,30 @@
+// Functions of the user that nobody waits for. They may be asynchronous all the same, by mistake or because their type lets them, and a
+// promise that is rejected while nobody looks ends the process.
+
+/**
+ * Returns what a function returned whose result is needed now; throws if that is a promise, which comes too late whatever becomes of it.
+ */
+export function synchronous<Result>(returned: Result): Result {
+  if (!isThenable(returned)) return returned;
+  returned.then(undefined, () => {});
+  throw new TypeError("it returned a promise; nothing waits for it here, so it has to be synchronous");
+}
+
+/** Calls a function whose result nobody needs; one of the others is called when it has ended, at once or later. */
+export function callUnawaited(
+  call: () => unknown,
+  { onSuccess = () => {}, onFailure }: { onSuccess?: () => void; onFailure: (error: unknown) => void },
+): void {
+  let returned: unknown;
+  try {
+    returned = call();
+  } catch (error) {
+    return onFailure(error);
+  }
+  if (isThenable(returned)) returned.then(onSuccess, onFailure);
+  else onSuccess();
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

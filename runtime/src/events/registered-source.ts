@@ -1,0 +1,50 @@
+// A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { EventSource, SourceHealth } from "../cluster/event-source.js";
+import { nameOfType } from "../cluster/secondary-sources.js";
+import type { HealthRecord } from "./health-record.js";
+import type { ViewSource } from "./view-source.js";
+
+/** A source with what is known of its start. */
+export interface RegisteredSource {
+  readonly source: EventSource;
+  /** What became of the calls that only this registry makes. */
+  readonly record: HealthRecord;
+  /** The dependents that it watches; none if it is the user's. */
+  readonly dependents: readonly string[];
+  /** The start that is under way or done; absent before, and after a stop. */
+  started?: Promise<void> | undefined;
+  /** Whether the start is under way. */
+  isStarting: boolean;
+  /** Ends the wait for the start. */
+  giveUp?: (() => void) | undefined;
+}
+
+/** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
+export function isViewSource(source: EventSource): source is ViewSource {
+  return "startOrThrow" in source && "following" in source;
+}
+
+/** Returns how a source is doing; its getter may fail like any other function of the user. */
+export function healthOf(source: EventSource): SourceHealth {
+  try {
+    return source.health;
+  } catch (error) {
+    return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
+  }
+}
+
+/** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
+export function checkedKeys(source: string, primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
+  const keys: readonly unknown[] = [...primaries];
+  const wrong = keys.findIndex((key) => typeof key !== "string");
+  if (wrong === -1) return keys as ObjectKey[];
+  const what = keys[wrong] === null ? "null" : typeof keys[wrong];
+  throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
+}
+
+/** Returns of what a source is, in words for an error. */
+export function describeSource({ type }: EventSource): string {
+  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
+}

@@ -1,0 +1,45 @@
+import { emitResources } from "#generator/output/emit-project.js";
+import { compileProject, compilers, writeProject } from "../support/compile.js";
+import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/corpus.js";
+import { isThorough } from "../support/runs.js";
+import { assert, suite } from "../support/suite.js";
+import { createTemporaryFolder } from "../support/temporary-folder.js";
+import { checkManifests } from "./check-manifests.js";
+import { certificates, clusters } from "./manifests.js";
+
+// Every built-in kind is compiled with all of them anyway.
+const chosen = isThorough ? compilers : compilers.slice(-1);
+const compilerNames = chosen.map(({ name }) => name).join(" and ");
+
+// Compilers take seconds, more so when other tests run beside them.
+const slow = { timeoutMs: 120_000 };
+
+suite("generated code of other projects' kinds", (test) => {
+  if (!hasCorpus) return test.skip("all kinds", "no collection of CRDs is at hand; CRD_CORPUS names one");
+
+  test(
+    `every kind compiles with ${compilerNames}`,
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const files = [];
+      for (const project of listCorpusProjects())
+        for (const file of await emitResources(readCorpusProject(project)))
+          files.push({ ...file, path: `${project}/${file.path}` });
+      assert.ok(files.length > 200);
+      await writeProject(folder.path, files, { isolatedDeclarations: true, declaration: true });
+      for (const { command } of chosen) assert.is(compileProject(folder.path, command), "");
+    },
+    slow,
+  );
+
+  test(
+    "a Certificate and a Cluster accept valid manifests and reject wrong ones",
+    async () => {
+      const kinds = [...readCorpusProject("cert-manager"), ...readCorpusProject("cloudnative-pg")].filter(
+        ({ kind }) => kind === "Certificate" || kind === "Cluster",
+      );
+      await checkManifests(kinds, [certificates, clusters]);
+    },
+    slow,
+  );
+});
