@@ -20,7 +20,7 @@ interface Opened {
 }
 
 // A watch that failed is not begun again by every reconcile.
-const TRY_AGAIN_AFTER_MS = 60_000;
+const TRY_AGAIN_AFTER_MS = 10_000;
 
 /**
  * The drivers of what a controller no longer has. Each needs to know what is left: from the watch of a dependent that looks at the same
