@@ -46,7 +46,7 @@ export class RemovedDependents implements RemovedDrivers {
     }
     let opened = this.#opened.get(key);
     if (opened === undefined) this.#opened.set(key, (opened = this.#begin(removed)));
-    opened.users.add(primary);
+    if (!removed.isDeclared) opened.users.add(primary);
     try {
       return await opened.driver;
     } catch (error) {
@@ -100,6 +100,7 @@ export class RemovedDependents implements RemovedDrivers {
         connection: isElsewhere ? connection : undefined,
       },
       namespaces: entry.namespace === undefined ? "sameAsController" : [entry.namespace],
+      isInternal: true,
       mapper: isElsewhere ? byDefaultAnnotations({ definition: primary }) : undefined,
     });
   }

@@ -42,7 +42,7 @@ export class InventoryKeeper {
     entries: [],
   };
   readonly #warned = new Set<string>();
-  /** What is looked for, by primary. */
+  /** What is looked for because a primary notes it, by primary. */
   readonly #opened = new Map<ObjectKey, readonly RemovedEntry[]>();
 
   constructor(options: InventoryKeeperOptions) {
@@ -72,13 +72,14 @@ export class InventoryKeeper {
     const removed = this.#removedFrom(primary);
     if (!this.#isNoted && removed.length === 0) return result;
     const key = keyOf(primary.metadata);
-    if (removed.length > 0) this.#opened.set(key, removed);
+    const noted = removed.filter(({ isDeclared }) => !isDeclared);
+    if (noted.length > 0) this.#opened.set(key, noted);
     const run = { primary, context, definition, namespaces, secondary: {} } as unknown;
     const what = { plan, drivers, run: run as DriverRun, result, isCleanup, findsLeftovers: this.#isNoted, removed };
     const pruned = await pruneWorkflow({ ...what, removedDrivers });
     this.#warn(pruned.removed, context.logger);
     if (!isCleanup) await this.#shrink(primary, pruned.left, context.logger);
-    if (pruned.left.length === 0 && this.#declared.length === 0) this.#opened.delete(key);
+    if (pruned.left.length === 0) this.#opened.delete(key);
     if (removed.length === 0 && pruned.errors.size === 0 && pruned.isGone) return result;
     return {
       ...result,
