@@ -8,7 +8,15 @@ import { byAnnotation } from "#runtime/events/mappers.js";
 import { genericMatcher } from "#runtime/write/matchers.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
-import { configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "./sample-dependents.js";
+import {
+  COLLECTING,
+  configOf,
+  dependentController,
+  outcomeOf,
+  untilCollected,
+  untilOutcome,
+  writesOf,
+} from "./sample-dependents.js";
 import { ConfigMap, Sample, Secret, type DataObject } from "./sample-kind.js";
 import { spacesOf, type Space, type TestOperator } from "./space.js";
 
@@ -177,21 +185,25 @@ suite("a dependent", (test) => {
     await space.untilGone(ConfigMap, "one-a");
   });
 
-  test("that is garbage-collected goes with its primary, and at once when its precondition does not hold", async () => {
-    await using space = await openSpace();
-    const reconcilePrecondition = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
-    await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);
-    await space.create(Sample, sample());
-    const { metadata } = await untilValue(space, "one-a", "first");
-    assert.is(metadata.ownerReferences?.[0]?.name, "one");
-    await space.patch(Sample, "one", { spec: { other: "off" } });
-    await space.untilGone(ConfigMap, "one-a");
-    await untilOutcome(running, "a", "deleted");
-    await space.patch(Sample, "one", { spec: { other: null } });
-    await untilValue(space, "one-a", "first");
-    await space.delete(Sample, "one");
-    await space.untilGone(ConfigMap, "one-a");
-  });
+  test(
+    "that is garbage-collected goes with its primary, and at once when its precondition does not hold",
+    async () => {
+      await using space = await openSpace();
+      const reconcilePrecondition = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
+      await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);
+      await space.create(Sample, sample());
+      const { metadata } = await untilValue(space, "one-a", "first");
+      assert.is(metadata.ownerReferences?.[0]?.name, "one");
+      await space.patch(Sample, "one", { spec: { other: "off" } });
+      await space.untilGone(ConfigMap, "one-a");
+      await untilOutcome(running, "a", "deleted");
+      await space.patch(Sample, "one", { spec: { other: null } });
+      await untilValue(space, "one-a", "first");
+      await space.delete(Sample, "one");
+      await untilCollected(space, ConfigMap, "one-a");
+    },
+    COLLECTING,
+  );
 
   for (const [title, rest] of [
     ["one watch", {}],
