@@ -153,8 +153,9 @@ export class InventoryKeeper {
       written = { entry, isOwn: isAnswerTo(withAnnotation(before, this.#annotation, text), entry.object, before) };
       return entry;
     } catch (error) {
-      // It is gone, or another one has its name.
-      if (isApiError(error, 404) || isApiError(error, 409)) return undefined;
+      if (isApiError(error, 404)) return undefined;
+      // Another one has its name, or the server gave up against others who write it.
+      if (isApiError(error, 409) && (await client.get({ definition }, ref))?.metadata.uid !== uid) return undefined;
       if (!isApiError(error, 403)) throw error;
       const advice = `grant patch on ${definition.plural}, or state inventory: false in the workflow`;
       const loss = "what a later version no longer has will not be found";
