@@ -20,7 +20,7 @@ interface Opened {
 }
 
 // A watch that failed is not begun again by every reconcile.
-const TRY_AGAIN_AFTER_MS = 60_000;
+const TRY_AGAIN_AFTER_MS = 10_000;
 
 /**
  * The drivers of what a controller no longer has. Each needs to know what is left: from the watch of a dependent that looks at the same
@@ -46,7 +46,7 @@ export class RemovedDependents implements RemovedDrivers {
     }
     let opened = this.#opened.get(key);
     if (opened === undefined) this.#opened.set(key, (opened = this.#begin(removed)));
-    opened.users.add(primary);
+    if (!removed.isDeclared) opened.users.add(primary);
     try {
       return await opened.driver;
     } catch (error) {
@@ -100,6 +100,7 @@ export class RemovedDependents implements RemovedDrivers {
         connection: isElsewhere ? connection : undefined,
       },
       namespaces: entry.namespace === undefined ? "sameAsController" : [entry.namespace],
+      isInternal: true,
       mapper: isElsewhere ? byDefaultAnnotations({ definition: primary }) : undefined,
     });
   }

@@ -37,6 +37,8 @@ export interface ViewSourceOptions {
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
   readonly startPriority?: EventSource["startPriority"];
+  /** Whether the source is the runtime's own affair, and not found by the type of its objects. */
+  readonly isInternal?: boolean;
 }
 
 const NONE: readonly ObjectKey[] = [];
@@ -44,7 +46,7 @@ const NONE: readonly ObjectKey[] = [];
 /** An event source of the objects of one kind, as one controller sees them. */
 export class ViewSource implements EventSource<KubernetesObject> {
   readonly name: string;
-  readonly type: ResourceDefinition;
+  readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
   readonly #options: ViewSourceOptions;
@@ -60,7 +62,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   constructor(options: ViewSourceOptions) {
     const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
     this.name = name;
-    this.type = request.definition;
+    this.type = options.isInternal === true ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
     this.#options = options;
     this.#record = new HealthRecord(name);

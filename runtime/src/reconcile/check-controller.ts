@@ -10,7 +10,9 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
   if (reconcilesOnAllEvents) return undefined;
   const cleansUp =
-    reconciler?.cleanup !== undefined || workflow.dependents.some((each) => !isKubernetes(each) || needsCleanup(each));
+    reconciler?.cleanup !== undefined ||
+    workflow.dependents.some((each) => !isKubernetes(each) || needsCleanup(each)) ||
+    Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 

@@ -42,7 +42,7 @@ export class InventoryKeeper {
     entries: [],
   };
   readonly #warned = new Set<string>();
-  /** What is looked for, by primary. */
+  /** What is looked for because a primary notes it, by primary. */
   readonly #opened = new Map<ObjectKey, readonly RemovedEntry[]>();
 
   constructor(options: InventoryKeeperOptions) {
@@ -72,13 +72,14 @@ export class InventoryKeeper {
     const removed = this.#removedFrom(primary);
     if (!this.#isNoted && removed.length === 0) return result;
     const key = keyOf(primary.metadata);
-    if (removed.length > 0) this.#opened.set(key, removed);
+    const noted = removed.filter(({ isDeclared }) => !isDeclared);
+    if (noted.length > 0) this.#opened.set(key, noted);
     const run = { primary, context, definition, namespaces, secondary: {} } as unknown;
     const what = { plan, drivers, run: run as DriverRun, result, isCleanup, findsLeftovers: this.#isNoted, removed };
     const pruned = await pruneWorkflow({ ...what, removedDrivers });
     this.#warn(pruned.removed, context.logger);
     if (!isCleanup) await this.#shrink(primary, pruned.left, context.logger);
-    if (pruned.left.length === 0 && this.#declared.length === 0) this.#opened.delete(key);
+    if (pruned.left.length === 0) this.#opened.delete(key);
     if (removed.length === 0 && pruned.errors.size === 0 && pruned.isGone) return result;
     return createWorkflowResult(Object.entries(result.dependents), {
       ...(removed.length === 0 ? {} : { removed: pruned.removed }),
@@ -151,8 +152,9 @@ export class InventoryKeeper {
       written = { entry, isOwn: isAnswerTo(withAnnotation(before, this.#annotation, text), entry.object, before) };
       return entry;
     } catch (error) {
-      // It is gone, or another one has its name.
-      if (isApiError(error, 404) || isApiError(error, 409)) return undefined;
+      if (isApiError(error, 404)) return undefined;
+      // Another one has its name, or the server gave up against others who write it.
+      if (isApiError(error, 409) && (await client.get({ definition }, ref))?.metadata.uid !== uid) return undefined;
       if (!isApiError(error, 403)) throw error;
       const advice = `grant patch on ${definition.plural}, or state inventory: false in the workflow`;
       const loss = "what a later version no longer has will not be found";

@@ -1,12 +1,13 @@
 // Dependents of Samples, as data: what a test states of one is what matters to it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "./sample-kind.js";
-import type { TestOperator } from "./space.js";
+import type { Space, TestOperator } from "./space.js";
 
 /** What `desired` and the conditions of these dependents are called with. */
 export interface SampleArguments {
@@ -63,6 +64,19 @@ export function untilOutcome(
     const outcome = outcomeOf(running, dependent);
     return outcome?.kind === kind ? outcome : undefined;
   });
+}
+
+/** How long a test may take that waits for the garbage collector. */
+export const COLLECTING = { timeoutMs: 60_000 };
+
+/** Waits until the garbage collector has deleted an object; that of Kubernetes looks for new kinds of owners every 30 s. */
+export async function untilCollected<R extends KubernetesObject>(
+  { get }: Pick<Space, "get">,
+  kind: ResourceClass<R>,
+  name: string,
+): Promise<void> {
+  const isGone = async () => (await get(kind, name)) === undefined;
+  await waitFor(`${kind.definition.kind} ${name} is collected`, isGone, { timeoutMs: 45_000 });
 }
 
 /** The requests that changed something: method, kind and name, status. */

@@ -2,7 +2,14 @@
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
-import { configOf, dependentController, untilOutcome, writesOf } from "../josdk/sample-dependents.js";
+import {
+  COLLECTING,
+  configOf,
+  dependentController,
+  untilCollected,
+  untilOutcome,
+  writesOf,
+} from "../josdk/sample-dependents.js";
 import { ConfigMap, Sample, Secret } from "../josdk/sample-kind.js";
 import { spacesOf, type Space } from "../josdk/space.js";
 
@@ -125,25 +132,29 @@ suite("a dependent that the workflow no longer has", (test) => {
     assert.is((await space.get(ConfigMap, "same"))?.metadata.uid, before?.metadata.uid);
   });
 
-  test("that was tied by annotations goes before its primary does, one with an owner is left to the collector", async () => {
-    await using space = await openSpace();
-    await runFirst(space, [secretOf("ordered", { isGarbageCollected: false }), configOf("owned"), configOf("stays")]);
-    await space.patch(Secret, "one-ordered", { metadata: { finalizers: [HOLD] } });
-    // Both are left when the primary is deleted, because the operator was away.
-    await space.delete(Sample, "one");
-    await using running = await startSecond(space, [configOf("stays")]);
-    await space.until(Secret, "one-ordered", ({ metadata }) => metadata.deletionTimestamp !== undefined);
-    await running.quiet();
-    assert.ok(await space.get(Sample, "one"), "the finalizer stays until it is gone");
-    await space.patch(Secret, "one-ordered", { metadata: { finalizers: null } });
-    await space.untilGone(Sample, "one");
-    await space.untilGone(ConfigMap, "one-owned");
-    assert.is(await space.get(Secret, "one-ordered"), undefined);
-    assert.equal(
-      writesOf(running).filter((write) => write.startsWith("DELETE")),
-      ["DELETE secrets/one-ordered 200"],
-    );
-  });
+  test(
+    "that was tied by annotations goes before its primary does, one with an owner is left to the collector",
+    async () => {
+      await using space = await openSpace();
+      await runFirst(space, [secretOf("ordered", { isGarbageCollected: false }), configOf("owned"), configOf("stays")]);
+      await space.patch(Secret, "one-ordered", { metadata: { finalizers: [HOLD] } });
+      // Both are left when the primary is deleted, because the operator was away.
+      await space.delete(Sample, "one");
+      await using running = await startSecond(space, [configOf("stays")]);
+      await space.until(Secret, "one-ordered", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+      await running.quiet();
+      assert.ok(await space.get(Sample, "one"), "the finalizer stays until it is gone");
+      await space.patch(Secret, "one-ordered", { metadata: { finalizers: null } });
+      await space.untilGone(Sample, "one");
+      await untilCollected(space, ConfigMap, "one-owned");
+      assert.is(await space.get(Secret, "one-ordered"), undefined);
+      assert.equal(
+        writesOf(running).filter((write) => write.startsWith("DELETE")),
+        ["DELETE secrets/one-ordered 200"],
+      );
+    },
+    COLLECTING,
+  );
 });
 
 suite("the policy for a removed dependent", (test) => {
@@ -180,18 +191,28 @@ suite("the policy for a removed dependent", (test) => {
     assert.equal(running.events.at(-1)?.workflow?.removed, { b: { kind: "left" } });
   });
 
-  test("orphan unties it, and it outlives its primary", async () => {
-    await using space = await openSpace();
-    await runFirst(space, [configOf("a"), secretOf("b")]);
-    await using running = await startSecond(space, [configOf("a")], { removed: { b: { resource, policy: "orphan" } } });
-    const { metadata } = await space.until(Secret, "one-b", (object) => object.metadata.ownerReferences === undefined);
-    assert.is(metadata.annotations, undefined);
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
-    await running.quiet();
-    await space.delete(Sample, "one");
-    await space.untilGone(ConfigMap, "one-a");
-    assert.ok(await space.get(Secret, "one-b"));
-  });
+  test(
+    "orphan unties it, and it outlives its primary",
+    async () => {
+      await using space = await openSpace();
+      await runFirst(space, [configOf("a"), secretOf("b")]);
+      await using running = await startSecond(space, [configOf("a")], {
+        removed: { b: { resource, policy: "orphan" } },
+      });
+      const { metadata } = await space.until(
+        Secret,
+        "one-b",
+        (object) => object.metadata.ownerReferences === undefined,
+      );
+      assert.is(metadata.annotations, undefined);
+      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
+      await running.quiet();
+      await space.delete(Sample, "one");
+      await untilCollected(space, ConfigMap, "one-a");
+      assert.ok(await space.get(Secret, "one-b"));
+    },
+    COLLECTING,
+  );
 });
 
 suite("an object under a former name", (test) => {

@@ -8,7 +8,7 @@ import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
 
 /** The primary of every test here. */
@@ -111,6 +111,8 @@ export const textReconciler: Reconciler<Page, object, NonNullable<Page["status"]
 /** What a test may ask of the operator. */
 export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, "workflow" | "reconciler">> {
   readonly dependents?: readonly KubernetesDependent[];
+  /** What the workflow states besides its dependents. */
+  readonly workflow?: Partial<WorkflowDefinition>;
   readonly reconciler?: unknown;
   readonly operator?: Partial<OperatorOptions>;
   readonly connection?: Partial<ConnectionOptions>;
@@ -129,7 +131,7 @@ export interface PageOperator extends AsyncDisposable {
 
 /** Creates an operator for Pages; it is not started. */
 export function createPageOperator(server: ApiServer, options: PageOperatorOptions = {}): PageOperator {
-  const { dependents = [configMapOf("text")], operator: more, connection, ...settings } = options;
+  const { dependents = [configMapOf("text")], workflow, operator: more, connection, ...settings } = options;
   const { reconciler = textReconciler, ...definition } = settings;
   const events: ReconcileEvent[] = [];
   const requests: string[] = [];
@@ -140,7 +142,7 @@ export function createPageOperator(server: ApiServer, options: PageOperatorOptio
     retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxAttempts: -1 },
     ...definition,
     reconciler: reconciler as never,
-    workflow: { primary: Page.definition, dependents },
+    workflow: { ...workflow, primary: Page.definition, dependents },
   };
   const operator = createOperator({
     controllers: [controller],

@@ -90,7 +90,14 @@ suite("the webpage sample", (test) => {
     const { name } = page.metadata;
     assert.equal(
       run.requests.filter((request) => !request.endsWith("/status")),
-      [`PATCH configmaps/${name}`, `PATCH deployments/${name}`, `PATCH services/${name}`, `PATCH ingresses/${name}`],
+      [
+        // The inventory, once for each page.
+        `PATCH webpages/${name}`,
+        `PATCH configmaps/${name}`,
+        `PATCH deployments/${name}`,
+        `PATCH services/${name}`,
+        `PATCH ingresses/${name}`,
+      ],
     );
     const ingress = await tester.client.get(Ingress, page.metadata);
     assert.is(ingress?.spec?.rules?.[0]?.host, page.spec.host);
@@ -231,7 +238,7 @@ suite("the webpage sample", (test) => {
     const writes = run.requests.filter(
       (request) => names.has(request.split("/")[1] ?? "") && !request.endsWith("/status"),
     );
-    assert.is(writes.length, 3 * all.length);
+    assert.is(writes.length, 4 * all.length, "the inventory, and three dependents");
     await Promise.all(all.map(({ metadata }) => tester.client.delete(WebPage, metadata)));
   });
 });

@@ -1,5 +1,6 @@
 import { checkController, checkControllers, finalizerOf, namespacesOf } from "#runtime/reconcile/check-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../workflow/graphs.js";
@@ -10,6 +11,9 @@ const cleanup = () => {};
 function definitionOf(settings: Partial<ControllerDefinition> = {}): ControllerDefinition {
   return { name: "page", workflow: workflowOf([]), ...settings };
 }
+
+const role = builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole");
+const readOnly = { mode: "readOnly", desired: undefined as never } as const;
 
 suite("check of a controller", (test) => {
   const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
@@ -26,6 +30,36 @@ suite("check of a controller", (test) => {
       "reconciles on all events, and has dependents (a, b)",
     ],
     [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
+    ...(
+      [
+        [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
+        [{ mode: "readOnly" }, "is readOnly and has a desired()"],
+        [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
+        [{ ...readOnly, onDelete: "delete" }, "is readOnly and states onDelete"],
+        [{ cluster: "west" }, 'lives in cluster "west", where the garbage collector knows nothing of its primary'],
+        [{ resource: role }, "is cluster-scoped, so that no Page.v1.example.com in a namespace can own it"],
+        [
+          { resource: role, isGarbageCollected: false, namespace: "x" },
+          'states the namespace "x", and ClusterRole.v1.rbac.authorization.k8s.io is cluster-scoped',
+        ],
+        [
+          { eventSource: "maps", labelSelector: "a=b" },
+          'shares event source "maps" and states labelSelector, which is for that source to say',
+        ],
+      ] satisfies [Partial<KubernetesDependent>, string][]
+    ).map(([rest, problem]): [Partial<ControllerDefinition>, string] => [
+      { workflow: workflowOf([dependentOf("a", rest)]) },
+      `has the dependent "a", which ${problem}`,
+    ]),
+    [
+      {
+        workflow: {
+          ...workflowOf([dependentOf("a")]),
+          removed: { a: { resource: dependentOf("a").resource, policy: "keep" } },
+        },
+      },
+      'says that dependent "a" is removed, and has it',
+    ],
     [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
     [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],
@@ -45,6 +79,13 @@ suite("check of a controller", (test) => {
       { reconcilesOnAllEvents: true, reconciler: { reconcile } },
       { reconciler: { reconcile, cleanup }, workflow: workflowOf([dependentOf("a")]) },
       { maxReconciliationIntervalMs: 0, namespaces: "current" },
+      { workflow: workflowOf([dependentOf("a", { ...readOnly, resource: role, cluster: "west" })]) },
+      {
+        workflow: {
+          ...workflowOf([dependentOf("a")]),
+          removed: { a: { resource: role, policy: "keep" }, b: { resource: role, policy: "orphan" } },
+        },
+      },
       { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
     ];
     assert.equal(
@@ -63,6 +104,18 @@ suite("finalizer of a controller", (test) => {
     assert.is(finalizerOf(definitionOf({ workflow: workflowOf([dependentOf("a")]) })), undefined);
     assert.is(finalizerOf(definitionOf({ reconciler: { reconcile, cleanup } })), "pages.example.com/finalizer");
     assert.is(finalizerOf(definitionOf({ workflow: withOrdered })), "pages.example.com/finalizer");
+  });
+
+  test("it is there for what is to be orphaned, and not for what is only read", () => {
+    const finalizerWith = (rest: Partial<KubernetesDependent>, workflow: Partial<WorkflowDefinition> = {}) =>
+      finalizerOf(definitionOf({ workflow: { ...workflowOf([dependentOf("a", rest)]), ...workflow } }));
+    assert.is(finalizerWith({ onDelete: "orphan" }), "pages.example.com/finalizer");
+    assert.is(finalizerWith({ ...readOnly, isGarbageCollected: false }), undefined);
+    assert.is(
+      finalizerWith({}, { removed: { b: { resource: role, policy: "orphan" } } }),
+      "pages.example.com/finalizer",
+    );
+    assert.is(finalizerWith({}, { removed: { b: { resource: role, policy: "delete" } } }), undefined);
   });
 
   test("it has the name that is stated, else one of the kind with a domain", () => {

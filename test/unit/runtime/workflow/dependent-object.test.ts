@@ -1,4 +1,4 @@
-import { completeDesired } from "#runtime/workflow/dependent-object.js";
+import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependent-object.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../support/suite.js";
@@ -8,20 +8,21 @@ const definition = defineResource({ ...facts, group: "example.com", kind: "Page"
 const resource = defineResource({ ...facts, group: "", kind: "ConfigMap", plural: "configmaps" });
 const primary = { apiVersion: "example.com/v1", kind: "Page", metadata: { name: "one", namespace: "home", uid: "u1" } };
 
+const dependentOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDependent => ({
+  name: "map",
+  resource,
+  dependsOn: [],
+  desired: () => ({}),
+  isGarbageCollected: true,
+  ...rest,
+});
+
 function complete(
   desired: object,
   options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[]; item?: string } = {},
 ) {
   const { dependent: rest, ...place } = options;
-  const dependent: KubernetesDependent = {
-    name: "map",
-    resource,
-    dependsOn: [],
-    desired: () => ({}),
-    isGarbageCollected: true,
-    ...rest,
-  };
-  return completeDesired(desired, { dependent, primary, definition, ...place });
+  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, ...place });
 }
 
 suite("completeDesired", (test) => {
@@ -85,5 +86,67 @@ suite("completeDesired", (test) => {
       () => complete(desired, { dependent: { ...free, namespace: "cellar" }, namespaces: ["cellar"] }),
       "watches cellar only",
     );
+  });
+
+  test("an item, and the controller, are noted at the object", () => {
+    const { metadata } = completeDesired(
+      { metadata: { name: "x", annotations: { theirs: "y" } } },
+      { dependent: dependentOf(), primary, definition, item: "k", controller: "page" },
+    );
+    assert.equal(metadata.annotations, {
+      theirs: "y",
+      "gen-operator.dev/controller": "page",
+      "gen-operator.dev/dependent": "map",
+      "gen-operator.dev/item": "k",
+    });
+  });
+
+  test("an owner that the user states, too, is there once, beside others", () => {
+    const own = { apiVersion: "example.com/v1", kind: "Page", name: "one", uid: "u1" };
+    const { metadata } = complete({ metadata: { name: "x", ownerReferences: [own, { ...own, uid: "u2" }] } });
+    assert.equal(
+      metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller]),
+      [
+        ["u2", undefined],
+        ["u1", true],
+      ],
+    );
+  });
+
+  test("what no owner reference reaches is refused, and a wrong return value with the item that it is for", () => {
+    assert.throws(
+      () => complete({ metadata: { name: "x", namespace: "away" } }),
+      'puts the object into namespace "away", where no owner reference to its primary is allowed; state garbageCollected: false',
+    );
+    assert.throws(
+      () => completeDesired(undefined, { dependent: dependentOf(), primary, definition, item: "k" }),
+      'desired() of dependent "map" for its item "k" returned undefined',
+    );
+    const selected = { dependent: { labelSelector: "app=x" } };
+    assert.throws(
+      () => complete({ metadata: { name: "x" } }, selected),
+      'labels that its labelSelector "app=x" asks for',
+    );
+  });
+});
+
+suite("the link of a dependent", (test) => {
+  test("is what names and ties an object, and a live one has it if nothing of it is missing", () => {
+    const desired = complete({ metadata: { name: "x", labels: { a: "b" }, annotations: { c: "d" } }, data: {} });
+    const link = linkOf(desired);
+    assert.equal(link.metadata, {
+      name: "x",
+      namespace: "home",
+      annotations: { "gen-operator.dev/dependent": "map" },
+      ownerReferences: desired.metadata.ownerReferences,
+    });
+    const live = (metadata: object) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { ...link.metadata, ...metadata },
+    });
+    assert.is(hasLink(live({}), desired), true);
+    assert.is(hasLink(live({ annotations: {} }), desired), false);
+    assert.is(hasLink(live({ ownerReferences: [] }), desired), false);
   });
 });

@@ -1,0 +1,200 @@
+import fc from "fast-check";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
+import { byAnyLink } from "#runtime/events/mappers.js";
+import type { DriverRun } from "#runtime/workflow/driver.js";
+import { KubernetesDriver } from "#runtime/workflow/kubernetes-driver.js";
+import { buildPlan } from "#runtime/workflow/plan.js";
+import { pruneWorkflow } from "#runtime/workflow/prune.js";
+import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import type { ObjectWriter } from "#runtime/write/apply.js";
+import { createView } from "../../../support/resource-view.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf, page, workflowOf } from "./graphs.js";
+
+const primary: KubernetesObject = {
+  apiVersion: page.apiVersion,
+  kind: page.kind,
+  metadata: { name: "one", namespace: "home", uid: "u1" },
+};
+const owner = { apiVersion: page.apiVersion, kind: page.kind, name: "one", uid: "u1", controller: true };
+const applied = { fieldManager: "page", subresource: "", apiVersion: "v1", fieldsV1: "{}" };
+
+interface Stored {
+  readonly name: string;
+  readonly dependent?: string | undefined;
+  readonly controller?: string | undefined;
+  readonly item?: string | undefined;
+  readonly createdAt?: string;
+  readonly isApplied?: boolean;
+  readonly isTied?: boolean;
+}
+
+/** Drivers over one cache that a test fills, with a writer that notes what it is told. */
+function createDrivers(dependents: readonly KubernetesDependent[]) {
+  const { view, cache } = createView({ indexes: { [OWNER_INDEX]: byAnyLink({ definition: page }) } });
+  const told: string[] = [];
+  const note = (verb: string) => async (_: unknown, live: KubernetesObject | { readonly object: KubernetesObject }) =>
+    void told.push(`${verb} ${("object" in live ? live.object : live).metadata.name}`);
+  const writer = {
+    delete: note("delete"),
+    untie: note("untie"),
+    apply: async (_: unknown, desired: KubernetesObject, { live }: { live: object | undefined }) => {
+      told.push(`${live === undefined ? "create" : "update"} ${desired.metadata.name}`);
+      return { kind: live === undefined ? "created" : "updated", entry: { object: desired } };
+    },
+  } as unknown as ObjectWriter;
+  const nothing = async () => {};
+  const source = { cache: view, activate: nothing, deactivate: nothing };
+  const plan = buildPlan(workflowOf(dependents));
+  const drivers = plan.nodes.map(
+    (node) => new KubernetesDriver({ node: node as never, source, writer, controller: "page" }),
+  );
+  let version = 0;
+  const store = ({
+    name,
+    dependent,
+    controller = "page",
+    item,
+    createdAt,
+    isApplied = true,
+    isTied = true,
+  }: Stored) => {
+    const annotations = {
+      ...(dependent === undefined
+        ? {}
+        : { "gen-operator.dev/dependent": dependent, "gen-operator.dev/controller": controller }),
+      ...(item === undefined ? {} : { "gen-operator.dev/item": item }),
+    };
+    const metadata = {
+      name,
+      namespace: "home",
+      uid: name,
+      resourceVersion: `${++version}`,
+      annotations,
+      ...(isTied ? { ownerReferences: [owner] } : {}),
+      ...(createdAt === undefined ? {} : { creationTimestamp: createdAt }),
+    };
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata };
+    cache.observe({ object, ...(isApplied ? { owned: [applied] } : {}) });
+  };
+  const logger = { debug() {}, info() {}, warn() {}, error() {} };
+  const context = { signal: new AbortController().signal, logger } as unknown as DriverRun["context"];
+  const run: DriverRun = { primary, secondary: {}, context, definition: page };
+  return { plan, drivers, driver: drivers[0]!, store, run, told };
+}
+
+suite("driver of objects of Kubernetes", (test) => {
+  test("items are found by their annotation, the latest first where a name changed", () => {
+    const { driver, store, run } = createDrivers([dependentOf("many", { bulk: {} })]);
+    store({ name: "a-old", dependent: "many", item: "a", createdAt: "2026-01-01T00:00:00Z" });
+    store({ name: "a-new", dependent: "many", item: "a", createdAt: "2026-01-02T00:00:00Z" });
+    store({ name: "b", dependent: "many", item: "b" });
+    store({ name: "single", dependent: "many" });
+    store({ name: "others", dependent: "other", item: "c" });
+    store({ name: "foreign", dependent: "many", item: "d", controller: "book" });
+    const items = [...driver.findItems(run)].map(([key, { object }]) => [
+      key,
+      (object as KubernetesObject).metadata.name,
+    ]);
+    assert.equal(items.sort(), [
+      ["a", "a-new"],
+      ["b", "b"],
+    ]);
+  });
+
+  test("items that somebody else made go by their names", () => {
+    const { driver, store, run } = createDrivers([dependentOf("theirs", { bulk: {}, mode: "readOnly" })]);
+    store({ name: "x" });
+    store({ name: "y" });
+    store({ name: "z", dependent: "other" });
+    assert.equal([...driver.findItems(run).keys()], ["x", "y"]);
+  });
+
+  test("an item carries its key, and one that is not tied or has another name is not what is written", async () => {
+    const { driver, store, run, told } = createDrivers([dependentOf("many", { bulk: {} })]);
+    store({ name: "old", dependent: "many", item: "a" });
+    const wanted = driver.complete(run, { metadata: { name: "new" } }, "a");
+    assert.is(wanted.id, "home/new");
+    assert.is((wanted.object as KubernetesObject).metadata.annotations?.["gen-operator.dev/item"], "a");
+    assert.is(await driver.write(run, wanted, driver.findItems(run).get("a")), "created");
+    assert.equal(told, ["create new"]);
+  });
+
+  test("a single dependent is not one of its former items", () => {
+    const { driver, store, run } = createDrivers([dependentOf("one")]);
+    store({ name: "a", dependent: "one", item: "a" });
+    assert.is(driver.find(run), undefined);
+    store({ name: "b", dependent: "one" });
+    assert.is(driver.find(run)?.object.metadata.name, "b");
+    assert.equal(
+      driver.findLeftovers(run, new Set(["home/b"])).map(({ object }) => object.metadata.name),
+      ["a"],
+    );
+  });
+
+  test("what has to be orphaned is not left to the garbage collector", () => {
+    const drivers = createDrivers([dependentOf("a", { onDelete: "orphan" }), dependentOf("b")]).drivers;
+    assert.equal(
+      drivers.map(({ isGarbageCollected }) => isGarbageCollected),
+      [false, true],
+    );
+  });
+});
+
+suite("pruning", (test) => {
+  const names = ["a", "b", "old"] as const;
+  const stored = fc.record({
+    dependent: fc.constantFrom(undefined, ...names),
+    controller: fc.constantFrom("page", "book"),
+    isApplied: fc.boolean(),
+    isTied: fc.boolean(),
+  });
+  const kinds = fc.constantFrom("unchanged", "waiting", "failed", "inactive", "deleted" as const);
+  const node = fc.record({ kind: kinds, wants: fc.option(fc.nat(7), { nil: undefined }) });
+
+  test("deletes what this controller made and no dependent wants, and nothing else, whatever the run came to", async () => {
+    const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
+    await fc.assert(
+      fc.asyncProperty(input, async ([objects, outcomes]) => {
+        const { plan, drivers, store, run, told } = createDrivers([dependentOf("a"), dependentOf("b")]);
+        objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+        const said = outcomes.map(({ kind, wants }, index) => {
+          const isAsked = kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
+          if (isAsked) drivers[index]!.complete(run, { metadata: { name: `o${wants ?? 0}` } });
+          return isAsked ? [`o${wants ?? 0}`] : kind === "deleted" ? [] : undefined;
+        });
+        const dependents = Object.fromEntries(
+          outcomes.map(({ kind }, index) => [names[index]!, { kind } as DependentOutcome]),
+        );
+        const entry = { name: "old", apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
+        const oldDriver = createOldDriver(run, objects);
+        await pruneWorkflow({
+          ...{ plan, drivers, run, isCleanup: false, findsLeftovers: true },
+          result: { dependents, isReady: false, errors: new Map() },
+          removed: [{ entry, policy: "delete", isDeclared: false }],
+          removedDrivers: { open: async () => oldDriver.driver, close: () => {} },
+        });
+        const isRivalSilent = outcomes.some(({ kind }, index) => kind !== "inactive" && said[index] === undefined);
+        const claimed = new Set(said.flatMap((wanted) => wanted ?? []));
+        const expected = objects.flatMap(({ dependent, controller, isApplied, isTied }, index) => {
+          if (dependent === undefined || controller !== "page" || !isApplied || !isTied) return [];
+          const name = `o${index}`;
+          if (dependent === "old") return isRivalSilent || claimed.has(name) ? [] : [`delete ${name}`];
+          const wanted = said[names.indexOf(dependent)];
+          return wanted === undefined || wanted.includes(name) ? [] : [`delete ${name}`];
+        });
+        assert.equal([...told, ...oldDriver.told].sort(), expected.sort());
+      }),
+    );
+  });
+});
+
+/** The driver of the removed dependent, over the same objects. */
+function createOldDriver(run: DriverRun, objects: readonly Omit<Stored, "name">[]) {
+  const { driver, store, told } = createDrivers([dependentOf("old")]);
+  objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+  assert.equal(run.primary, primary);
+  return { driver, told };
+}

@@ -1,0 +1,120 @@
+import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import type { StatedObject } from "#runtime/write/apply.js";
+import { checkAdoption } from "#runtime/write/existing-object.js";
+import { replacementOf } from "#runtime/write/put.js";
+import { untyingOperations } from "#runtime/write/remove.js";
+import { applyJsonPatch } from "#runtime/write/json-patch.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const definition = builtinDefinition("v1", "ConfigMap");
+const owner = (uid: string, controller = false) => ({ apiVersion: "v1", kind: "X", name: uid, uid, controller });
+const link = {
+  "gen-operator.dev/primary-name": "one",
+  "gen-operator.dev/primary-namespace": "home",
+  "gen-operator.dev/primary-type": "Page.example.com",
+  "gen-operator.dev/controller": "page",
+  "gen-operator.dev/dependent": "a",
+  "gen-operator.dev/item": "x/y",
+};
+
+function objectOf(metadata: Partial<ObjectMeta>, content: object = {}): KubernetesObject {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", uid: "u", ...metadata }, ...content };
+}
+
+suite("untying", (test) => {
+  test("takes away the link and nothing else, whatever stands beside it", () => {
+    const object = objectOf({
+      annotations: { theirs: "x", ...link },
+      ownerReferences: [owner("1"), owner("2"), owner("1"), owner("3")],
+    });
+    const after = applyJsonPatch(object as never, untyingOperations(object, "1")) as unknown as KubernetesObject;
+    assert.equal(after.metadata.annotations, { theirs: "x" });
+    assert.equal(
+      after.metadata.ownerReferences?.map(({ uid }) => uid),
+      ["2", "3"],
+    );
+  });
+
+  test("does not fit an object that somebody changed there meanwhile", () => {
+    const object = objectOf({ annotations: link, ownerReferences: [owner("1"), owner("2")] });
+    const operations = untyingOperations(object, "1");
+    const changed: Partial<ObjectMeta>[] = [
+      { annotations: { ...link, "gen-operator.dev/dependent": "b" } },
+      { ownerReferences: [owner("2"), owner("1")] },
+      { uid: "other" },
+    ];
+    for (const metadata of changed) {
+      const other = objectOf({ annotations: link, ownerReferences: object.metadata.ownerReferences, ...metadata });
+      assert.throws(() => applyJsonPatch(other as never, operations));
+    }
+  });
+
+  test("has nothing to do where nothing ties", () => {
+    assert.equal(untyingOperations(objectOf({ annotations: { theirs: "x" }, ownerReferences: [owner("2")] }), "1"), []);
+  });
+});
+
+suite("what a PUT sends", (test) => {
+  const live = objectOf(
+    {
+      resourceVersion: "7",
+      labels: { theirs: "x", both: "old" },
+      finalizers: ["a"],
+      ownerReferences: [owner("1"), owner("2")],
+    },
+    { data: { old: "x" }, immutable: true, status: { at: "x" } },
+  );
+
+  test("is the metadata of live with what is desired, and every other field as desired", () => {
+    const desired = {
+      metadata: { name: "a", labels: { both: "new" }, finalizers: ["a", "b"], ownerReferences: [owner("2", true)] },
+      data: { new: "x" },
+    };
+    assert.equal(replacementOf(live, desired, { hasStatusSubresource: true }), {
+      metadata: {
+        name: "a",
+        uid: "u",
+        resourceVersion: "7",
+        labels: { theirs: "x", both: "new" },
+        finalizers: ["a", "b"],
+        ownerReferences: [owner("1"), owner("2", true)],
+      },
+      data: { new: "x" },
+    });
+  });
+
+  test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
+    const status = { at: "x" };
+    const desired: StatedObject & { data: object } = { metadata: { name: "a" }, data: {} };
+    const ofStatus = replacementOf(live, desired, { hasStatusSubresource: false });
+    assert.equal({ ...ofStatus, metadata: {} }, { metadata: {}, data: {}, status });
+    const ofLink = replacementOf(live, { metadata: { name: "a" } }, { hasStatusSubresource: true });
+    assert.equal({ ...ofLink, metadata: {} }, { metadata: {}, data: { old: "x" }, immutable: true, status });
+  });
+});
+
+suite("adoption", (test) => {
+  const desired = { name: "a", namespace: "home", ownerReferences: [owner("1", true)] };
+  const refused: [title: string, metadata: Partial<ObjectMeta>, policy: "adopt" | "refuse", message: RegExp][] = [
+    ["nothing without the policy", {}, "refuse", /exists already and does not belong .* let the dependent adopt it/],
+    [
+      "nothing that is being deleted, which ends by itself",
+      { deletionTimestamp: "x" },
+      "refuse",
+      /it is being deleted: wait for that/,
+    ],
+    ["what another controller owns", { ownerReferences: [owner("2", true)] }, "adopt", /it belongs to X "2"/],
+    ["what another primary has", { annotations: link }, "adopt", /it belongs to Page.example.com "home\/one"/],
+    ["what is being deleted", { deletionTimestamp: "x" }, "adopt", /cannot be adopted: it is being deleted/],
+  ];
+  for (const [title, metadata, policy, message] of refused)
+    test(`does not take ${title}`, () => {
+      assert.throws(() => checkAdoption({ definition, desired, live: objectOf(metadata) }, policy), message);
+    });
+
+  test("takes what is free, or owned by somebody who does not control it", () => {
+    for (const metadata of [{}, { ownerReferences: [owner("2")] }, { ownerReferences: [owner("1", true)] }])
+      assert.is(checkAdoption({ definition, desired, live: objectOf(metadata) }, "adopt"), undefined);
+  });
+});
