@@ -12,6 +12,7 @@ import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
 import { checkController } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import type { LoopObserver } from "./reconcile/loop-reporter.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
 import { fieldManagerOf, RunningController } from "./running-controller.js";
@@ -26,6 +27,8 @@ export interface OperatorOptions {
   readonly logger?: Logger;
   /** Told about every reconcile. */
   readonly observer?: ReconcileObserver;
+  /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */
+  readonly onLoop?: LoopObserver;
   /** Told about every request, but for watches. */
   readonly onRequest?: RequestObserver;
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
@@ -118,7 +121,14 @@ class RunnableOperator implements Operator {
       if (this.#options.checksCrds === true) await checkCrds(client, controllers.flatMap(definitionsOf));
       const logger = this.#logger;
       const informers = new InformerPool({ client, fieldManagers, logger });
-      const shared = { client, informers, logger, observer: this.#options.observer, fieldManagers };
+      const shared = {
+        client,
+        informers,
+        logger,
+        observer: this.#options.observer,
+        onLoop: this.#options.onLoop,
+        fieldManagers,
+      };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);

@@ -10,10 +10,12 @@ import type { DependentWatch } from "./events/dependent-source.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
+import { LoopReporter, type LoopObserver } from "./reconcile/loop-reporter.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver, type DependentSource } from "./workflow/kubernetes-driver.js";
+import type { LoopListener } from "./workflow/loop-listener.js";
 import type { PlanNode } from "./workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
 import { Writer } from "./write/apply.js";
@@ -25,6 +27,7 @@ export interface SharedParts {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
+  readonly onLoop?: LoopObserver | undefined;
   /** The field managers of all controllers, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
 }
@@ -39,6 +42,7 @@ export class RunningController {
   readonly definition: ControllerDefinition;
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
+  readonly #loops: LoopReporter;
   #namespaces: readonly string[] | undefined;
   #isStarted = false;
   #isStopped = false;
@@ -49,11 +53,12 @@ export class RunningController {
     this.#namespaces = namespacesOf(definition, client.connection);
     this.#sources = this.#createSources(shared);
     const { primaries, dependents: sources } = this.#sources;
+    const loops = (this.#loops = this.#createLoopReporter(shared));
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
-      driverOf: (node, index) => createDriver(node, { source: sources[index]!, writer }),
+      driverOf: (node, index) => createDriver(node, { source: sources[index]!, writer, loops }),
       writer,
       fieldManagers,
       secondaries: this.#sources,
@@ -78,6 +83,7 @@ export class RunningController {
   /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
   stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#loops.close();
     return this.#controller.stop(deadlineMs);
   }
 
@@ -135,6 +141,16 @@ export class RunningController {
     return this.#controller.counts();
   }
 
+  #createLoopReporter({ client, logger, onLoop }: SharedParts): LoopReporter {
+    return new LoopReporter({
+      controller: this.definition.name,
+      client,
+      logger,
+      observer: onLoop,
+      reconcile: (primary, cause) => this.#controller.onSecondaryChange([primary], cause),
+    });
+  }
+
   #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {
     const { primary } = this.definition.workflow;
     return new ResourceOperations({
@@ -175,7 +191,7 @@ export class RunningController {
 
 function createDriver(
   { definition, ...node }: PlanNode,
-  parts: { readonly source: DependentSource; readonly writer: Writer },
+  parts: { readonly source: DependentSource; readonly writer: Writer; readonly loops: LoopListener },
 ): DependentDriver {
   if (isKubernetes(definition)) return new KubernetesDriver({ ...parts, node: { ...node, definition } });
   throw new Error(`dependent "${definition.name}" is external, which this version cannot do`);

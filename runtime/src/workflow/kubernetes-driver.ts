@@ -1,9 +1,11 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
+import { kindNameOf } from "../base/resource-definition.js";
 import type { ResourceView } from "../cluster/resource-view.js";
-import type { Writer } from "../write/apply.js";
+import type { Writer, Written } from "../write/apply.js";
 import { completeDesired, findLive, keyOfDesired, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted } from "./driver.js";
+import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "./plan.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
@@ -19,6 +21,7 @@ export interface KubernetesDriverOptions {
   readonly node: PlanNode<KubernetesDependent>;
   readonly source: DependentSource;
   readonly writer: Writer;
+  readonly loops?: LoopListener | undefined;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
@@ -27,12 +30,14 @@ export class KubernetesDriver implements DependentDriver {
   readonly #definition: KubernetesDependent;
   readonly #source: DependentSource;
   readonly #writer: Writer;
+  readonly #loops: LoopListener | undefined;
 
-  constructor({ node, source, writer }: KubernetesDriverOptions) {
+  constructor({ node, source, writer, loops }: KubernetesDriverOptions) {
     this.#node = node;
     this.#definition = node.definition;
     this.#source = source;
     this.#writer = writer;
+    this.#loops = loops;
   }
 
   get isGarbageCollected(): boolean {
@@ -67,13 +72,15 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   async write(
-    { context }: DriverRun,
+    { context, primary }: DriverRun,
     wanted: Wanted,
     live: Live | undefined,
   ): Promise<"created" | "updated" | "unchanged"> {
-    const { kind, verdict } = await this.#writer.apply(this.#target, wanted.object as DesiredObject, {
+    const written = await this.#writer.apply(this.#target, wanted.object as DesiredObject, {
       live: live as DecodedResource | undefined,
     });
+    const { kind, verdict } = written;
+    this.#tellOfLoop(primary, wanted, written);
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: this.#definition.name, ...verdict }, "the live object was not as desired");
     return kind;
@@ -82,6 +89,14 @@ export class KubernetesDriver implements DependentDriver {
   async remove(_run: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
     if (object.metadata.deletionTimestamp === undefined) await this.#writer.delete(this.#target, object);
+  }
+
+  #tellOfLoop(primary: KubernetesObject, { id }: Wanted, { loop, postponedMs }: Written): void {
+    if (loop === undefined && postponedMs === undefined) return;
+    const { name: dependent, resource } = this.#definition;
+    const at = { dependent, primary, kind: kindNameOf(resource), object: id as ObjectKey };
+    if (loop !== undefined) this.#loops?.onLoop(at, loop);
+    if (postponedMs !== undefined) this.#loops?.onPostponed(at, postponedMs);
   }
 
   get #target() {

@@ -1,4 +1,5 @@
-import { isApiError } from "../base/errors.js";
+import type { Clock } from "../base/clock.js";
+import { isApiError, RetryAfterError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
@@ -7,6 +8,7 @@ import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE } from "../cluster/primar
 import { describeObject } from "../cluster/resource-path.js";
 import type { Applied } from "../cluster/write-request.js";
 import { ApplyMatcher, type Application, type WriteTarget } from "./apply-matcher.js";
+import { LoopGuard, type LoopFinding } from "./loop-guard.js";
 import type { Verdict } from "./match.js";
 import { appliedFinalizers } from "./owned-fields.js";
 import { withEncodedData } from "./secret-data.js";
@@ -19,11 +21,20 @@ export interface Written {
   readonly kind: "created" | "updated" | "unchanged";
   readonly entry: DecodedResource;
   /** Why it was not a match; absent for an unchanged object. */
-  readonly verdict?: Verdict & { readonly matches: false };
+  readonly verdict?: Mismatch;
+  /** The loop that the write belongs to: the same was written before, and undone each time. */
+  readonly loop?: LoopFinding;
+  /** How long the object is left as it is although it is not as desired, because it is in a loop. */
+  readonly postponedMs?: number;
 }
+
+type Mismatch = Verdict & { readonly matches: false };
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
+
+// How much of what is undone in a loop is named.
+const NAMED_DIFFERENCES = 10;
 
 /** Writes objects by server-side apply, and only those that are not as desired already. */
 export class Writer {
@@ -32,17 +43,24 @@ export class Writer {
   /** All controllers of the operator: they share what the answers bring. */
   readonly #fieldManagers: Iterable<string>;
   readonly #matcher: ApplyMatcher;
+  readonly #loops: LoopGuard;
 
-  constructor(client: ApiClient, fieldManager: string, fieldManagers: Iterable<string> = [fieldManager]) {
+  constructor(
+    client: ApiClient,
+    fieldManager: string,
+    fieldManagers: Iterable<string> = [fieldManager],
+    { clock }: { readonly clock?: Clock | undefined } = {},
+  ) {
     this.#client = client;
     this.#fieldManager = fieldManager;
     this.#fieldManagers = fieldManagers;
     this.#matcher = new ApplyMatcher(fieldManager);
+    this.#loops = new LoopGuard(clock);
   }
 
   /**
    * Makes an object as desired. `live` is its state if it exists and may be written; without one it is created, which fails if there
-   * is one after all that is not of this primary.
+   * is one after all that is not of this primary. One that somebody undoes each time is left alone for a growing pause.
    */
   async apply(
     target: WriteTarget,
@@ -52,15 +70,21 @@ export class Writer {
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
     const application: Application = { target, part: "object", desired };
+    const guarded = { definition: target.definition, desired };
     const verdict = this.#matcher.compare(application, live);
-    if (verdict.matches) return { kind: "unchanged", entry: live! };
-    if (live !== undefined) return this.#send(application, { live, verdict, signal });
-    try {
-      return await this.#send(application, { live, verdict, signal });
-    } catch (error) {
-      if (!isApiError(error, 409)) throw error;
-      return this.#resume(application, { conflict: error, signal });
+    if (verdict.matches) {
+      this.#loops.noteMatch(guarded);
+      return { kind: "unchanged", entry: live! };
     }
+    const postponedMs = this.#loops.pauseOf(guarded);
+    if (postponedMs > 0) return postpone(application, { live, verdict, postponedMs });
+    const written = await this.#write(application, { live, verdict, signal });
+    const loop = written.kind === "unchanged" ? undefined : this.#loops.noteWrite(guarded);
+    if (loop === undefined) return written;
+    return {
+      ...written,
+      loop: { ...loop, differences: this.#matcher.differences(application, live, NAMED_DIFFERENCES) },
+    };
   }
 
   /**
@@ -90,6 +114,7 @@ export class Writer {
       const { isGone } = await this.#client.delete({ definition }, { name, namespace }, { uid });
       if (isGone && uid !== undefined) cache.removeOwn(keyOf(live.metadata), uid);
       this.#matcher.forget(target, live.metadata);
+      this.#loops.forget(definition, live.metadata);
       return isGone;
     } catch (error) {
       // Another object has the name by now: ours is gone.
@@ -98,14 +123,17 @@ export class Writer {
     }
   }
 
-  async #send(
-    application: Application,
-    options: {
-      live: DecodedResource | undefined;
-      verdict: Verdict & { readonly matches: false };
-      signal?: AbortSignal | undefined;
-    },
-  ): Promise<Written> {
+  async #write(application: Application, options: Sending): Promise<Written> {
+    if (options.live !== undefined) return this.#send(application, options);
+    try {
+      return await this.#send(application, options);
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      return this.#resume(application, { conflict: error, signal: options.signal });
+    }
+  }
+
+  async #send(application: Application, options: Sending): Promise<Written> {
     const { live, verdict, signal } = options;
     const { target, part, desired } = application;
     const { definition, cache } = target;
@@ -146,6 +174,23 @@ export class Writer {
     if (verdict.matches) return { kind: "created", entry: live };
     return this.#send(application, { live, verdict, signal });
   }
+}
+
+interface Sending {
+  readonly live: DecodedResource | undefined;
+  readonly verdict: Mismatch;
+  readonly signal?: AbortSignal | undefined;
+}
+
+// What is there is left as it is, and nothing waits for it; what is not there has to be waited for.
+function postpone(
+  { target, desired }: Application,
+  { live, verdict, postponedMs }: { live: DecodedResource | undefined; verdict: Mismatch; postponedMs: number },
+): Written {
+  if (live !== undefined) return { kind: "unchanged", entry: live, verdict, postponedMs };
+  const object = describeObject(target.definition, desired.metadata);
+  const message = `${object} is deleted again and again; it is created again in ${Math.ceil(postponedMs / 1000)} s`;
+  throw new RetryAfterError(message, postponedMs);
 }
 
 function withVersion<Desired extends { readonly metadata: ObjectRef }>(

@@ -80,8 +80,14 @@ export function isLeaf({ fields, items, values }: FieldNode): boolean {
 /** Returns the key of a list item as one string, whatever the order of its fields. */
 export function itemKeyOf(keys: object): string {
   const entries = Object.entries(keys);
-  if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 1) return keyOfSingle(...entries[0]!);
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify(entries);
+}
+
+/** Returns the key of a list item that has one key only, which nearly all have. */
+export function keyOfSingle(name: string, value: unknown): string {
+  return typeof value === "string" ? `${name}"${value}` : `${name} ${JSON.stringify(value)}`;
 }
 
 /** Returns a value of a set as one string. */
