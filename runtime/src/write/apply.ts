@@ -1,4 +1,3 @@
-import type { Clock } from "../base/clock.js";
 import { isApiError, RetryAfterError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
@@ -43,19 +42,13 @@ export class Writer {
   /** All controllers of the operator: they share what the answers bring. */
   readonly #fieldManagers: Iterable<string>;
   readonly #matcher: ApplyMatcher;
-  readonly #loops: LoopGuard;
+  readonly #loops = new LoopGuard();
 
-  constructor(
-    client: ApiClient,
-    fieldManager: string,
-    fieldManagers: Iterable<string> = [fieldManager],
-    { clock }: { readonly clock?: Clock | undefined } = {},
-  ) {
+  constructor(client: ApiClient, fieldManager: string, fieldManagers: Iterable<string> = [fieldManager]) {
     this.#client = client;
     this.#fieldManager = fieldManager;
     this.#fieldManagers = fieldManagers;
     this.#matcher = new ApplyMatcher(fieldManager);
-    this.#loops = new LoopGuard(clock);
   }
 
   /**

@@ -8,7 +8,7 @@
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { keyOfListItem } from "./list-item.js";
-import { isLeaf, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { isLeaf, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import { isEmptyValue, isJsonObject, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
@@ -122,7 +122,9 @@ function matchField(
   const child = schema.property(name);
   if (owned === undefined) {
     if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
-    return (ownsNothing(value, child) && hasSameShape(value, live)) || report(search, "is not owned yet");
+    return (
+      (ownsNothing(value, child) && hasSameShape(value, live)) || reportUnowned(search, value, { live, schema: child })
+    );
   }
   // Keys of maps are owned themselves, fields of structs are not.
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
@@ -217,6 +219,14 @@ function hasOwnable(metadata: JsonValue): boolean {
 function hasMembers(value: JsonObject): boolean {
   for (const name in value) if (Object.hasOwn(value, name)) return true;
   return false;
+}
+
+// Names what is below it, where that is told apart.
+function reportUnowned(search: Search, value: JsonValue, { live, schema }: Omit<Place, "owned">): boolean {
+  const before = search.found.length;
+  const isFieldwise = schema.merge !== "leaf" && isJsonObject(value) && isJsonObject(live ?? {});
+  const goesOn = !isFieldwise || matchFields(search, value, { live, owned: NOTHING, schema });
+  return search.found.length > before ? goesOn : report(search, "is not owned yet");
 }
 
 function reportSurplus(search: Search, desired: JsonObject, owned: FieldNode): boolean {

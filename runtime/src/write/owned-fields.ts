@@ -16,6 +16,9 @@ export interface FieldNode {
 const NONE: ReadonlyMap<string, FieldNode> = new Map();
 const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NONE };
 
+/** What a manager owns who applied nothing. */
+export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NONE, values: NONE };
+
 type FieldsV1 = { readonly [key: string]: FieldsV1 };
 
 // Objects of one kind mostly have the same fields, but for the uid of their owner: trees without it are shared.
@@ -54,7 +57,7 @@ function parseShared(fieldsV1: string): FieldNode {
 
 function nodeOf(fields: FieldsV1, isLeafMember: boolean): FieldNode {
   const names = Object.keys(fields);
-  if (names.length === 0) return isLeafMember ? LEAF : { ...LEAF, isMember: false };
+  if (names.length === 0) return isLeafMember ? LEAF : NOTHING;
   const node = {
     isMember: false,
     fields: new Map<string, FieldNode>(),
