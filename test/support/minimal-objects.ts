@@ -12,6 +12,9 @@ export interface MinimalObject {
   readonly isOnlyTried?: string;
 }
 
+/** Stands for the namespace that the object is in. */
+export const OWN_NAMESPACE = "own-namespace";
+
 const selector = { matchLabels: { app: "a" } };
 const template = {
   metadata: { labels: { app: "a" } },
@@ -44,7 +47,7 @@ const table: {
     ConfigMap: { content: {} },
     Endpoints: { content: {} },
     Event: {
-      content: { involvedObject: { kind: "ConfigMap", name: "a", namespace: "default" }, reason: "Reason" },
+      content: { involvedObject: { kind: "Pod", name: "a", namespace: OWN_NAMESPACE }, reason: "Reason" },
     },
     LimitRange: { content: { spec: { limits: [{ type: "Container" }] } } },
     Namespace: { content: {}, isOnlyTried: "namespaces stay until a controller removes what is in them" },
@@ -102,7 +105,7 @@ const table: {
         action: "Act",
         reason: "Reason",
         type: "Normal",
-        regarding: { kind: "ConfigMap", name: "a", namespace: "default" },
+        regarding: { kind: "Pod", name: "a", namespace: OWN_NAMESPACE },
       },
     },
   },

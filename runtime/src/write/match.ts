@@ -122,9 +122,8 @@ function matchField(
   const child = schema.property(name);
   if (owned === undefined) {
     if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
-    return (
-      (ownsNothing(value, child) && hasSameShape(value, live)) || reportUnowned(search, value, { live, schema: child })
-    );
+    if (isThereUnowned(value, live, child)) return true;
+    return reportUnowned(search, value, { live, schema: child });
   }
   // Keys of maps are owned themselves, fields of structs are not.
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
@@ -184,8 +183,8 @@ function matchListSet(search: Search, desired: JsonValue[], { live, owned }: Pla
       ? "is not owned yet"
       : place === -1
         ? "is missing"
-        : place < lastPlace
-          ? "stands in another order"
+        : place <= lastPlace
+          ? "stands in another order, or twice"
           : undefined;
     if (problem !== undefined && !report(search, problem, index)) return false;
     lastPlace = place;
@@ -194,17 +193,15 @@ function matchListSet(search: Search, desired: JsonValue[], { live, owned }: Pla
 }
 
 // An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
-function ownsNothing(value: JsonValue, schema: SchemaNode): boolean {
-  if (Array.isArray(value)) return value.length === 0 && (schema.merge === "listMap" || schema.merge === "listSet");
-  if (!isJsonObject(value) || schema.merge !== "struct") return false;
+function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
+  const { merge, dropsEmpty } = schema;
+  if (Array.isArray(value)) {
+    const isToldApart = merge === "listMap" || merge === "listSet";
+    return value.length === 0 && isToldApart && (dropsEmpty || Array.isArray(live));
+  }
+  if (!isJsonObject(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
-  return fields.length > 0 && fields.every(([name, field]) => ownsNothing(field, schema.property(name)));
-}
-
-function hasSameShape(value: JsonValue, live: JsonValue | undefined): boolean {
-  if (live === undefined) return false;
-  if (!isJsonObject(value)) return Array.isArray(live);
-  return isJsonObject(live) && Object.entries(value).every(([name, field]) => hasSameShape(field, live[name]));
+  return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
 }
 
 function unownedAt(path: readonly (string | number)[]): ReadonlySet<string> | undefined {

@@ -1,6 +1,7 @@
 // Whether two values are the same to the API server: as it stores them, not as they are written.
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
+import { isSameTime } from "../base/timestamp.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A JSON object. */
@@ -12,6 +13,7 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
   if (live === undefined || live === null) return false;
   if (Array.isArray(desired)) return Array.isArray(live) && isSameList(desired, live, schema.items);
   if (isJsonObject(desired)) return isJsonObject(live) && isSameObject(desired, live, schema);
+  if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
   return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
 }
 
@@ -20,13 +22,23 @@ function isSameList(desired: JsonValue[], live: JsonValue[], items: SchemaNode):
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
-  for (const name of Object.keys(desired))
-    if (!isSameValue(desired[name]!, live[name], schema.property(name))) return false;
+  for (const name of Object.keys(desired)) {
+    const child = schema.property(name);
+    const value = desired[name]!;
+    if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
+  }
   return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
 }
 
-// A field inside an atomic value that we did not send can only come from the schema's default.
+// Inside an atomic value the server leaves out what is empty, where Go cannot tell that from nothing, or fills in the default instead.
+function isLeftOut(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
+  if (!schema.dropsEmpty || !isEmptyValue(value)) return false;
+  return (live ?? null) === null || (schema.default !== undefined && isSameValue(schema.default, live, schema));
+}
+
+// A field inside an atomic value that we did not send can only come from the schema's default, or is shown although there is nothing.
 function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
+  if (value === null && schema.dropsEmpty) return true;
   return schema.default !== undefined && isSameValue(schema.default, value, schema);
 }
 

@@ -14,16 +14,45 @@ import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/ap
 import { isRealApiServer, startTestApiServer } from "../../support/api-server.js";
 import { ObjectGrower, randomOf, type Random } from "../../support/grown-objects.js";
 import { builtinDefinition } from "../../support/kind-definitions.js";
-import { minimalObjects, type MinimalObject } from "../../support/minimal-objects.js";
+import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../support/minimal-objects.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
 const FIELD_MANAGER = "laws";
 const SEED = Number(process.env["MATCH_SEED"] ?? 1);
-const STEPS = Number(process.env["MATCH_STEPS"] ?? 60);
+const STEPS = Number(process.env["MATCH_STEPS"] ?? 40);
 /** How many changes the server has to take, so that the laws are known to have been tried. */
 const MIN_ACCEPTED = 3;
 
 const server = shared(() => startTestApiServer());
+
+/**
+ * Where the answer to an apply does not match, because the server stores something else, or nothing, in a way that no schema tells. Such an
+ * object is applied once more after every start of an operator, and recognised by what the server made of it then.
+ */
+const UNRECOGNISED: { readonly [kind: string]: { readonly [path: string]: string } } = {
+  "*": {
+    serviceAccount: "an old name of serviceAccountName, which wins",
+    "rollingUpdate.maxUnavailable": "not there unless a feature gate is on",
+  },
+  CSIDriver: { "spec.preventPodSchedulingIfMissing": "not there unless a feature gate is on" },
+  CertificateSigningRequest: { "spec.": "nobody owns the spec, which cannot be changed" },
+  EndpointSlice: { endpoints: "a deprecated topology is dropped" },
+  FlowSchema: { "spec.matchingPrecedence": "0 is taken for nothing, which becomes 1000" },
+  Job: { "spec.selector": "made by the server" },
+  Lease: { "spec.": "not there unless a feature gate is on" },
+  Namespace: { "spec.finalizers": "the server adds its own" },
+  NetworkPolicy: { "spec.policyTypes": "derived from the rules if it is empty" },
+  Node: { "spec.": "a new node is tainted, and its podCIDRs are told apart by value" },
+  PersistentVolumeClaim: { "spec.dataSource": "dropped, or kept in step with dataSourceRef" },
+  Pod: { "spec.imagePullSecrets": "one without a name" },
+  ResourceSlice: { "spec.devices": "some fields are not there unless a feature gate is on" },
+  Service: { "spec.": "addresses are given by the server if they are empty" },
+};
+
+function isUnrecognised({ kind }: MinimalObject, path: string): boolean {
+  const plain = path.replace(/\[\d+\]/g, "");
+  return ["*", kind].some((name) => Object.keys(UNRECOGNISED[name] ?? {}).some((known) => `${plain}.`.includes(known)));
+}
 
 /** A kind on a server, in a namespace of its own. */
 class Kind {
@@ -36,7 +65,8 @@ class Kind {
     this.#connection = connection;
     this.#kind = kind;
     this.definition = builtinDefinition(kind.apiVersion, kind.kind);
-    this.#namespace = `laws-${kind.apiVersion}-${kind.kind}`.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    const name = `laws-${kind.apiVersion.replace(/\..*/, "")}-${kind.kind}`;
+    this.#namespace = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");
   }
 
   async prepare(): Promise<void> {
@@ -50,7 +80,9 @@ class Kind {
     const isNamespaced = this.definition.scope === "Namespaced";
     const metadata = { ...(content["metadata"] as JsonObject | undefined), name: this.#kind.name ?? name };
     const ref = isNamespaced ? { ...metadata, namespace: this.#namespace } : metadata;
-    return withEncodedData(this.definition, { ...structuredClone(content), apiVersion, kind, metadata: ref });
+    const text = JSON.stringify({ ...content, apiVersion, kind, metadata: ref });
+    const object = JSON.parse(text.replaceAll(OWN_NAMESPACE, this.#namespace)) as JsonObject;
+    return withEncodedData(this.definition, object);
   }
 
   /** What the server answers, as text; undefined if it does not take the object. */
@@ -72,10 +104,24 @@ class Kind {
   }
 }
 
-function contentOf(answer: string): unknown {
-  const object = JSON.parse(answer) as { metadata: { managedFields?: { time?: string }[] } };
-  for (const entry of object.metadata.managedFields ?? []) delete entry.time;
-  return object;
+/**
+ * Whether an apply changed nothing. Some kinds count up their generation for an empty list, which is stored as none, and the API server
+ * itself writes the status of definitions.
+ */
+function isUnchanged(after: string, before: string): boolean {
+  const [one, other] = [after, before].map((text) => JSON.parse(text) as KubernetesObject & { status?: unknown });
+  if (!isDeepStrictEqual(contentOf(one!), contentOf(other!))) return false;
+  const isOthers =
+    one!.metadata.generation !== other!.metadata.generation || !isDeepStrictEqual(one!.status, other!.status);
+  return isOthers || one!.metadata.resourceVersion === other!.metadata.resourceVersion;
+}
+
+function contentOf({ metadata, ...rest }: KubernetesObject): unknown {
+  const { managedFields = [], ...ownMetadata } = metadata as { managedFields?: { manager: string; time?: string }[] };
+  const own = managedFields
+    .filter(({ manager }) => manager === FIELD_MANAGER)
+    .map(({ time: _time, ...entry }) => entry);
+  return { ...rest, status: undefined, metadata: { ...ownMetadata, own, resourceVersion: "", generation: 0 } };
 }
 
 /** Grows an object as far as the server follows; every state that it takes has to match. */
@@ -93,13 +139,11 @@ async function grown(kind: Kind, minimal: MinimalObject, random: Random) {
     const { text } = await kind.apply(desired, { isDryRun: true });
     if (text === undefined) continue;
     const verdict = kind.verdictOf(desired, text);
-    if (!verdict.matches) {
+    if (!verdict.matches && !isUnrecognised(minimal, verdict.path))
       mismatches.push(`${path}: ${verdict.path} ${verdict.reason}: ${JSON.stringify(desired)} → ${text}`);
-      continue;
-    }
-    content = object;
     accepted++;
     paths.add(path);
+    if (verdict.matches) content = object;
   }
   return { content, accepted, paths, mismatches, grower };
 }
@@ -123,15 +167,15 @@ suite(`match, of every built-in kind, with seed ${SEED}`, (test) => {
         assert.is(stored.refusal, "");
         assert.ok(kind.verdictOf(desired, stored.text!).matches);
         const again = await kind.apply(desired, { isDryRun: false });
-        assert.equal(contentOf(again.text!), contentOf(stored.text!));
+        assert.ok(isUnchanged(again.text!, stored.text!), `${stored.text} became ${again.text}`);
         for (let mutation = 0; mutation < 15; mutation++) {
           const { object, path } = grower.grow(content);
           const changed = kind.named(object, "stored");
           const verdict = kind.verdictOf(changed, again.text!);
           const { text } = await kind.apply(changed, { isDryRun: true });
           // What the server refuses to change has to be sent, so that it is said.
-          const isUnchanged = text !== undefined && isDeepStrictEqual(contentOf(text), contentOf(again.text!));
-          assert.ok(isUnchanged || !verdict.matches, `a change of ${path} was not seen: ${JSON.stringify(changed)}`);
+          const hasNoEffect = text !== undefined && isUnchanged(text, again.text!);
+          assert.ok(hasNoEffect || !verdict.matches, `a change of ${path} was not seen: ${JSON.stringify(changed)}`);
         }
       },
       { timeoutMs: isRealApiServer ? 60_000 : 30_000 },
