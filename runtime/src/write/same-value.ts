@@ -38,7 +38,7 @@ function isLeftOut(value: JsonValue, live: JsonValue | undefined, schema: Schema
 
 // A field inside an atomic value that we did not send can only come from the schema's default, or is shown although there is nothing.
 function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
-  if (value === null && schema.dropsEmpty) return true;
+  if (value === null && schema.isBuiltin) return true;
   return schema.default !== undefined && isSameValue(schema.default, value, schema);
 }
 

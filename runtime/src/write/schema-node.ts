@@ -19,6 +19,7 @@ export interface SchemaNode {
   readonly isQuantity: boolean;
   /** Whether the API server writes it in its own way, as it does with times in built-in kinds. */
   readonly isTime: boolean;
+  readonly isBuiltin: boolean;
   /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
   readonly dropsEmpty: boolean;
   readonly default: JsonValue | undefined;
@@ -76,6 +77,7 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     // A custom resource may call a string so; the server normalises only those of built-in kinds.
     isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
     isTime: isBuiltin && resolved?.format === "date-time",
+    isBuiltin,
     dropsEmpty: isBuiltin && surroundings.keepsZero !== true && resolved?.properties === undefined,
     default: resolved?.default,
     listMapKeys: resolved?.["x-kubernetes-list-map-keys"] ?? [],
