@@ -7,8 +7,8 @@
  * stores them.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { keyOfListItem } from "./list-item.js";
-import { isLeaf, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem, ListItems } from "./list-item.js";
+import { isLeaf, LEAF, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import { isEmptyValue, isJsonObject, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
@@ -79,8 +79,6 @@ interface Place {
 function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
   const { schema, owned, live } = place;
   const { merge } = schema;
-  // Nearly everything is a scalar that is as it should be.
-  if (merge === "leaf" && desired === live && isLeaf(owned)) return true;
   if (desired === null) return (isLeaf(owned) && (live ?? null) === null) || report(search, DIFFERS);
   if (merge === "listMap" && Array.isArray(desired)) return matchListMap(search, desired, place);
   if (merge === "listSet" && Array.isArray(desired)) return matchListSet(search, desired, place);
@@ -103,9 +101,12 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
     const value = desired[name];
     if (value === undefined || unowned?.has(name) === true) continue;
     const childOwned = owned.fields.get(name);
+    const childLive = live?.[name];
     if (childOwned !== undefined) found++;
+    // Nearly everything is a scalar that is as it should be.
+    if (childOwned === LEAF && value === childLive && typeof value !== "object") continue;
     path.push(name);
-    const goesOn = matchField(search, value, { live: live?.[name], owned: childOwned, schema, name });
+    const goesOn = matchField(search, value, { live: childLive, owned: childOwned, schema, name });
     path.pop();
     if (!goesOn) return false;
   }
@@ -136,19 +137,17 @@ function matchField(
 
 function matchListMap(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
   if (owned.fields.size + owned.values.size > 0) return report(search, "is owned as something else");
-  const liveItems = Array.isArray(live) ? live : [];
-  const places = new Map<string, number>();
-  for (let index = 0; index < liveItems.length; index++) places.set(keyOfListItem(liveItems[index], schema), index);
+  const items = new ListItems(Array.isArray(live) ? live : [], schema);
   const { path } = search;
   let lastPlace = -1;
   for (let index = 0; index < desired.length; index++) {
     const item = desired[index]!;
     const key = keyOfListItem(item, schema);
-    const place = places.get(key);
+    const place = items.placeOf(key, { expected: lastPlace + 1, count: desired.length });
     path.push(index);
     const goesOn = matchItem(search, item, {
       owned: owned.items.get(key),
-      live: place === undefined ? undefined : liveItems[place],
+      live: place === undefined ? undefined : items.list[place],
       schema,
       // An apply puts our items into our order.
       isInOrder: place === undefined || place > lastPlace,

@@ -23,6 +23,7 @@ export interface SchemaNode {
   /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
   readonly dropsEmpty: boolean;
   readonly default: JsonValue | undefined;
+  /** In the order of their names. */
   readonly listMapKeys: readonly string[];
   property(name: string): SchemaNode;
   readonly items: SchemaNode;
@@ -80,7 +81,7 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     isBuiltin,
     dropsEmpty: isBuiltin && surroundings.keepsZero !== true && resolved?.properties === undefined,
     default: resolved?.default,
-    listMapKeys: resolved?.["x-kubernetes-list-map-keys"] ?? [],
+    listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
     property(property) {
       let node = properties.get(property);
       if (node === undefined) {
