@@ -19,7 +19,7 @@ import { assert, shared, suite } from "../../support/suite.js";
 
 const FIELD_MANAGER = "laws";
 const SEED = Number(process.env["MATCH_SEED"] ?? 1);
-const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 40 : 15));
+const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : 12));
 /** How many changes the server has to take, so that the laws are known to have been tried. */
 const MIN_ACCEPTED = 3;
 
