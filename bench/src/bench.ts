@@ -9,6 +9,7 @@ import { measureApiServers } from "./apiserver/api-server-benchmark.js";
 import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
+import { measureMatch } from "./match/match-benchmark.js";
 import { measureOperators } from "./peers/operators-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
@@ -34,6 +35,7 @@ const benchmarks: Record<
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
   queue: { summary: "events through a controller", measure: measureQueue },
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
+  match: { summary: "finding that an object is as desired, beside JOSDK (JOSDK_JAR)", measure: measureMatch },
   "cold-start": { summary: "until the first reconcile, beside controller-runtime", measure: measureColdStart },
 };
 

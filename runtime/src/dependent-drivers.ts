@@ -7,6 +7,7 @@ import type { DependentSource, DependentWatch } from "./events/dependent-source.
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver } from "./workflow/kubernetes-driver.js";
+import type { LoopListener } from "./workflow/loop-listener.js";
 import type { PlanNode } from "./workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
 import { Writer, type ObjectWriter } from "./write/apply.js";
@@ -21,6 +22,7 @@ export interface DriverParts {
   /** Writes as the controller does. */
   readonly writer: Writer;
   readonly sources: ControllerSources;
+  readonly loops?: LoopListener | undefined;
 }
 
 /** Makes the drivers of the dependents of one controller; those that write alike share a writer, and what that has learnt. */
@@ -46,7 +48,8 @@ export class DriverFactory {
     const clientOf = () => this.#clientOf(definition, source);
     const writer = this.#writerOf(definition, source, clientOf);
     const { name: controller } = this.#definition;
-    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller });
+    const { loops } = this.#parts;
+    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller, loops });
   }
 
   #check({ name, mode, isGarbageCollected }: KubernetesDependent, { source }: DependentSource): void {

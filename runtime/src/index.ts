@@ -82,6 +82,7 @@ export { keyOf } from "./base/kubernetes-object.js";
 export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
+export type { LoopEvent, LoopObserver } from "./reconcile/loop-reporter.js";
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
 export type {
   ConditionOutcome,

@@ -14,6 +14,7 @@ import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
 import { checkControllers } from "./reconcile/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
+import type { LoopObserver } from "./reconcile/loop-reporter.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
 import { fieldManagersOf, RunningController } from "./running-controller.js";
@@ -30,6 +31,8 @@ export interface OperatorOptions {
   readonly logger?: Logger;
   /** Told about every reconcile. */
   readonly observer?: ReconcileObserver;
+  /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */
+  readonly onLoop?: LoopObserver;
   /** Told about every request, but for watches. */
   readonly onRequest?: RequestObserver;
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
@@ -129,9 +132,10 @@ class RunnableOperator implements Operator {
       if (this.#options.checksCrds === true) await untilAborted(this.#checkCrds(client, clusters), signal);
       const logger = this.#logger;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
-      const { observer } = this.#options;
+      const { observer, onLoop } = this.#options;
       const guarded = observer && this.#guarded("reconciles", observer);
-      const shared = { client, clusters, informers, logger, observer: guarded, fieldManagers };
+      const guardedLoop = onLoop && this.#guarded("loops", onLoop);
+      const shared = { client, clusters, informers, logger, observer: guarded, onLoop: guardedLoop, fieldManagers };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);

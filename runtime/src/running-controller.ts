@@ -13,6 +13,7 @@ import { checkNamespaces, finalizerNameOf, namespacesOf } from "./reconcile/chec
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
 import { ExpectationRegistry } from "./reconcile/expectations.js";
+import { LoopReporter, type LoopObserver } from "./reconcile/loop-reporter.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { conditionsManagerOf } from "./reconcile/write-conditions.js";
@@ -30,6 +31,7 @@ export interface SharedParts {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
+  readonly onLoop?: LoopObserver | undefined;
   /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
 }
@@ -55,6 +57,7 @@ export class RunningController {
   readonly #sources: ControllerSources;
   readonly #controller: Controller;
   readonly #expectations: ExpectationRegistry;
+  readonly #loops: LoopReporter;
   #namespaces: readonly string[] | undefined;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
@@ -67,12 +70,13 @@ export class RunningController {
     this.#namespaces = namespacesOf(definition, client.connection);
     this.#sources = this.#createSources(shared);
     const { primaries } = this.#sources;
+    const loops = (this.#loops = this.#createLoopReporter(shared));
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
     this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
     });
-    const parts = { ...shared, writer, sources: this.#sources };
+    const parts = { ...shared, writer, loops, sources: this.#sources };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       client,
@@ -107,6 +111,7 @@ export class RunningController {
   /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
   stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
+    this.#loops.close();
     return this.#controller.stop(deadlineMs);
   }
 
@@ -169,6 +174,16 @@ export class RunningController {
 
   #createConditionsWriter({ client, fieldManagers }: SharedParts): Writer {
     return new Writer(client, conditionsManagerOf(fieldManagerOf(this.definition)), fieldManagers);
+  }
+
+  #createLoopReporter({ client, logger, onLoop }: SharedParts): LoopReporter {
+    return new LoopReporter({
+      controller: this.definition.name,
+      client,
+      logger,
+      observer: onLoop,
+      reconcile: (primary, cause) => this.#controller.onSecondaryChange([primary], cause),
+    });
   }
 
   #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {

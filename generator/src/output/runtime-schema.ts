@@ -44,6 +44,12 @@ function withPlainMetadata(schema: RawSchema): RawSchema {
   return Object.fromEntries(entries);
 }
 
+// A map type beside a reference overrides that of what is referred to.
+function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
+  const mapType = raw["x-kubernetes-map-type"] as Schema["x-kubernetes-map-type"];
+  return mapType === undefined ? {} : { "x-kubernetes-map-type": mapType };
+}
+
 const METADATA: RawSchema = { type: "object" };
 
 // Fields of the metadata inside a template that nobody sends, with a large type behind them.
@@ -62,7 +68,7 @@ class SchemaBuilder {
   schemaOf(raw: RawSchema): Schema {
     const { schema, definition } = resolveRef(raw, this.#resource.definitions);
     const isShape = definition !== undefined && schemasOf(schema, "properties").size > 0;
-    const plain = isShape ? { $ref: this.#define(definition) } : this.#plainSchemaOf(schema);
+    const plain = isShape ? { $ref: this.#define(definition), ...mapTypeBeside(raw) } : this.#plainSchemaOf(schema);
     const value = realDefaultOf(raw, this.#resource.isCustom);
     return value === undefined ? plain : ({ ...plain, default: value } as Schema);
   }

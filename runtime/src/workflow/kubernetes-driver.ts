@@ -2,11 +2,13 @@ import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
+import { kindNameOf } from "../base/resource-definition.js";
 import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
-import type { ObjectWriter } from "../write/apply.js";
+import type { ObjectWriter, Written } from "../write/apply.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
+import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "./plan.js";
 import { noteRemoved, noteWanted } from "./wanted-objects.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
@@ -33,6 +35,8 @@ export interface KubernetesDriverOptions {
   readonly client?: () => ApiClient;
   /** The name of the controller, by which it knows its objects. */
   readonly controller?: string;
+  /** Is told of objects that somebody undoes each time; nobody is unless given. */
+  readonly loops?: LoopListener | undefined;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
@@ -42,13 +46,15 @@ export class KubernetesDriver implements DependentDriver {
   readonly #writer: ObjectWriter;
   readonly #client: KubernetesDriverOptions["client"];
   readonly #controller: string | undefined;
+  readonly #loops: LoopListener | undefined;
 
-  constructor({ node, source, writer, client, controller }: KubernetesDriverOptions) {
+  constructor({ node, source, writer, client, controller, loops }: KubernetesDriverOptions) {
     this.#client = client;
     this.#controller = controller;
     this.#definition = node.definition;
     this.#source = source;
     this.#writer = writer;
+    this.#loops = loops;
   }
 
   // What is to be orphaned has to be untied before its primary goes.
@@ -121,13 +127,15 @@ export class KubernetesDriver implements DependentDriver {
     const isKept = live !== undefined && mode === "createOnly";
     const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
     if (isMatch === true) return "unchanged";
-    const { kind, verdict } = await this.#writer.apply(this.#target, desired, {
+    const written = await this.#writer.apply(this.#target, desired, {
       live,
       existing,
       // What is only created has its content from whoever made it.
       adoption: mode === "createOnly" ? linkOf(desired) : undefined,
       isForced: isMatch === "differs",
     });
+    const { kind, verdict } = written;
+    this.#tellOfLoop(primary, wanted, written);
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
     return kind === "terminating" ? "waiting" : kind;
@@ -207,6 +215,14 @@ export class KubernetesDriver implements DependentDriver {
 
   get #isReadOnly(): boolean {
     return this.#definition.mode === "readOnly";
+  }
+
+  #tellOfLoop(primary: KubernetesObject, { id }: Wanted, { loop, postponedMs }: Written): void {
+    if (loop === undefined && postponedMs === undefined) return;
+    const { name: dependent, resource } = this.#definition;
+    const at = { dependent, primary, kind: kindNameOf(resource), object: id as ObjectKey };
+    if (loop !== undefined) this.#loops?.onLoop(at, loop);
+    if (postponedMs !== undefined) this.#loops?.onPostponed(at, postponedMs);
   }
 
   get #target() {

@@ -1,10 +1,11 @@
-import { keyOf, type JsonValue, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../cluster/decode-resource.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import { AppliedRecords } from "./applied-records.js";
 import { hasForeignChange } from "./foreign-change.js";
-import { match, type Verdict } from "./match.js";
+import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "./match.js";
+import type { JsonObject } from "./same-value.js";
 import { parseOwnedFields } from "./owned-fields.js";
 import { plainOf } from "./plain-json.js";
 import { schemaOf } from "./schema-node.js";
@@ -25,6 +26,9 @@ export interface Application {
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
+const ABSENT: Difference = { path: "", reason: "does not exist" };
+const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
+
 /**
  * Compares what one field manager wants to apply with what is there, and what of that it owns.
  *
@@ -42,13 +46,24 @@ export class ApplyMatcher {
 
   /** Tells whether applying would change nothing. */
   compare(application: Application, live: DecodedResource | undefined): Verdict {
-    if (live === undefined) return { matches: false, path: "", reason: "does not exist" };
+    if (live === undefined) return { matches: false, ...ABSENT };
     const verdict = this.#compareWithRecords(application, live);
     if (verdict.matches) {
       this.#sent.delete(live.object);
       return verdict;
     }
     return this.#learn(application, live) ? this.#compareWithRecords(application, live) : verdict;
+  }
+
+  /** Names the places, `limit` at most, that keep an object from being as desired. */
+  differences(application: Application, live: DecodedResource | undefined, limit: number): readonly Difference[] {
+    const options = live && this.#matchOptions(application, live);
+    if (live === undefined) return [ABSENT];
+    if (options === undefined) return [UNOWNED];
+    return findDifferences(plainOf(application.desired) as JsonObject, live.object as unknown as JsonObject, {
+      ...options,
+      limit,
+    });
   }
 
   /** Takes what the server answered to an apply. */
@@ -77,20 +92,27 @@ export class ApplyMatcher {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
 
-  #compareWithRecords({ target, part, desired }: Application, live: DecodedResource): Verdict {
-    const { definition, cache } = target;
-    const owned = this.ownedFields(live, part);
-    if (owned === undefined || owned.apiVersion !== definition.apiVersion)
-      return { matches: false, path: "", reason: "was not applied by this controller in this version" };
-    const schema = schemaOf(definition);
-    const verdict = match(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
-      owned: parseOwnedFields(owned.fieldsV1),
-      schema,
-    });
-    const records = this.#records.get(cache);
+  // Undefined if nothing was applied, or only in another version.
+  #matchOptions(
+    { target, part }: Application,
+    live: DecodedResource,
+  ): (MatchOptions & { text: OwnedFields }) | undefined {
+    const { definition } = target;
+    const text = this.ownedFields(live, part);
+    if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;
+    return { text, owned: parseOwnedFields(text.fieldsV1), schema: schemaOf(definition) };
+  }
+
+  #compareWithRecords(application: Application, live: DecodedResource): Verdict {
+    const { target, part, desired } = application;
+    const options = this.#matchOptions(application, live);
+    if (options === undefined) return { matches: false, ...UNOWNED };
+    const verdict = match(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, options);
+    if (verdict.matches) return verdict;
+    const records = this.#records.get(target.cache);
     const key = recordKey(part, keyOf(desired.metadata));
-    if (verdict.matches || records?.has(key) !== true) return verdict;
-    const state = { object: live.object, owned, schema };
+    if (records?.has(key) !== true) return verdict;
+    const state = { object: live.object, owned: options.text, schema: options.schema };
     return records.isUnchanged(key, JSON.stringify(desired), state) ? { matches: true } : verdict;
   }
 
@@ -120,8 +142,6 @@ export class ApplyMatcher {
     return records;
   }
 }
-
-type JsonObject = { [key: string]: JsonValue };
 
 function recordKey(part: AppliedPart, key: string): string {
   return `${part} ${key}`;

@@ -1,11 +1,13 @@
-import { isApiError } from "../base/errors.js";
+import { isApiError, RetryAfterError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { PRIMARY_NAME, sharesPrimary } from "../cluster/primary-link.js";
+import { describeObject } from "../cluster/resource-path.js";
 import type { Applied } from "../cluster/write-request.js";
 import { ApplyMatcher, type Application, type WriteTarget } from "./apply-matcher.js";
 import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
+import { LoopGuard, type LoopFinding } from "./loop-guard.js";
 import type { Verdict } from "./match.js";
 import { appliedFinalizers } from "./owned-fields.js";
 import { deleteObject, untieObject } from "./remove.js";
@@ -19,7 +21,11 @@ export interface Written {
   readonly kind: "created" | "updated" | "unchanged" | "terminating";
   readonly entry: DecodedResource;
   /** Why it was not a match; absent for an unchanged object. */
-  readonly verdict?: Verdict & { readonly matches: false };
+  readonly verdict?: Mismatch;
+  /** The loop that the write belongs to: the same was written before, and undone each time. */
+  readonly loop?: LoopFinding;
+  /** How long the object is left as it is although it is not as desired, because it is in a loop. */
+  readonly postponedMs?: number;
 }
 
 /** An object as it is desired; the kind is that of the target. */
@@ -60,8 +66,13 @@ export interface WriterOptions {
   readonly fieldManagers: Iterable<string>;
 }
 
+type Mismatch = Verdict & { readonly matches: false };
+
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
+
+// How much of what is undone in a loop is named.
+const NAMED_DIFFERENCES = 10;
 
 /** Writes objects by server-side apply, and only those that are not as desired already. */
 export class Writer implements ObjectWriter {
@@ -70,6 +81,7 @@ export class Writer implements ObjectWriter {
   /** All controllers of the operator: they share what the answers bring. */
   readonly #fieldManagers: Iterable<string>;
   readonly #matcher: ApplyMatcher;
+  readonly #loops = new LoopGuard();
 
   constructor(
     client: ApiClient | (() => ApiClient),
@@ -82,20 +94,27 @@ export class Writer implements ObjectWriter {
     this.#matcher = new ApplyMatcher(fieldManager);
   }
 
+  /** Makes an object as desired, as a writer does; one that somebody undoes each time is left alone for a growing pause. */
   async apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written> {
-    const { live, signal, isForced = false } = options;
+    const { live, isForced = false } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
     const application: Application = { target, part: "object", desired };
+    const guarded = { definition: target.definition, desired };
     const verdict: Verdict = isForced && live !== undefined ? DIFFERENT : this.#matcher.compare(application, live);
-    if (verdict.matches) return { kind: "unchanged", entry: live! };
-    if (live !== undefined) return this.#send(application, { live, verdict, signal });
-    try {
-      return await this.#send(application, { live, verdict, signal });
-    } catch (error) {
-      if (!isApiError(error, 409)) throw error;
-      return this.#resume(application, { conflict: error, options });
+    if (verdict.matches) {
+      this.#loops.noteMatch(guarded);
+      return { kind: "unchanged", entry: live! };
     }
+    const postponedMs = this.#loops.pauseOf(guarded);
+    if (postponedMs > 0) return postpone(application, { live, verdict, postponedMs });
+    const written = await this.#write(application, verdict, options);
+    const loop = written.kind === "unchanged" ? undefined : this.#loops.noteWrite(guarded);
+    if (loop === undefined) return written;
+    return {
+      ...written,
+      loop: { ...loop, differences: this.#matcher.differences(application, live, NAMED_DIFFERENCES) },
+    };
   }
 
   /**
@@ -120,6 +139,7 @@ export class Writer implements ObjectWriter {
   async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
     const isGone = await deleteObject(target, live, { client: this.#client(), fieldManagers: this.#fieldManagers });
     this.#matcher.forget(target, live.metadata);
+    this.#loops.forget(target.definition, live.metadata);
     return isGone;
   }
 
@@ -127,16 +147,21 @@ export class Writer implements ObjectWriter {
     const options = { fieldManager: this.#fieldManager, fieldManagers: this.#fieldManagers };
     await untieObject(target, live, { ...options, client: this.#client(), primary });
     this.#matcher.forget(target, live.object.metadata);
+    this.#loops.forget(target.definition, live.object.metadata);
   }
 
-  async #send(
-    application: Application,
-    options: {
-      live: DecodedResource | undefined;
-      verdict: Verdict & { readonly matches: false };
-      signal?: AbortSignal | undefined;
-    },
-  ): Promise<Written> {
+  async #write(application: Application, verdict: Mismatch, options: ApplyOptions): Promise<Written> {
+    const { live, signal } = options;
+    if (live !== undefined) return this.#send(application, { live, verdict, signal });
+    try {
+      return await this.#send(application, { live, verdict, signal });
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      return this.#resume(application, { conflict: error, options });
+    }
+  }
+
+  async #send(application: Application, options: Sending): Promise<Written> {
     const { live, verdict, signal } = options;
     const { target, part, desired } = application;
     const { definition, cache } = target;
@@ -188,6 +213,23 @@ export class Writer implements ObjectWriter {
 }
 
 const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
+
+interface Sending {
+  readonly live: DecodedResource | undefined;
+  readonly verdict: Mismatch;
+  readonly signal?: AbortSignal | undefined;
+}
+
+// What is there is left as it is, and nothing waits for it; what is not there has to be waited for.
+function postpone(
+  { target, desired }: Application,
+  { live, verdict, postponedMs }: { live: DecodedResource | undefined; verdict: Mismatch; postponedMs: number },
+): Written {
+  if (live !== undefined) return { kind: "unchanged", entry: live, verdict, postponedMs };
+  const object = describeObject(target.definition, desired.metadata);
+  const message = `${object} is deleted again and again; it is created again in ${Math.ceil(postponedMs / 1000)} s`;
+  throw new RetryAfterError(message, postponedMs);
+}
 
 function withVersion<Desired extends { readonly metadata: ObjectRef }>(
   desired: Desired,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { keyOfListItem } from "./list-item.js";
-import { isLeaf, type FieldNode } from "./owned-fields.js";
+import { isLeaf, type FieldNode, type ItemKey } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
 // The server sets these on every write.
@@ -53,13 +53,15 @@ function isListCovered(before: unknown[], after: unknown[], { owned, schema }: C
   const right = byKey(after, schema);
   return [...new Set([...left.keys(), ...right.keys()])].every((key) =>
     isCovered(left.get(key), right.get(key), {
-      owned: owned.flatMap((node) => node.items.get(key) ?? node.values.get(key) ?? []),
+      owned: owned.flatMap(
+        (node) => node.items.get(key) ?? (typeof key === "string" ? node.values.get(key) : undefined) ?? [],
+      ),
       schema: schema.items,
     }),
   );
 }
 
-function byKey(list: unknown[], schema: SchemaNode): Map<string, unknown> {
+function byKey(list: unknown[], schema: SchemaNode): Map<ItemKey, unknown> {
   return new Map(list.map((item) => [keyOfListItem(item, schema), item]));
 }
 

@@ -7,24 +7,29 @@
  * stores them.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { isSameQuantity } from "../base/quantity.js";
-import { keyOfListItem } from "./list-item.js";
-import { isLeaf, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem, ListItems } from "./list-item.js";
+import { isLeaf, LEAF, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { isEmptyValue, isJsonObject, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
-/** Whether an object is as desired, or the first place where it is not. */
-export type Verdict =
-  | { readonly matches: true }
-  | {
-      readonly matches: false;
-      /** In Kubernetes' notation, such as `spec.replicas`. */
-      readonly path: string;
-      readonly reason: string;
-    };
+/** A place where an object is not as desired. */
+export interface Difference {
+  /** In Kubernetes' notation, such as `spec.replicas`. */
+  readonly path: string;
+  readonly reason: string;
+}
 
-type JsonObject = { [key: string]: JsonValue };
+/** Whether an object is as desired, or the first place where it is not. */
+export type Verdict = { readonly matches: true } | ({ readonly matches: false } & Difference);
+
+/** What of an object is owned, and the schema of its kind. */
+export interface MatchOptions {
+  readonly owned: FieldNode;
+  readonly schema: SchemaNode;
+}
 
 const MATCH: Verdict = { matches: true };
+const DIFFERS = "differs";
 
 // The identity of an object is never owned (kubernetes-api-semantics: stripped fields).
 const UNOWNED_ROOT: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
@@ -41,179 +46,199 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
 ]);
 
 /** Compares what should be applied with a live object and what of it is owned; all are plain JSON. */
-export function match(
+export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
+  const [first] = findDifferences(desired, live, { ...options, limit: 1 });
+  return first === undefined ? MATCH : { matches: false, ...first };
+}
+
+/** Finds the places, `limit` at most, that keep an object from matching. */
+export function findDifferences(
   desired: JsonObject,
   live: JsonObject,
-  options: { owned: FieldNode; schema: SchemaNode },
-): Verdict {
-  const { owned, schema } = options;
-  const { metadata, ...rest } = desired;
-  for (const name of UNOWNED_ROOT) delete rest[name];
-  if (metadata !== undefined && isObject(metadata)) {
-    const ownable = Object.entries(metadata).filter(([name]) => !UNOWNED_METADATA.has(name));
-    if (ownable.length > 0) rest["metadata"] = Object.fromEntries(ownable);
-  }
-  return matchFields(rest, { live, owned, schema, path: "" });
+  { owned, schema, limit }: MatchOptions & { readonly limit: number },
+): Difference[] {
+  const search: Search = { found: [], path: [], limit };
+  matchFields(search, desired, { live, owned, schema });
+  return search.found;
+}
+
+// A comparison tells whether to look further. Values are never reported: they may be secret.
+interface Search {
+  readonly found: Difference[];
+  /** Names and indexes from the root to the place that is looked at. */
+  readonly path: (string | number)[];
+  readonly limit: number;
 }
 
 interface Place {
   readonly live: JsonValue | undefined;
   readonly owned: FieldNode;
   readonly schema: SchemaNode;
-  readonly path: string;
 }
 
-function matchValue(desired: JsonValue, place: Place): Verdict {
-  const { schema, owned } = place;
-  if (desired === null) return isLeaf(owned) && (place.live ?? null) === null ? MATCH : differs(place, desired);
+function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
+  const { schema, owned, live } = place;
   const { merge } = schema;
-  if (merge === "listMap" && Array.isArray(desired)) return matchListMap(desired, place);
-  if (merge === "listSet" && Array.isArray(desired)) return matchListSet(desired, place);
+  if (desired === null) return (isLeaf(owned) && (live ?? null) === null) || report(search, DIFFERS);
+  if (merge === "listMap" && Array.isArray(desired)) return matchListMap(search, desired, place);
+  if (merge === "listSet" && Array.isArray(desired)) return matchListSet(search, desired, place);
   const isFieldwise = merge === "struct" || merge === "map" || merge === "deduced";
-  if (isFieldwise && isObject(desired) && Object.keys(desired).length > 0) return matchFields(desired, place);
-  if (!isLeaf(owned)) return mismatch(place.path, "fields below it are owned that are not desired");
+  if (isFieldwise && isJsonObject(desired) && hasMembers(desired)) return matchFields(search, desired, place);
+  if (!isLeaf(owned)) return report(search, "fields below it are owned that are not desired");
   // An empty object or list that we own and nobody took over: the server keeps it, or leaves it out.
-  if (isFieldwise && isObject(desired)) return isObject(place.live ?? {}) ? MATCH : differs(place, desired);
+  if (isFieldwise && isJsonObject(desired)) return isJsonObject(live ?? {}) || report(search, DIFFERS);
   // The server leaves out what is empty; we own it, so nobody else has removed it.
-  if ((place.live ?? null) === null && isEmpty(desired)) return MATCH;
-  return isEqual(desired, place.live, schema) ? MATCH : differs(place, desired);
+  if ((live ?? null) === null && isEmptyValue(desired)) return true;
+  return isSameValue(desired, live, schema) || report(search, DIFFERS);
 }
 
-function matchFields(desired: JsonObject, { live, owned, schema, path }: Place): Verdict {
-  if (live !== undefined && live !== null && !isObject(live)) return mismatch(path, "is not an object");
-  // Keys of maps are owned themselves, fields of structs are not.
-  const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
+function matchFields(search: Search, desired: JsonObject, { live, owned, schema }: Place): boolean {
+  if (live !== undefined && live !== null && !isJsonObject(live)) return report(search, "is not an object");
+  const { path } = search;
+  const unowned = unownedAt(path);
   let found = 0;
   for (const name of Object.keys(desired)) {
     const value = desired[name];
-    if (value === undefined) continue;
-    const child = schema.property(name);
-    const childPath = join(path, name);
+    if (value === undefined || unowned?.has(name) === true) continue;
     const childOwned = owned.fields.get(name);
-    if (childOwned === undefined) {
-      if (ownsNothing(value, child) && hasSameShape(value, live?.[name])) continue;
-      return mismatch(childPath, "is not owned yet");
-    }
-    found++;
-    if (ownsKeys && !childOwned.isMember) return mismatch(childPath, "is not owned yet");
-    // A field of a struct that has fields itself is owned only if it was applied empty.
-    if (!ownsKeys && childOwned.isMember && child.merge !== "leaf" && isObject(value) && Object.keys(value).length > 0)
-      return mismatch(childPath, "was applied empty");
-    const verdict = matchValue(value, { live: live?.[name], owned: childOwned, schema: child, path: childPath });
-    if (!verdict.matches) return verdict;
+    const childLive = live?.[name];
+    if (childOwned !== undefined) found++;
+    // Nearly everything is a scalar that is as it should be.
+    if (childOwned === LEAF && value === childLive && typeof value !== "object") continue;
+    path.push(name);
+    const goesOn = matchField(search, value, { live: childLive, owned: childOwned, schema, name });
+    path.pop();
+    if (!goesOn) return false;
   }
-  if (owned.fields.size > found) {
-    const extra = [...owned.fields.keys()].find((name) => desired[name] === undefined) ?? "";
-    return mismatch(join(path, extra), "is owned but not desired any more");
+  if (owned.fields.size > found && !reportSurplus(search, desired, owned)) return false;
+  return owned.items.size + owned.values.size === 0 || report(search, "is owned as a list");
+}
+
+function matchField(
+  search: Search,
+  value: JsonValue,
+  field: { live: JsonValue | undefined; owned: FieldNode | undefined; schema: SchemaNode; name: string },
+): boolean {
+  const { live, owned, schema, name } = field;
+  const child = schema.property(name);
+  if (owned === undefined) {
+    if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
+    if (isThereUnowned(value, live, child)) return true;
+    return reportUnowned(search, value, { live, schema: child });
   }
-  if (owned.items.size + owned.values.size > 0) return mismatch(path, "is owned as a list");
-  return MATCH;
+  // Keys of maps are owned themselves, fields of structs are not.
+  const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
+  if (ownsKeys && !owned.isMember) return report(search, "is not owned yet");
+  // A field of a struct that has fields itself is owned only if it was applied empty.
+  if (!ownsKeys && owned.isMember && child.merge !== "leaf" && isJsonObject(value) && hasMembers(value))
+    return report(search, "was applied empty");
+  return matchValue(search, value, { live, owned, schema: child });
 }
 
-// An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
-function ownsNothing(value: JsonValue, schema: SchemaNode): boolean {
-  if (Array.isArray(value)) return value.length === 0 && (schema.merge === "listMap" || schema.merge === "listSet");
-  if (!isObject(value) || schema.merge !== "struct") return false;
-  const fields = Object.entries(value);
-  return fields.length > 0 && fields.every(([name, field]) => ownsNothing(field, schema.property(name)));
-}
-
-function hasSameShape(value: JsonValue, live: JsonValue | undefined): boolean {
-  if (live === undefined) return false;
-  if (!isObject(value)) return Array.isArray(live);
-  return isObject(live) && Object.entries(value).every(([name, field]) => hasSameShape(field, live[name]));
-}
-
-function matchListMap(desired: JsonValue[], { live, owned, schema, path }: Place): Verdict {
-  if (owned.fields.size + owned.values.size > 0) return mismatch(path, "is owned as something else");
-  const liveItems = Array.isArray(live) ? live : [];
-  const places = new Map<string, number>();
-  liveItems.forEach((item, index) => places.set(keyOfListItem(item, schema), index));
+function matchListMap(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
+  if (owned.fields.size + owned.values.size > 0) return report(search, "is owned as something else");
+  const items = new ListItems(Array.isArray(live) ? live : [], schema);
+  const { path } = search;
   let lastPlace = -1;
-  for (const [index, item] of desired.entries()) {
+  for (let index = 0; index < desired.length; index++) {
+    const item = desired[index]!;
     const key = keyOfListItem(item, schema);
-    const itemPath = `${path}[${index}]`;
-    const itemOwned = owned.items.get(key);
-    const place = places.get(key);
-    if (itemOwned === undefined || !itemOwned.isMember) return mismatch(itemPath, "is not owned yet");
-    if (place === undefined) return mismatch(itemPath, "is missing");
-    // An apply puts our items into our order.
-    if (place < lastPlace) return mismatch(itemPath, "stands in another order");
-    lastPlace = place;
-    const verdict = matchValue(item, {
-      live: liveItems[place],
-      owned: itemOwned,
-      schema: schema.items,
-      path: itemPath,
+    const place = items.placeOf(key, { expected: lastPlace + 1, count: desired.length });
+    path.push(index);
+    const goesOn = matchItem(search, item, {
+      owned: owned.items.get(key),
+      live: place === undefined ? undefined : items.list[place],
+      schema,
+      // An apply puts our items into our order.
+      isInOrder: place === undefined || place > lastPlace,
     });
-    if (!verdict.matches) return verdict;
+    path.pop();
+    if (!goesOn) return false;
+    lastPlace = place ?? lastPlace;
   }
-  if (owned.items.size > desired.length) return mismatch(path, "has an owned item that is not desired any more");
-  return MATCH;
+  return owned.items.size <= desired.length || report(search, "has an owned item that is not desired any more");
 }
 
-function matchListSet(desired: JsonValue[], { live, owned, path }: Place): Verdict {
-  if (owned.fields.size + owned.items.size > 0) return mismatch(path, "is owned as something else");
+function matchItem(
+  search: Search,
+  item: JsonValue,
+  at: { owned: FieldNode | undefined; live: JsonValue | undefined; schema: SchemaNode; isInOrder: boolean },
+): boolean {
+  const { owned, live, schema, isInOrder } = at;
+  if (owned === undefined || !owned.isMember) return report(search, "is not owned yet");
+  if (live === undefined) return report(search, "is missing");
+  if (!isInOrder) return report(search, "stands in another order");
+  return matchValue(search, item, { live, owned, schema: schema.items });
+}
+
+function matchListSet(search: Search, desired: JsonValue[], { live, owned }: Place): boolean {
+  if (owned.fields.size + owned.items.size > 0) return report(search, "is owned as something else");
   const liveValues = Array.isArray(live) ? live.map(valueKeyOf) : [];
   let lastPlace = -1;
   for (const [index, value] of desired.entries()) {
     const key = valueKeyOf(value);
-    if (!owned.values.has(key)) return mismatch(`${path}[${index}]`, "is not owned yet");
     const place = liveValues.indexOf(key);
-    if (place === -1) return mismatch(`${path}[${index}]`, "is missing");
-    if (place < lastPlace) return mismatch(`${path}[${index}]`, "stands in another order");
+    const problem = !owned.values.has(key)
+      ? "is not owned yet"
+      : place === -1
+        ? "is missing"
+        : place <= lastPlace
+          ? "stands in another order, or twice"
+          : undefined;
+    if (problem !== undefined && !report(search, problem, index)) return false;
     lastPlace = place;
   }
-  if (owned.values.size > desired.length) return mismatch(path, "has an owned value that is not desired any more");
-  return MATCH;
+  return owned.values.size <= desired.length || report(search, "has an owned value that is not desired any more");
 }
 
-/** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
-function isEqual(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
-  if (desired === live) return true;
-  if (live === undefined || live === null) return false;
-  if (Array.isArray(desired)) {
-    if (!Array.isArray(live) || live.length !== desired.length) return false;
-    return desired.every((item, index) => isEqual(item, live[index], schema.items));
+// An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
+function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
+  const { merge, dropsEmpty } = schema;
+  if (Array.isArray(value)) {
+    const isToldApart = merge === "listMap" || merge === "listSet";
+    return value.length === 0 && isToldApart && (dropsEmpty || Array.isArray(live));
   }
-  if (isObject(desired)) {
-    if (!isObject(live)) return false;
-    for (const [name, value] of Object.entries(desired))
-      if (!isEqual(value, live[name], schema.property(name))) return false;
-    return Object.entries(live).every(([name, value]) => name in desired || isFilledIn(value, schema.property(name)));
-  }
-  if (!schema.isQuantity || isObject(live) || Array.isArray(live)) return false;
-  return isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+  if (!isJsonObject(value) || !isJsonObject(live) || merge !== "struct") return false;
+  const fields = Object.entries(value);
+  return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
 }
 
-// A field inside an atomic value that we did not send can only come from the schema's default.
-function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
-  return schema.default !== undefined && isEqual(schema.default, value, schema);
+function unownedAt(path: readonly (string | number)[]): ReadonlySet<string> | undefined {
+  if (path.length === 0) return UNOWNED_ROOT;
+  return path.length === 1 && path[0] === "metadata" ? UNOWNED_METADATA : undefined;
 }
 
-function isEmpty(value: JsonValue): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  if (isObject(value)) return Object.keys(value).length === 0;
-  return value === null || value === "" || value === 0 || value === false;
+function hasOwnable(metadata: JsonValue): boolean {
+  return !isJsonObject(metadata) || Object.keys(metadata).some((name) => !UNOWNED_METADATA.has(name));
 }
 
-function isAmount(value: JsonValue): value is string | number {
-  return typeof value === "string" || typeof value === "number";
+function hasMembers(value: JsonObject): boolean {
+  for (const name in value) if (Object.hasOwn(value, name)) return true;
+  return false;
 }
 
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+// Names what is below it, where that is told apart.
+function reportUnowned(search: Search, value: JsonValue, { live, schema }: Omit<Place, "owned">): boolean {
+  const before = search.found.length;
+  const isFieldwise = schema.merge !== "leaf" && isJsonObject(value) && isJsonObject(live ?? {});
+  const goesOn = !isFieldwise || matchFields(search, value, { live, owned: NOTHING, schema });
+  return search.found.length > before ? goesOn : report(search, "is not owned yet");
 }
 
-function join(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name}`;
+function reportSurplus(search: Search, desired: JsonObject, owned: FieldNode): boolean {
+  for (const name of owned.fields.keys())
+    if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
+  return true;
 }
 
-function mismatch(path: string, reason: string): Verdict {
-  return { matches: false, path, reason };
+function report({ found, path, limit }: Search, reason: string, last?: string | number): boolean {
+  found.push({ path: pathText(last === undefined ? path : [...path, last]), reason });
+  return found.length < limit;
 }
 
-// Values are left out on purpose: they may be secret.
-function differs({ path }: Place, _desired: JsonValue): Verdict {
-  return mismatch(path, "differs");
+function pathText(path: readonly (string | number)[]): string {
+  return path.reduce<string>((text, step) => {
+    if (typeof step === "number") return `${text}[${step}]`;
+    return text === "" ? step : `${text}.${step}`;
+  }, "");
 }

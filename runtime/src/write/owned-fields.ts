@@ -8,26 +8,44 @@ export interface FieldNode {
   /** By field name. */
   readonly fields: ReadonlyMap<string, FieldNode>;
   /** Items of lists of type map, by `itemKeyOf` their keys. */
-  readonly items: ReadonlyMap<string, FieldNode>;
+  readonly items: ReadonlyMap<ItemKey, FieldNode>;
   /** Items of lists of type set, by `valueKeyOf` the value. */
   readonly values: ReadonlyMap<string, FieldNode>;
 }
 
+/** What tells the items of a list apart: the value of the key of most, or a text made of several. */
+export type ItemKey = string | number | boolean;
+
 const NONE: ReadonlyMap<string, FieldNode> = new Map();
-const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NONE };
+const NO_ITEMS: ReadonlyMap<ItemKey, FieldNode> = new Map();
+
+/** What is owned, with nothing below it. */
+export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NO_ITEMS, values: NONE };
+
+/** What a manager owns who applied nothing. */
+export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NO_ITEMS, values: NONE };
 
 type FieldsV1 = { readonly [key: string]: FieldsV1 };
 
 // Objects of one kind mostly have the same fields, but for the uid of their owner: trees without it are shared.
 const CACHE_SIZE = 1000;
-const cache = new Map<string, FieldNode>();
-const ONE_OWNER = /"f:ownerReferences":\{"k:\{\\"uid\\":\\"([^"\\]+)\\"\}":\{\}\}/;
+const shapes = new Map<string, FieldNode>();
+// An object that is looked at again is found by its own text, whose hash V8 keeps.
+const objects = new Map<string, FieldNode>();
+const OWNERS = '"f:ownerReferences":{';
+const ONE_OWNER = /"k:\{\\"uid\\":\\"([^"\\]+)\\"\}":\{\}\}/y;
 
 /** Parses FieldsV1 text; throws if it is none. */
 export function parseOwnedFields(fieldsV1: string): FieldNode {
-  const owner = ONE_OWNER.exec(fieldsV1);
-  if (owner === null) return parseShared(fieldsV1);
-  const shared = parseShared(fieldsV1.replace(owner[0], '"f:ownerReferences":{}'));
+  return memoised(objects, fieldsV1, () => parseObject(fieldsV1));
+}
+
+function parseObject(fieldsV1: string): FieldNode {
+  const start = fieldsV1.indexOf(OWNERS) + OWNERS.length;
+  ONE_OWNER.lastIndex = start;
+  const owner = start < OWNERS.length ? null : ONE_OWNER.exec(fieldsV1);
+  if (owner === null) return parseShape(fieldsV1);
+  const shared = parseShape(`${fieldsV1.slice(0, start)}${fieldsV1.slice(start + owner[0].length - 1)}`);
   const metadata = shared.fields.get("metadata");
   if (metadata?.fields.get("ownerReferences") !== LEAF) return nodeOf(JSON.parse(fieldsV1) as FieldsV1, false);
   const items = new Map([[itemKeyOf({ uid: owner[1] }), LEAF]]);
@@ -43,22 +61,27 @@ export function appliedFinalizers(fieldsV1: string): string[] {
   return [...(finalizers?.values.keys() ?? [])].map((key) => JSON.parse(key) as string);
 }
 
-function parseShared(fieldsV1: string): FieldNode {
-  const known = cache.get(fieldsV1);
-  if (known !== undefined) return known;
-  const node = nodeOf(JSON.parse(fieldsV1) as FieldsV1, false);
-  if (cache.size >= CACHE_SIZE) cache.clear();
-  cache.set(fieldsV1, node);
+function parseShape(fieldsV1: string): FieldNode {
+  return memoised(shapes, fieldsV1, () => nodeOf(JSON.parse(fieldsV1) as FieldsV1, false));
+}
+
+function memoised(cache: Map<string, FieldNode>, text: string, parse: () => FieldNode): FieldNode {
+  let node = cache.get(text);
+  if (node === undefined) {
+    node = parse();
+    if (cache.size >= CACHE_SIZE) cache.clear();
+    cache.set(text, node);
+  }
   return node;
 }
 
 function nodeOf(fields: FieldsV1, isLeafMember: boolean): FieldNode {
   const names = Object.keys(fields);
-  if (names.length === 0) return isLeafMember ? LEAF : { ...LEAF, isMember: false };
+  if (names.length === 0) return isLeafMember ? LEAF : NOTHING;
   const node = {
     isMember: false,
     fields: new Map<string, FieldNode>(),
-    items: new Map<string, FieldNode>(),
+    items: new Map<ItemKey, FieldNode>(),
     values: new Map<string, FieldNode>(),
   };
   for (const name of names) {
@@ -77,11 +100,24 @@ export function isLeaf({ fields, items, values }: FieldNode): boolean {
   return fields.size === 0 && items.size === 0 && values.size === 0;
 }
 
-/** Returns the key of a list item as one string, whatever the order of its fields. */
-export function itemKeyOf(keys: object): string {
-  const entries = Object.entries(keys);
-  if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify(entries);
+/** Returns what tells an item from others by its keys, whatever their order: nearly every list has one key only. */
+export function itemKeyOf(keys: object): ItemKey {
+  const entries = Object.entries(keys) as [string, unknown][];
+  const [first] = entries;
+  if (entries.length === 1 && isKeyValue(first![1])) return first![1];
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.reduce((key, [name, value]) => key + keyPart(name, value), "");
+}
+
+/** Returns one of several keys as a part of their text; parts stand in the order of their names. */
+export function keyPart(name: string, value: unknown): string {
+  // No text that is a key of its own begins so.
+  return typeof value === "string" ? `\0${name}"${value.length}:${value}` : `\0${name} ${JSON.stringify(value)}`;
+}
+
+/** Tells whether a value can tell an item from others without more. */
+export function isKeyValue(value: unknown): value is ItemKey {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 
 /** Returns a value of a set as one string. */

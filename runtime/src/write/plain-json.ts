@@ -8,18 +8,31 @@ import type { JsonValue } from "../base/kubernetes-object.js";
 export function plainOf(value: unknown): JsonValue | undefined {
   if (typeof value !== "object" || value === null)
     return typeof value === "function" ? undefined : (value as JsonValue);
-  if ("toJSON" in value && typeof value.toJSON === "function") return plainOf((value.toJSON as () => unknown)());
-  if (Array.isArray(value)) {
-    const items = value.map((item) => plainOf(item) ?? null);
-    return items.every((item, index) => item === value[index]) ? (value as JsonValue[]) : items;
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function")
+    return plainOf((value as { toJSON: () => unknown }).toJSON());
+  return Array.isArray(value) ? plainList(value) : plainObject(value as JsonObject);
+}
+
+type JsonObject = { [key: string]: JsonValue };
+
+function plainList(list: readonly unknown[]): JsonValue[] {
+  let copy: JsonValue[] | undefined;
+  for (let index = 0; index < list.length; index++) {
+    const plain = plainOf(list[index]) ?? null;
+    if (plain !== list[index]) (copy ??= [...list] as JsonValue[])[index] = plain;
   }
-  let copy: { [key: string]: JsonValue } | undefined;
-  for (const [name, member] of Object.entries(value)) {
+  return copy ?? (list as JsonValue[]);
+}
+
+function plainObject(object: JsonObject): JsonObject {
+  let copy: JsonObject | undefined;
+  for (const name of Object.keys(object)) {
+    const member: unknown = object[name];
     const plain = plainOf(member);
     if (plain === member && plain !== undefined) continue;
-    copy ??= { ...(value as { [key: string]: JsonValue }) };
+    copy ??= { ...object };
     if (plain === undefined) delete copy[name];
     else copy[name] = plain;
   }
-  return copy ?? (value as { [key: string]: JsonValue });
+  return copy ?? object;
 }

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
 import type { ResourceDefinition, Schema } from "../base/resource-definition.js";
+import { keepsZero, UNSTATED_DEFAULTS } from "./unstated-facts.js";
 
 /**
  * How server-side apply merges a value.
@@ -16,7 +17,13 @@ export type MergeKind = "leaf" | "struct" | "map" | "listMap" | "listSet" | "ded
 export interface SchemaNode {
   readonly merge: MergeKind;
   readonly isQuantity: boolean;
+  /** Whether the API server writes it in its own way, as it does with times in built-in kinds. */
+  readonly isTime: boolean;
+  readonly isBuiltin: boolean;
+  /** Whether what is empty is left out when it is stored: in built-in kinds, but for what is kept although it is. */
+  readonly dropsEmpty: boolean;
   readonly default: JsonValue | undefined;
+  /** In the order of their names. */
   readonly listMapKeys: readonly string[];
   property(name: string): SchemaNode;
   readonly items: SchemaNode;
@@ -38,17 +45,6 @@ const OBJECT_META: Schema = {
   },
 };
 
-// What the API server fills in although no schema states it, where it matters: inside of lists and objects that are replaced as a whole
-// (1.36, recorded in fixtures/live-objects).
-const UNSTATED_DEFAULTS: { readonly [definition: string]: { readonly [property: string]: JsonValue } } = {
-  NetworkPolicyPort: { protocol: "TCP" },
-  ObjectFieldSelector: { apiVersion: "v1" },
-  PersistentVolumeClaim: { apiVersion: "v1", kind: "PersistentVolumeClaim", status: { phase: "Pending" } },
-  PersistentVolumeClaimSpec: { volumeMode: "Filesystem" },
-  ResourceFieldSelector: { divisor: "0" },
-  ServiceAccountTokenProjection: { expirationSeconds: 3600 },
-};
-
 const roots = new WeakMap<ResourceDefinition, SchemaNode>();
 
 /** Returns the root of a kind's schema, with `metadata` as Kubernetes defines it. */
@@ -57,42 +53,58 @@ export function schemaOf(definition: ResourceDefinition): SchemaNode {
   if (root === undefined) {
     const { definitions = {}, ...schema } = definition.schema;
     const properties = { ...schema.properties, metadata: OBJECT_META };
-    root = createSchemaNode({ ...schema, type: "object", properties }, definitions);
+    const isBuiltin = !definition.isCustom;
+    root = createSchemaNode({ ...schema, type: "object", properties }, { definitions, isBuiltin });
     roots.set(definition, root);
   }
   return root;
 }
 
-function createSchemaNode(schema: Schema | undefined, definitions: { readonly [name: string]: Schema }): SchemaNode {
+interface Surroundings {
+  readonly definitions: { readonly [name: string]: Schema };
+  readonly isBuiltin: boolean;
+  readonly keepsZero?: boolean;
+}
+
+function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings): SchemaNode {
+  const { definitions, isBuiltin } = surroundings;
+  const name = schema?.$ref ?? "";
   const resolved = schema?.$ref === undefined ? schema : { ...definitions[schema.$ref], ...withoutRef(schema) };
-  const unstated = UNSTATED_DEFAULTS[schema?.$ref ?? ""] ?? {};
+  const unstated = (isBuiltin && UNSTATED_DEFAULTS[name]) || {};
   const properties = new Map<string, SchemaNode>();
   let items: SchemaNode | undefined;
   return {
-    merge: mergeKindOf(resolved),
+    merge: mergeKindOf(resolved, isBuiltin),
     // A custom resource may call a string so; the server normalises only those of built-in kinds.
     isQuantity: resolved?.format === "quantity" && resolved.type === undefined,
+    isTime: isBuiltin && resolved?.format === "date-time",
+    isBuiltin,
+    dropsEmpty: isBuiltin && surroundings.keepsZero !== true && resolved?.properties === undefined,
     default: resolved?.default,
-    listMapKeys: resolved?.["x-kubernetes-list-map-keys"] ?? [],
-    property(name) {
-      let node = properties.get(name);
+    listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
+    property(property) {
+      let node = properties.get(property);
       if (node === undefined) {
-        const declared = resolved?.properties;
-        const { additionalProperties } = resolved ?? {};
-        const other = typeof additionalProperties === "object" ? additionalProperties : undefined;
-        const own = declared !== undefined && Object.hasOwn(declared, name) ? declared[name] : other;
-        node = createSchemaNode(
-          Object.hasOwn(unstated, name) ? { ...own, default: unstated[name]! } : own,
-          definitions,
-        );
-        properties.set(name, node);
+        const own = declaredProperty(resolved, property);
+        const stated = Object.hasOwn(unstated, property) ? { ...own, default: unstated[property]! } : own;
+        // What stands under a key of a map is kept, whatever it is.
+        const isKept = resolved?.properties === undefined || keepsZero(name, property);
+        node = createSchemaNode(stated, { definitions, isBuiltin, keepsZero: isKept });
+        properties.set(property, node);
       }
       return node;
     },
     get items() {
-      return (items ??= createSchemaNode(resolved?.items, definitions));
+      return (items ??= createSchemaNode(resolved?.items, { definitions, isBuiltin }));
     },
   };
+}
+
+function declaredProperty(schema: Schema | undefined, name: string): Schema | undefined {
+  const declared = schema?.properties;
+  if (declared !== undefined && Object.hasOwn(declared, name)) return declared[name];
+  const { additionalProperties } = schema ?? {};
+  return typeof additionalProperties === "object" ? additionalProperties : undefined;
 }
 
 function withoutRef({ $ref: _ref, ...rest }: Schema): Schema {
@@ -100,7 +112,7 @@ function withoutRef({ $ref: _ref, ...rest }: Schema): Schema {
 }
 
 // kubernetes-api-semantics: OpenAPI and structural schemas to merge types.
-function mergeKindOf(schema: Schema | undefined): MergeKind {
+function mergeKindOf(schema: Schema | undefined, isBuiltin: boolean): MergeKind {
   if (schema === undefined) return "deduced";
   const { type, properties, additionalProperties } = schema;
   if (type === "array") {
@@ -110,7 +122,9 @@ function mergeKindOf(schema: Schema | undefined): MergeKind {
   if (type === "object" || properties !== undefined || additionalProperties !== undefined) {
     if (schema["x-kubernetes-map-type"] === "atomic") return "leaf";
     if (properties !== undefined) return "struct";
-    return typeof additionalProperties === "object" ? "map" : "deduced";
+    if (typeof additionalProperties === "object") return "map";
+    // RawExtension: anything, replaced as a whole.
+    return isBuiltin && additionalProperties === undefined ? "leaf" : "deduced";
   }
   return type === undefined && schema["x-kubernetes-int-or-string"] !== true && !schema.format ? "deduced" : "leaf";
 }

@@ -7,7 +7,7 @@ import { KubernetesDriver } from "#runtime/workflow/kubernetes-driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { pruneWorkflow } from "#runtime/workflow/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
-import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { ObjectWriter } from "#runtime/write/apply.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -172,7 +172,7 @@ suite("pruning", (test) => {
         const oldDriver = createOldDriver(run, objects);
         await pruneWorkflow({
           ...{ plan, drivers, run, isCleanup: false, findsLeftovers: true },
-          result: { dependents, isReady: false, errors: new Map() },
+          result: createWorkflowResult(Object.entries(dependents)),
           removed: [{ entry, policy: "delete", isDeclared: false }],
           removedDrivers: { open: async () => oldDriver.driver, close: () => {} },
         });

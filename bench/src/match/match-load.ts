@@ -1,0 +1,95 @@
+// A process that compares objects with what an API server made of them.
+import { startApiServer } from "#apiserver/index.js";
+import { keyOf } from "#runtime/base/kubernetes-object.js";
+import { ApiClient } from "#runtime/cluster/api-client.js";
+import { createConnection } from "#runtime/cluster/connection.js";
+import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { ResourceView } from "#runtime/cluster/resource-view.js";
+import { ApplyMatcher, type Application } from "#runtime/write/apply-matcher.js";
+import { builtinDefinition } from "#test/support/kind-definitions.js";
+import { quantile } from "../measurement.js";
+import { cpuSeconds, settingsOf } from "../sync/sync-probe.js";
+import { shapes } from "./match-shapes.js";
+
+/** What is matched. */
+export interface MatchSettings {
+  readonly shape: string;
+  /** How long it warms up, and then how long a round takes. */
+  readonly warmUpMs: number;
+  readonly roundMs: number;
+  readonly rounds: number;
+}
+
+/** What it costs, in microseconds of CPU: medians of the rounds. */
+export interface MatchReport {
+  readonly leaves: number;
+  readonly match: number;
+  readonly stringify: number;
+}
+
+const FIELD_MANAGER = "bench";
+// What is desired is made anew for every reconcile, so no text in it is the one that is live.
+const COPIES = 8;
+
+const { shape, warmUpMs, roundMs, rounds } = settingsOf<MatchSettings>();
+const { apiVersion, kind, ...content } = shapes[shape]!();
+const definition = builtinDefinition(apiVersion, kind);
+const live = await applied();
+const cache = new ResourceView(definition);
+cache.attach(new ResourceCache());
+const matcher = new ApplyMatcher(FIELD_MANAGER);
+const applications = Array.from({ length: COPIES }, (): Application => {
+  const desired = JSON.parse(JSON.stringify(content)) as Application["desired"];
+  return { target: { definition, cache }, part: "object", desired };
+});
+let next = 0;
+const compare = () => {
+  const verdict = matcher.compare(applications[next++ % COPIES]!, live);
+  if (!verdict.matches) throw new Error(`${shape} does not match: ${JSON.stringify(verdict)}`);
+};
+let length = 0;
+const stringify = () => void (length += JSON.stringify(live.object).length);
+
+const report: MatchReport = {
+  leaves: leavesOf({ apiVersion, kind, ...content }),
+  match: measure(compare),
+  stringify: measure(stringify),
+};
+if (length === 0) throw new Error("nothing was written");
+process.send!(report);
+
+async function applied(): Promise<DecodedResource> {
+  const server = await startApiServer({ tls: false });
+  const client = new ApiClient(createConnection({ url: server.url, token: server.token }));
+  const { wasCreated: _wasCreated, ...entry } = await client.apply({ definition }, content as never, {
+    fieldManager: FIELD_MANAGER,
+  });
+  await client.close();
+  await server.close();
+  if (entry.owned === undefined) throw new Error(`${keyOf(entry.object.metadata)} was not applied`);
+  return entry;
+}
+
+function measure(run: () => void): number {
+  timesWithin(warmUpMs, run);
+  const micros = Array.from({ length: rounds }, () => {
+    const before = cpuSeconds();
+    const times = timesWithin(roundMs, run);
+    return ((cpuSeconds() - before) * 1e6) / times;
+  });
+  return quantile(micros, 0.5);
+}
+
+function timesWithin(ms: number, run: () => void): number {
+  const end = performance.now() + ms;
+  let times = 0;
+  // The clock is looked at seldom beside what is measured.
+  while (performance.now() < end) for (let each = 0; each < 10; each++, times++) run();
+  return times;
+}
+
+function leavesOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, member) => sum + leavesOf(member), 0);
+}

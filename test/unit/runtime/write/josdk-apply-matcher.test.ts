@@ -1,0 +1,345 @@
+// JOSDK's SSABasedGenericKubernetesResourceMatcherTest and PodTemplateSpecSanitizerTest, by their numbers in JOSDK.md. Where it prunes and
+// sanitises copies, ours looks at the schema: what the originals do to the copies is asked here as what it is for, the verdict.
+import type { JsonObject } from "#apiserver/json.js";
+import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { ResourceView } from "#runtime/cluster/resource-view.js";
+import { ownedBy, type DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { ApplyMatcher, type Application } from "#runtime/write/apply-matcher.js";
+import { parseOwnedFields } from "#runtime/write/owned-fields.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const FIELD_MANAGER = "controller";
+const WORKLOADS = ["StatefulSet", "Deployment", "ReplicaSet", "DaemonSet"] as const;
+type Workload = (typeof WORKLOADS)[number];
+
+/** Returns what the server stores of an applied object, and what of it is owned: all, as it is told apart. */
+function stored(object: JsonObject, fields: object): DecodedResource {
+  const fieldsV1 = JSON.stringify(fields);
+  const owned = [
+    { fieldManager: FIELD_MANAGER, subresource: "", apiVersion: object["apiVersion"] as string, fieldsV1 },
+  ];
+  return { object: structuredClone(object) as never, owned };
+}
+
+function verdictOf(desired: JsonObject, live: DecodedResource | undefined) {
+  const definition = builtinDefinition(desired["apiVersion"] as string, desired["kind"] as string);
+  const cache = new ResourceView(definition);
+  cache.attach(new ResourceCache());
+  const { apiVersion: _apiVersion, kind: _kind, ...rest } = structuredClone(desired);
+  const application: Application = { target: { definition, cache }, part: "object", desired: rest as never };
+  return new ApplyMatcher(FIELD_MANAGER).compare(application, live);
+}
+
+function matches(desired: JsonObject, live: DecodedResource | undefined): boolean {
+  return verdictOf(desired, live).matches;
+}
+
+const ALL = {};
+
+/** The fields of a pod template with these containers, as FieldsV1. */
+function templateFields(containers: readonly JsonObject[], list = "f:containers"): object {
+  const items = containers.map((container) => {
+    const names = Object.keys(container).map((name) => [`f:${name}`, fieldsOf(name, container[name] as JsonObject)]);
+    return [`k:${JSON.stringify({ name: container["name"] })}`, { ".": {}, ...Object.fromEntries(names) }];
+  });
+  return { "f:metadata": { "f:labels": { "f:app": {} } }, "f:spec": { [list]: Object.fromEntries(items) } };
+}
+
+function fieldsOf(name: string, value: unknown): object {
+  if (name === "resources" && value !== null) {
+    const kinds = Object.entries(value as { [kind: string]: object });
+    const amounts = (amount: object) => Object.fromEntries(Object.keys(amount).map((key) => [`f:${key}`, {}]));
+    return Object.fromEntries(kinds.map(([kind, amount]) => [`f:${kind}`, amounts(amount)]));
+  }
+  if (name !== "env") return {};
+  const items = (value as { name: string }[]).map((item) => {
+    const members = Object.keys(item).map((key) => [`f:${key}`, {}]);
+    return [`k:${JSON.stringify({ name: item.name })}`, { ".": {}, ...Object.fromEntries(members) }];
+  });
+  return Object.fromEntries(items);
+}
+
+/** A workload with these containers. */
+function workload(kind: Workload, containers: readonly JsonObject[], more: JsonObject = {}): JsonObject {
+  const template = { metadata: { labels: { app: "a" } }, spec: { containers: [...containers] } };
+  const spec = { selector: { matchLabels: { app: "a" } }, template, ...more };
+  return { apiVersion: "apps/v1", kind, metadata: { name: "a", namespace: "x", labels: { app: "a" } }, spec };
+}
+
+function workloadFields(containers: readonly JsonObject[], more: object = {}): object {
+  return {
+    "f:metadata": { "f:labels": { "f:app": {} } },
+    "f:spec": { "f:selector": {}, "f:template": templateFields(containers), ...more },
+  };
+}
+
+const nginx = (more: JsonObject = {}): JsonObject => ({ name: "nginx", image: "nginx:1", ...more });
+const withAmounts = (cpu: string, memory = "128Mi", more: JsonObject = {}): JsonObject =>
+  nginx({ resources: { requests: { cpu, memory, ...more } } });
+
+function pair(containers: readonly JsonObject[], live = containers, kind: Workload = "Deployment") {
+  return {
+    desired: workload(kind, containers),
+    live: stored(workload(kind, live), workloadFields(containers)),
+  };
+}
+
+const configMap = (data: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "a", namespace: "x", ...metadata },
+  data,
+});
+const secret = (data: JsonObject): JsonObject => ({ ...configMap(data), kind: "Secret" });
+
+suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
+  test("1: a field that is not owned is not as desired, whatever live has there", () => {
+    const desired = workload("StatefulSet", [nginx({ image: "nginx:2" })]);
+    const fields = workloadFields([{ name: "nginx" }]);
+    assert.not(matches(desired, stored(workload("StatefulSet", [nginx()]), fields)));
+    assert.not(matches(desired, stored(desired, fields)), "even if the value is the same: an apply takes it over");
+  });
+
+  test("2: what was not applied by this manager does not match", () => {
+    const live = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } });
+    assert.ok(matches(configMap({ a: "1" }), live));
+    assert.not(matches(configMap({ a: "1" }), { object: live.object }));
+    const others = live.owned!.map((owned) => ({ ...owned, fieldManager: "other" }));
+    assert.not(matches(configMap({ a: "1" }), { object: live.object, owned: others }));
+  });
+
+  test("3: of two entries of one manager the one of the object counts, and that of the status has its own", () => {
+    const [owned] = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } }).owned!;
+    const entry = { object: configMap({ a: "1" }) as never, owned: [{ ...owned!, subresource: "status" }, owned!] };
+    assert.equal(ownedBy(entry, FIELD_MANAGER), owned);
+    assert.ok(matches(configMap({ a: "1" }), entry));
+  });
+
+  test("4, 5: a secret is compared by its data, and no value of it is told", () => {
+    const live = stored(secret({ password: "czNjcmV0" }), { "f:data": { "f:password": {} } });
+    assert.ok(matches(secret({ password: "czNjcmV0" }), live));
+    const verdict = verdictOf(secret({ password: "b3RoZXI=" }), live);
+    assert.equal(verdict, { matches: false, path: "data.password", reason: "differs" });
+  });
+
+  test("6: what others added does not count", () => {
+    const live = stored(configMap({ a: "1", theirs: "x" }, { labels: { theirs: "x" } }), { "f:data": { "f:a": {} } });
+    assert.ok(matches(configMap({ a: "1" }), live));
+  });
+
+  test("7: an item of a list that is owned and not there does not match", () => {
+    const { desired, live } = pair([nginx(), nginx({ name: "side" })], [nginx()]);
+    assert.equal(verdictOf(desired, live), {
+      matches: false,
+      path: "spec.template.spec.containers[1]",
+      reason: "is missing",
+    });
+  });
+
+  test("8: an item that is there twice is compared, not an error", () => {
+    const { desired, live } = pair([nginx()], [nginx(), nginx({ image: "other" })]);
+    assert.not(matches(desired, live));
+  });
+
+  test("9: an item that is owned without its fields is owned as a whole", () => {
+    const reference = { apiVersion: "v1", kind: "ConfigMap", name: "o", uid: "1-2", controller: true };
+    const fields = { "f:metadata": { "f:ownerReferences": { 'k:{"uid":"1-2"}': {} } }, "f:data": { "f:a": {} } };
+    const live = stored(configMap({ a: "1" }, { ownerReferences: [reference] }), fields);
+    assert.ok(matches(configMap({ a: "1" }, { ownerReferences: [reference] }), live));
+    assert.not(matches(configMap({ a: "1" }, { ownerReferences: [{ ...reference, controller: false }] }), live));
+    assert.not(matches(configMap({ a: "1" }, { ownerReferences: [{ ...reference, uid: "3-4" }] }), live));
+  });
+
+  test("10: a list that is owned as a whole is compared as a whole", () => {
+    const role = (verbs: string[]): JsonObject => ({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name: "a", namespace: "x" },
+      rules: [{ apiGroups: [""], resources: ["pods"], verbs }],
+    });
+    const live = stored(role(["get", "list"]), { "f:rules": ALL });
+    assert.ok(matches(role(["get", "list"]), live));
+    assert.not(matches(role(["get"]), live));
+    assert.not(matches(role(["list", "get"]), live));
+  });
+
+  test("11: several containers match, in their order, also with one of others between them", () => {
+    const containers = [nginx(), nginx({ name: "side" })];
+    const { desired, live } = pair(containers, [nginx(), { name: "theirs" }, nginx({ name: "side" })]);
+    assert.ok(matches(desired, live));
+    assert.not(matches(workload("Deployment", [...containers].reverse()), live));
+  });
+
+  test("12, 13: another value does not match, whoever changed it", () => {
+    const { desired, live } = pair([nginx()]);
+    assert.not(matches(workload("Deployment", [nginx({ image: "nginx:2" })]), live));
+    assert.not(matches(desired, pair([nginx()], [nginx({ image: "nginx:2" })]).live));
+  });
+
+  test("14: a label that is desired and not there does not match", () => {
+    const live = stored(configMap({ a: "1" }, { labels: { a: "x" } }), {
+      "f:data": { "f:a": {} },
+      "f:metadata": { "f:labels": { "f:a": {} } },
+    });
+    assert.ok(matches(configMap({ a: "1" }, { labels: { a: "x" } }), live));
+    assert.not(matches(configMap({ a: "1" }, { labels: { a: "x", b: "y" } }), live));
+  });
+
+  test("15: finalizers are told apart by their value, and those of others do not count", () => {
+    const fields = { "f:metadata": { "f:finalizers": { 'v:"a/b"': {} } }, "f:data": { "f:a": {} } };
+    const live = stored(configMap({ a: "1" }, { finalizers: ["x/y", "a/b"] }), fields);
+    assert.ok(matches(configMap({ a: "1" }, { finalizers: ["a/b"] }), live));
+    assert.not(matches(configMap({ a: "1" }), live));
+    assert.not(matches(configMap({ a: "1" }, { finalizers: ["a/b", "c/d"] }), live));
+  });
+
+  const claim = (more: JsonObject = {}, spec: JsonObject = {}): JsonObject => ({
+    metadata: { name: "data" },
+    spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } }, ...spec },
+    ...more,
+  });
+  const filled = claim(
+    { apiVersion: "v1", kind: "PersistentVolumeClaim", status: { phase: "Pending" } },
+    { volumeMode: "Filesystem" },
+  );
+  const withClaims = (...volumeClaimTemplates: JsonObject[]) =>
+    workload("StatefulSet", [nginx()], { volumeClaimTemplates });
+  const liveClaims = stored(withClaims(filled), workloadFields([nginx()], { "f:volumeClaimTemplates": ALL }));
+
+  test("16, 17, 18: a volume claim template matches without what the server fills in, and with it", () => {
+    assert.ok(matches(withClaims(claim()), liveClaims));
+    assert.ok(matches(withClaims(claim({ status: { phase: "Pending" } })), liveClaims));
+    assert.ok(matches(withClaims(claim({}, { volumeMode: "Filesystem" })), liveClaims));
+  });
+
+  test("19, 20, 21, 22: one that is added, or has another size, status or volume mode, does not match", () => {
+    assert.not(matches(withClaims(claim(), claim({ metadata: { name: "more" } })), liveClaims));
+    assert.not(matches(withClaims(claim({}, { resources: { requests: { storage: "2Gi" } } })), liveClaims));
+    assert.not(matches(withClaims(claim({ status: { phase: "Bound" } })), liveClaims));
+    assert.not(matches(withClaims(claim({}, { volumeMode: "Block" })), liveClaims));
+  });
+
+  for (const [number, kind] of [
+    ["23, 24", "StatefulSet"],
+    ["27, 28", "ReplicaSet"],
+    ["30, 31", "DaemonSet"],
+  ] as const)
+    test(`${number}: the same amounts in other words match in a ${kind}, other amounts do not`, () => {
+      const live = pair([withAmounts("2", "1Gi")], [withAmounts("2", "1Gi")], kind).live;
+      assert.ok(matches(workload(kind, [withAmounts("2000m", "1024Mi")]), live));
+      assert.not(matches(workload(kind, [withAmounts("2001m", "1024Mi")]), live));
+    });
+
+  for (const [number, one, other] of [
+    ["25", "ReplicaSet", "StatefulSet"],
+    ["26", "ReplicaSet", "Deployment"],
+    ["29", "DaemonSet", "ReplicaSet"],
+    ["32", "ReplicaSet", "DaemonSet"],
+  ] as const)
+    test(`${number}: what is live is of the kind that is desired: a ${one} is never looked for among ${other}s`, () => {
+      const watched = builtinDefinition("apps/v1", other);
+      const cache = new ResourceView(watched);
+      cache.attach(new ResourceCache());
+      const target = { definition: builtinDefinition("apps/v1", one), cache };
+      const { desired } = pair([nginx()], [nginx()], one);
+      const key = "x/a";
+      const verdict = new ApplyMatcher(FIELD_MANAGER).compare(
+        { target, part: "object", desired: desired as never },
+        cache.get(key),
+      );
+      assert.equal(verdict, { matches: false, path: "", reason: "does not exist" });
+    });
+
+  test("34: managed fields that cannot be read are an error that names what is wrong with them", () => {
+    assert.throws(
+      () => parseOwnedFields('{"f:spec":{"x:replicas":{}}}'),
+      /unknown path element "x:replicas" in managed fields/,
+    );
+  });
+
+  test("35, 36: the order of the fields of an object does not count, that of a list does", () => {
+    const live = stored(configMap({ a: "1", b: "2" }), { "f:data": { "f:b": {}, "f:a": {} } });
+    assert.ok(matches(configMap({ b: "2", a: "1" }), live));
+    const args = pair([nginx({ args: ["a", "b"] })]).live;
+    assert.ok(matches(workload("Deployment", [nginx({ args: ["a", "b"] })]), args));
+    assert.not(matches(workload("Deployment", [nginx({ args: ["b", "a"] })]), args));
+  });
+});
+
+suite("JOSDK's PodTemplateSpecSanitizerTest", (test) => {
+  const same = (desired: JsonObject[], live: JsonObject[]) => {
+    const given = pair(desired, live);
+    return matches(given.desired, given.live);
+  };
+
+  test("1, 2: a template, or its spec, that is not there does not match", () => {
+    const { desired, live } = pair([nginx()]);
+    for (const template of [undefined, null, {}, { metadata: { labels: { app: "a" } } }]) {
+      const object = structuredClone(live.object) as unknown as { spec: JsonObject };
+      if (template === undefined) delete object.spec["template"];
+      else object.spec["template"] = template;
+      assert.not(matches(desired, { ...live, object: object as never }));
+    }
+  });
+
+  test("3, 4: another number of containers, or another name, does not match", () => {
+    assert.not(same([nginx(), nginx({ name: "b" })], [nginx()]));
+    assert.not(same([nginx()], [nginx({ name: "b" })]));
+    assert.ok(same([nginx()], [nginx(), nginx({ name: "injected" })]), "one that others added does not count");
+  });
+
+  test("5, 6: resources that are not there do not match, nor do other names of resources", () => {
+    assert.not(same([withAmounts("1")], [nginx()]));
+    assert.ok(same([nginx()], [withAmounts("1")]), "those that others added do not count");
+    assert.not(same([withAmounts("1")], [nginx({ resources: { requests: { cpu: "1" } } })]));
+  });
+
+  test("7: the same amount in the same words matches", () => {
+    assert.ok(same([withAmounts("2", "4Gi")], [withAmounts("2", "4Gi")]));
+  });
+
+  test("8: other amounts do not match", () => {
+    assert.not(same([withAmounts("2", "4Gi")], [withAmounts("4", "4Gi")]));
+    const storage = { "ephemeral-storage": "4Gi" };
+    assert.not(same([withAmounts("2", "4Gi", storage)], [withAmounts("2", "4Gi", { "ephemeral-storage": "2Gi" })]));
+  });
+
+  test("14: the same amounts in other words match", () => {
+    assert.ok(same([withAmounts("2000m", "4096Mi")], [withAmounts("2", "4Gi")]));
+    const [mega, giga] = [{ "ephemeral-storage": "4096Mi" }, { "ephemeral-storage": "4Gi" }];
+    assert.ok(same([withAmounts("2000m", "4096Mi", mega)], [withAmounts("2", "4Gi", giga)]));
+  });
+
+  const env = (...values: JsonObject[]) => nginx({ env: values });
+
+  test("12, 15: an empty value of an environment variable matches none, and an empty one", () => {
+    assert.ok(same([env({ name: "A", value: "" })], [env({ name: "A" })]));
+    assert.ok(same([env({ name: "A", value: "" })], [env({ name: "A", value: "" })]));
+  });
+
+  test("10, 11, 13: another value, or another name, of an environment variable does not match", () => {
+    assert.not(same([env({ name: "A", value: "x" })], [env({ name: "A" })]));
+    assert.not(same([env({ name: "A", value: "" })], [env({ name: "A", value: "x" })]));
+    assert.not(same([env({ name: "A", value: "x" })], [env({ name: "B", value: "x" })]));
+  });
+
+  test("9: an environment that is empty matches none", () => {
+    assert.ok(same([nginx({ env: [] })], [nginx()]));
+  });
+
+  test("init containers are compared as containers are", () => {
+    const desired = workload("Deployment", [nginx()]);
+    const withInit = (cpu: string): JsonObject => {
+      const object = structuredClone(desired);
+      const { spec } = (object["spec"] as JsonObject)["template"] as { spec: JsonObject };
+      spec["initContainers"] = [withAmounts(cpu)];
+      return object;
+    };
+    const init = templateFields([withAmounts("2")], "f:initContainers") as { "f:spec": object };
+    const plain = workloadFields([nginx()]) as { "f:spec": { "f:template": { "f:spec": object } } };
+    Object.assign(plain["f:spec"]["f:template"]["f:spec"], init["f:spec"]);
+    assert.ok(matches(withInit("2000m"), stored(withInit("2"), plain)));
+    assert.not(matches(withInit("2001m"), stored(withInit("2"), plain)));
+  });
+});
