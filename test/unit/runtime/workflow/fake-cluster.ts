@@ -12,7 +12,7 @@ import type {
   WorkflowDefinition,
 } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
-import { assert, suite } from "../../../support/suite.js";
+import { assert } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { page } from "./graphs.js";
 
