@@ -45,7 +45,8 @@ export class DriverFactory {
     this.#check(definition, source);
     const clientOf = () => this.#clientOf(definition, source);
     const writer = this.#writerOf(definition, source, clientOf);
-    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf });
+    const { name: controller } = this.#definition;
+    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller });
   }
 
   #check({ name, mode, isGarbageCollected }: KubernetesDependent, { source }: DependentSource): void {

@@ -9,6 +9,7 @@ import { DriverFactory, watchOf } from "./dependent-drivers.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
+import { RemovedDependents } from "./removed-dependents.js";
 import { PrimaryReconciler } from "./reconcile/primary-reconciler.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 import { isKubernetes } from "./workflow/workflow-definition.js";
@@ -56,11 +57,13 @@ export class RunningController {
     this.#sources = this.#createSources(shared);
     const { primaries } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
-    const drivers = new DriverFactory(definition, { ...shared, writer, sources: this.#sources });
+    const parts = { ...shared, writer, sources: this.#sources };
+    const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       client,
       primaries,
       driverOf: (node) => drivers.create(node),
+      removedDrivers: new RemovedDependents(definition, parts),
       writer,
       fieldManagers,
       secondaries: this.#sources,

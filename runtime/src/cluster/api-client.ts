@@ -28,6 +28,8 @@ export interface Deletion {
   readonly wasFound: boolean;
   /** False while a finalizer or a grace period holds the object. */
   readonly isGone: boolean;
+  /** The object that is held, with what the field managers that were asked for applied. */
+  readonly entry?: DecodedResource;
 }
 
 const LIST_LIMIT = 500;
@@ -175,9 +177,10 @@ export class ApiClient {
     options: {
       readonly uid?: string | undefined;
       readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+      readonly fieldManagers?: Iterable<string>;
     } = {},
   ): Promise<Deletion> {
-    const { uid, propagationPolicy } = options;
+    const { uid, propagationPolicy, fieldManagers = [] } = options;
     const preconditions = uid === undefined ? {} : { preconditions: { uid } };
     const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
@@ -185,7 +188,9 @@ export class ApiClient {
       const response = await this.#requester.send({ method: "DELETE", path: objectPath(definition, ref), body });
       // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
       const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
-      return { wasFound: true, isGone: answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined };
+      const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
+      if (isGone) return { wasFound: true, isGone };
+      return { wasFound: true, isGone, entry: decodeResource(response.body, { fieldManagers }) };
     } catch (error) {
       if (isApiError(error, 404)) return { wasFound: false, isGone: true };
       throw failed("delete of", describeObject(definition, ref), error);

@@ -15,8 +15,18 @@ export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
 /** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
 
+/** Annotation with the name of the controller whose dependent it is: two controllers may have dependents of one name for one primary. */
+export const CONTROLLER_NAME = "gen-operator.dev/controller";
+
 /** Annotation with the key of the item, for objects of a bulk dependent. */
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
+
+/** Returns the annotation in which a controller notes at a primary which kinds of dependents that has. */
+export function inventoryAnnotationOf(controller: string): string {
+  // What stands behind the slash is a label name of at most 63 characters (1.36, IsQualifiedName).
+  const name = controller.replace(/[^A-Za-z0-9_.-]/g, "-").slice(0, 61);
+  return `inventory.gen-operator.dev/${/^[A-Za-z0-9].*[A-Za-z0-9]$|^[A-Za-z0-9]$/.test(name) ? name : `x${name}x`}`;
+}
 
 /** Returns what stands in the annotation of the primary's type. */
 export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
@@ -29,7 +39,7 @@ export const OWNER_INDEX = "owner";
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 
 /** The annotations by which an object is a dependent of a primary. */
-export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, DEPENDENT_NAME, DEPENDENT_ITEM];
+export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, CONTROLLER_NAME, DEPENDENT_NAME, DEPENDENT_ITEM];
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {

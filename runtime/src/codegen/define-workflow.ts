@@ -178,16 +178,14 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   primary: Pick<ResourceClass<Primary>, "definition">,
   { removed = {}, ...options }: WorkflowOptions = {},
 ): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>, Sources> {
-  const old = Object.entries(removed).map(([name, { resource, policy }]) => ({
-    name,
-    policy,
-    resource: resource.definition,
-  }));
+  const old = Object.entries(removed).map(
+    ([name, { resource, policy }]) => [name, { policy, resource: resource.definition }] as const,
+  );
   const definition = {
     ...options,
     primary: primary.definition,
     dependents: [],
-    ...(old.length === 0 ? {} : { removed: old }),
+    ...(old.length === 0 ? {} : { removed: Object.fromEntries(old) }),
   };
   return builderOf(definition) as unknown as WorkflowBuilder<
     Primary,

@@ -1,4 +1,5 @@
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { inventoryOf, removedOf, withoutEntries } from "../workflow/inventory.js";
 import { isKubernetes, type KubernetesDependent, type WorkflowDefinition } from "../workflow/workflow-definition.js";
 
 /** Throws if the settings of a dependent contradict each other, saying which and what to do; `fail` knows the controller. */
@@ -11,6 +12,9 @@ export function checkDependents(workflow: WorkflowDefinition, fail: (problem: st
       problemOfSource(dependent);
     if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
   }
+  const present = removedOf(workflow).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
+  if (present !== undefined)
+    throw fail(`says that dependent "${present.name}" is removed, and has it; take it out of one of them`);
 }
 
 type Dependent = KubernetesDependent;

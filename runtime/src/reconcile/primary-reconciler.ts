@@ -7,12 +7,15 @@ import { noSecondarySources, type SecondarySources } from "../cluster/secondary-
 import type { Context, ResourceOperations } from "../workflow/context.js";
 import type { DependentDriver } from "../workflow/driver.js";
 import type { PlanNode } from "../workflow/plan.js";
+import type { RemovedDrivers } from "../workflow/prune.js";
+import type { RunOptions } from "../workflow/run.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/kubernetes-driver.js";
 import { checkController, finalizerNameOf, finalizerOf } from "./check-controller.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import { hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
@@ -25,6 +28,8 @@ export interface PrimaryDependencies {
   readonly primaries: ResourceView;
   /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows. */
   driverOf(node: PlanNode, index: number): DependentDriver;
+  /** Finds what is left of dependents that the workflow no longer has; nothing is looked for if absent. */
+  readonly removedDrivers?: RemovedDrivers;
   /** Writes as the field manager of the controller. */
   readonly writer: Writer;
   /** The field managers of all controllers of the operator; that of this one alone if absent. */
@@ -60,6 +65,7 @@ export class PrimaryReconciler {
   readonly #workflows: ControllerWorkflows;
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
+  readonly #inventory: InventoryKeeper | undefined;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
@@ -74,11 +80,15 @@ export class PrimaryReconciler {
       driverOf: (node, index) => dependencies.driverOf(node, index),
       secondaries: dependencies.secondaries,
       namespaces: () => this.#namespaces(),
+      complete: (run, result, isCleanup) => this.#pruned(run, result, isCleanup),
       clock: dependencies.clock,
     });
     this.#finalizer = finalizerNameOf(definition);
     const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    const { removedDrivers } = dependencies;
+    this.#inventory =
+      removedDrivers && new InventoryKeeper({ controller: name, workflow, write: this.#write, removedDrivers });
     this.#contexts = new ContextFactory({
       client,
       primaries,
@@ -117,10 +127,11 @@ export class PrimaryReconciler {
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.#workflows.release(key);
+    this.#inventory?.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const entry = await this.#withFinalizer(attempt.scope.entry);
+    const entry = await this.#prepared(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
     const call = this.#callFor(entry.object, attempt);
@@ -192,6 +203,20 @@ export class PrimaryReconciler {
   #isTold(name: "reconcile" | "cleanup"): boolean {
     const { reconciler, workflow } = this.#definition;
     return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
+  }
+
+  // The finalizer and the inventory are there before anything is made.
+  async #prepared({ entry, logger }: ReconcileScope): Promise<DecodedResource | undefined> {
+    const withFinalizer = await this.#withFinalizer(entry);
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (withFinalizer === undefined || this.#inventory === undefined || reconcilesOnAllEvents) return withFinalizer;
+    return this.#inventory.note(withFinalizer, logger);
+  }
+
+  async #pruned(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult> {
+    const { reconcilesOnAllEvents = false } = this.#definition;
+    if (this.#inventory === undefined || reconcilesOnAllEvents) return result;
+    return this.#inventory.prune(run, result, isCleanup);
   }
 
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {

@@ -19,6 +19,8 @@ export interface WorkflowDependencies {
   driverOf(node: PlanNode, index: number): DependentDriver;
   readonly secondaries?: SecondarySources | undefined;
   namespaces(): readonly string[] | undefined;
+  /** Does what comes after each run of the own workflow, and completes its result by that. */
+  complete(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult>;
   readonly clock?: Clock | undefined;
 }
 
@@ -165,9 +167,12 @@ export class WorkflowRuns {
     // One dependent is not written and deleted at once.
     await before;
     const options = this.#optionsFor(workflow);
-    const result = await (kind === "cleanup" ? cleanupWorkflow(options) : reconcileWorkflow(options));
-    if (kind === "cleanup") this.#cleanups.push(result);
-    if (workflow === this.#workflows.own) this.#options.onResult(result);
+    const isCleanup = kind === "cleanup";
+    const ran = await (isCleanup ? cleanupWorkflow(options) : reconcileWorkflow(options));
+    const isOwn = workflow === this.#workflows.own;
+    const result = isOwn ? await this.#workflows.dependencies.complete(options, ran, isCleanup) : ran;
+    if (isCleanup) this.#cleanups.push(result);
+    if (isOwn) this.#options.onResult(result);
     return result;
   }
 

@@ -8,6 +8,7 @@ import {
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import {
+  CONTROLLER_NAME,
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
   LINK_ANNOTATIONS,
@@ -33,12 +34,14 @@ export interface DesiredOwner {
   readonly namespaces?: readonly string[] | undefined;
   /** The key of the item, of a bulk dependent. */
   readonly item?: string | undefined;
+  /** The name of the controller. */
+  readonly controller?: string | undefined;
 }
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
   desired: unknown,
-  { dependent, primary, definition, namespaces, item }: DesiredOwner,
+  { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
 ): DesiredObject {
   const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = dependent;
   const which = item === undefined ? "" : ` for its item "${item}"`;
@@ -62,7 +65,7 @@ export function completeDesired(
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
-  const annotations = annotationsOf(dependent, primary, { definition, item });
+  const annotations = annotationsOf(dependent, primary, { definition, item, controller });
   const owner = ownerReferenceTo(primary, definition);
   const others = metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
   const link = {
@@ -99,7 +102,7 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
 function annotationsOf(
   { isGarbageCollected, name }: KubernetesDependent,
   { metadata }: KubernetesObject,
-  { definition, item }: { definition: ResourceDefinition; item: string | undefined },
+  { definition, item, controller }: Pick<DesiredOwner, "definition" | "item" | "controller">,
 ): { [key: string]: string } {
   const annotations: { [key: string]: string } = {};
   if (!isGarbageCollected) {
@@ -107,6 +110,7 @@ function annotationsOf(
     if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
     annotations[PRIMARY_TYPE] = typeOfPrimary(definition);
   }
+  if (controller !== undefined) annotations[CONTROLLER_NAME] = controller;
   annotations[DEPENDENT_NAME] = name;
   if (item !== undefined) annotations[DEPENDENT_ITEM] = item;
   return annotations;

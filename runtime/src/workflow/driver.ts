@@ -57,5 +57,5 @@ export interface DependentDriver {
    * Asks for the object to be deleted, unless that was done; it may be there for a while. One that is to be orphaned is untied from its
    * primary instead, and not found any more.
    */
-  remove(run: Pick<DriverRun, "primary">, live: Live): Promise<void>;
+  remove(run: DriverRun, live: Live): Promise<void>;
 }

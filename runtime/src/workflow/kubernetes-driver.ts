@@ -2,12 +2,13 @@ import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import { DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
+import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import type { ObjectWriter } from "../write/apply.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "./plan.js";
+import { noteRemoved, noteWanted } from "./wanted-objects.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
 export type { ObjectWriter, Writer } from "../write/apply.js";
@@ -30,6 +31,8 @@ export interface KubernetesDriverOptions {
   readonly writer: ObjectWriter;
   /** Returns the client of the cluster that the objects are in; that of the operator unless given. */
   readonly client?: () => ApiClient;
+  /** The name of the controller, by which it knows its objects. */
+  readonly controller?: string;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
@@ -38,9 +41,11 @@ export class KubernetesDriver implements DependentDriver {
   readonly #source: DependentSource;
   readonly #writer: ObjectWriter;
   readonly #client: KubernetesDriverOptions["client"];
+  readonly #controller: string | undefined;
 
-  constructor({ node, source, writer, client }: KubernetesDriverOptions) {
+  constructor({ node, source, writer, client, controller }: KubernetesDriverOptions) {
     this.#client = client;
+    this.#controller = controller;
     this.#definition = node.definition;
     this.#source = source;
     this.#writer = writer;
@@ -68,11 +73,14 @@ export class KubernetesDriver implements DependentDriver {
     return this.#source.deactivate(primary);
   }
 
-  complete({ primary, definition, namespaces }: DriverRun, desired: unknown, item?: string): Wanted {
+  complete({ primary, definition, namespaces, context }: DriverRun, desired: unknown, item?: string): Wanted {
     const dependent = this.#definition;
+    const owner = { primary, definition, controller: this.#controller };
     const watched = this.#namespacesIn(namespaces);
-    const object = completeDesired(desired, { dependent, primary, definition, namespaces: watched, item });
-    return { id: keyOfDesired(object), object };
+    const object = completeDesired(desired, { dependent, ...owner, namespaces: watched, item });
+    const id = keyOfDesired(object);
+    noteWanted(context, dependent.name, id);
+    return { id, object };
   }
 
   find({ primary }: Pick<DriverRun, "primary">, wanted?: Wanted): DecodedResource | undefined {
@@ -92,9 +100,15 @@ export class KubernetesDriver implements DependentDriver {
     return items;
   }
 
-  findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[] {
-    if (this.#isReadOnly) return [];
-    return this.#ownOf(primary).filter(({ object }) => !wanted.has(keyOf(object.metadata)));
+  findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly DecodedResource[] {
+    if (this.#isReadOnly || this.#controller === undefined) return [];
+    const { usesServerSideApply = true } = this.#definition;
+    return this.#ownOf(primary).filter(({ object, owned }) => {
+      const isOurs = object.metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
+      // A copy that somebody made of an object has its annotations, but was not applied by us.
+      const isGenuine = !usesServerSideApply || owned !== undefined;
+      return isOurs && isGenuine && !wanted.has(keyOf(object.metadata));
+    });
   }
 
   async write({ context, primary }: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
@@ -119,8 +133,9 @@ export class KubernetesDriver implements DependentDriver {
     return kind === "terminating" ? "waiting" : kind;
   }
 
-  async remove({ primary }: Pick<DriverRun, "primary">, live: Live): Promise<void> {
+  async remove({ primary, context }: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
+    noteRemoved(context, object.metadata.uid);
     if (object.metadata.deletionTimestamp !== undefined) return;
     if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, object);
     else await this.#writer.untie(this.#target, live as DecodedResource, primary);
@@ -152,7 +167,9 @@ export class KubernetesDriver implements DependentDriver {
     const { name } = this.#definition;
     const own = [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
       const entry = this.#source.cache.get(key);
-      return entry?.object.metadata.annotations?.[DEPENDENT_NAME] === name ? entry : [];
+      const annotations = entry?.object.metadata.annotations;
+      const isOther = (annotations?.[CONTROLLER_NAME] ?? this.#controller) !== this.#controller;
+      return entry !== undefined && annotations?.[DEPENDENT_NAME] === name && !isOther ? entry : [];
     });
     return own.length > 1 ? own.sort(byAge) : own;
   }

@@ -184,15 +184,15 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
   return "resource" in dependent;
 }
 
-/** A dependent of an earlier version of the operator, whose objects may still be there. */
+/** What becomes of the objects of a dependent that the workflow had in an earlier version. */
 export interface RemovedDependent {
-  readonly name: string;
   readonly resource: ResourceDefinition;
-  /**
-   * What becomes of its objects: `delete` removes them; `orphan` leaves them, untied from the primary; `keep` does not touch them, so that
-   * Kubernetes' garbage collector deletes those that it may when the primary is gone.
-   */
+  /** `keep` leaves them as they are, and tied to their primary; `orphan` unties them, so that they outlive it. */
   readonly policy: "delete" | "keep" | "orphan";
+  /** Where they live, if the dependent stated a namespace that the controller does not watch. */
+  readonly namespace?: string;
+  /** The name of another cluster, if they live there. */
+  readonly cluster?: string;
 }
 
 /** A primary kind and the dependents that each of its objects needs, in an order in which they can be created. */
@@ -211,8 +211,11 @@ export interface WorkflowDefinition {
   readonly exceptions?: "throw" | "result";
   /** How many steps are done at once, of all primaries together; 50 unless given. */
   readonly maxConcurrency?: number;
-  /** Whether what the primary has of kinds or items that the workflow has no more is pruned; true unless given. */
+  /**
+   * Whether what the workflow no longer has, or no longer wants under a name, is deleted; true unless given. Each primary then has an
+   * annotation that says which kinds of dependents it has.
+   */
   readonly inventory?: boolean;
-  /** Dependents of earlier versions of the operator. */
-  readonly removed?: readonly RemovedDependent[];
+  /** Dependents of earlier versions, by the names that they had; these are looked for whether or not there is an inventory. */
+  readonly removed?: { readonly [name: string]: RemovedDependent };
 }

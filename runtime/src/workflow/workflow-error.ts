@@ -1,5 +1,5 @@
 import { messageOf } from "../base/logger.js";
-import type { DependentOutcome } from "./workflow-result.js";
+import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 
 // What else failed can be read in the result; a message has to fit into a status.
 const MOST_ITEMS = 5;
@@ -16,19 +16,18 @@ export class WorkflowError extends AggregateError {
   }
 }
 
-/** Creates the error of a run from what became of its dependents. */
-export function createWorkflowError(dependents: { readonly [name: string]: DependentOutcome }): WorkflowError {
-  const byName = new Map<string, unknown>();
+/** Creates the error of a run from what failed in it. */
+export function createWorkflowError({
+  errors,
+  dependents,
+}: Pick<WorkflowResult, "errors" | "dependents">): WorkflowError {
   const parts: unknown[] = [];
-  for (const [name, outcome] of Object.entries(dependents)) {
-    if (outcome.kind !== "failed") continue;
-    byName.set(name, outcome.error);
+  for (const [name, error] of errors) {
     // Each item is a part of its own, for what fails for good in one may go away in another.
-    const items = failuresOf(outcome);
-    parts.push(...(items.length === 0 ? [outcome.error] : items));
+    const items = failuresOf(dependents[name]);
+    parts.push(...(items.length === 0 ? [error] : items));
   }
-  const messages = [...byName.values()].map(messageOf);
-  return new WorkflowError(parts, `the workflow failed: ${messages.join("; ")}`, byName);
+  return new WorkflowError(parts, `the workflow failed: ${[...errors.values()].map(messageOf).join("; ")}`, errors);
 }
 
 /** Creates the error of a dependent, which names it, and of a bulk dependent the item. */
@@ -44,6 +43,6 @@ export function createBulkError(name: string, errors: readonly unknown[]): Aggre
   return new AggregateError(errors, told.join("; "));
 }
 
-function failuresOf({ items = {} }: DependentOutcome): unknown[] {
+function failuresOf({ items = {} }: Partial<DependentOutcome> = {}): unknown[] {
   return Object.values(items).flatMap((item) => (item.kind === "failed" ? [item.error] : []));
 }

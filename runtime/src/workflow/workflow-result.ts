@@ -59,6 +59,8 @@ export interface WorkflowResult<Name extends string = string, Details = Workflow
   readonly dependents: {
     readonly [name in Name]: DependentOutcome<name extends keyof Details ? Details[name] : Record<never, never>>;
   };
+  /** What became of what is left of dependents that the workflow no longer has, by their names; absent if nothing is. */
+  readonly removed?: { readonly [name: string]: DependentOutcome };
   /** Whether every dependent that should exist does, as desired and ready, and every other is gone; of a cleanup, whether all are gone. */
   readonly isReady: boolean;
   /** The dependents that failed, with their errors. */
@@ -95,20 +97,42 @@ export interface DetailOptions<Detail> {
 
 /** Creates the result of a run from what became of each dependent. */
 export function createWorkflowResult(outcomes: readonly (readonly [name: string, DependentOutcome])[]): WorkflowResult {
-  return new RunResult(outcomes);
+  const errors = outcomes.flatMap(([name, each]) => (each.kind === "failed" ? [[name, each.error] as const] : []));
+  const isReady = outcomes.every(([, outcome]) => isSettled(outcome));
+  return new RunResult({ dependents: Object.fromEntries(outcomes), errors: new Map(errors), isReady });
 }
+
+/** What became of things besides the dependents. */
+export interface ResultAddition {
+  readonly removed?: { readonly [name: string]: DependentOutcome };
+  /** More errors, by names. */
+  readonly errors: ReadonlyMap<string, unknown>;
+  readonly isReady: boolean;
+}
+
+/** Returns a result with what became of things besides the dependents. */
+export function withAddition(result: WorkflowResult, { removed, errors, isReady }: ResultAddition): WorkflowResult {
+  return new RunResult({
+    dependents: result.dependents,
+    errors: new Map([...result.errors, ...errors]),
+    isReady: result.isReady && isReady,
+    ...(removed === undefined ? {} : { removed }),
+  });
+}
+
+type ResultFacts = Pick<WorkflowResult, "dependents" | "errors" | "isReady" | "removed">;
 
 class RunResult implements WorkflowResult {
   readonly dependents: { readonly [name: string]: DependentOutcome };
+  readonly removed?: { readonly [name: string]: DependentOutcome };
   readonly isReady: boolean;
   readonly errors: ReadonlyMap<string, unknown>;
 
-  constructor(outcomes: readonly (readonly [name: string, DependentOutcome])[]) {
-    this.dependents = Object.fromEntries(outcomes);
-    this.isReady = outcomes.every(([, outcome]) => isSettled(outcome));
-    this.errors = new Map(
-      outcomes.flatMap(([name, outcome]) => (outcome.kind === "failed" ? [[name, outcome.error]] : [])),
-    );
+  constructor({ dependents, errors, isReady, removed }: ResultFacts) {
+    this.dependents = dependents;
+    this.errors = errors;
+    this.isReady = isReady;
+    if (removed !== undefined) this.removed = removed;
   }
 
   get reconciled(): readonly string[] {
@@ -132,7 +156,7 @@ class RunResult implements WorkflowResult {
   }
 
   get error(): WorkflowError | undefined {
-    return this.errors.size === 0 ? undefined : createWorkflowError(this.dependents);
+    return this.errors.size === 0 ? undefined : createWorkflowError(this);
   }
 
   detailOf<Detail>(

@@ -118,7 +118,7 @@ export class Writer implements ObjectWriter {
   }
 
   async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    const isGone = await deleteObject(target, live, this.#client());
+    const isGone = await deleteObject(target, live, { client: this.#client(), fieldManagers: this.#fieldManagers });
     this.#matcher.forget(target, live.metadata);
     return isGone;
   }

@@ -49,6 +49,7 @@ export class PutWriter implements ObjectWriter {
     if (options.live !== undefined) return this.#replace(target, { desired, live: options.live, options });
     try {
       const entry = await this.#send(target, { verb: "create", body: desired, before: undefined });
+      this.#learn(target, desired, entry.object);
       return { kind: "created", entry, verdict: { matches: false, path: "", reason: "does not exist" } };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
@@ -58,7 +59,8 @@ export class PutWriter implements ObjectWriter {
 
   delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
     this.#records.get(target.cache)?.delete(keyOf(live.metadata));
-    return deleteObject(target, live, this.#options.client());
+    const { client, fieldManagers } = this.#options;
+    return deleteObject(target, live, { client: client(), fieldManagers });
   }
 
   untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {

@@ -24,12 +24,14 @@ const MAX_ATTEMPTS = 10;
 export async function deleteObject(
   { definition, cache }: WriteTarget,
   live: KubernetesObject,
-  client: ApiClient,
+  { client, fieldManagers }: Pick<RemoveOptions, "client" | "fieldManagers">,
 ): Promise<boolean> {
   const { name, namespace, uid } = live.metadata;
   try {
-    const { isGone } = await client.delete({ definition }, { name, namespace }, { uid });
+    const { isGone, entry } = await client.delete({ definition }, { name, namespace }, { uid, fieldManagers });
     if (isGone && uid !== undefined) cache.removeOwn(keyOf(live.metadata), uid);
+    // The next reconcile knows that it is on its way out, and does not ask again.
+    if (entry?.object.metadata.uid === uid && entry !== undefined) cache.put(entry);
     return isGone;
   } catch (error) {
     // Another object has the name by now: ours is gone.

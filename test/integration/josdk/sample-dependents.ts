@@ -37,7 +37,7 @@ export function dependentController(
     reconciler = { reconcile: () => {} },
     workflow,
     ...rest
-  }: Partial<ControllerOptions<Sample, object, object>> & {
+  }: Partial<Omit<ControllerOptions<Sample, object, object>, "workflow">> & {
     reconciler?: SampleReconciler;
     workflow?: Partial<WorkflowDefinition>;
   } = {},

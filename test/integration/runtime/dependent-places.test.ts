@@ -59,6 +59,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": namespace,
       "gen-operator.dev/primary-type": "Sample.josdk.example.com",
+      "gen-operator.dev/controller": "sample",
       "gen-operator.dev/dependent": "role",
     });
     await client.delete(ClusterRole, { name });

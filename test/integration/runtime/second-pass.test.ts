@@ -30,7 +30,7 @@ suite("second pass", (test) => {
       const failures = [...workflow!.errors.values()].map((error) => (error as Error).message);
       assert.equal(failures, []);
       await waitFor("some more reconciles", () => page.events.length >= 4);
-      const applies = page.requests.filter((request) => request.startsWith("PATCH") && !request.includes("/status"));
+      const applies = page.requests.filter((request) => request.startsWith("PATCH") && !request.includes("/pages/"));
       assert.is(applies.length, dependents.length);
     }
     await using again = createPageOperator(target, { dependents, connection });
