@@ -87,9 +87,12 @@ export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-ev
 export type {
   ConditionOutcome,
   DependentOutcome,
+  DetailOptions,
+  DetailType,
   WorkflowInvocation,
   WorkflowResult,
 } from "./workflow/workflow-result.js";
+export { WorkflowError } from "./workflow/workflow-error.js";
 export type { RequestObservation, RequestObserver } from "./cluster/api-requester.js";
 export { createLogger } from "./base/create-logger.js";
 export type { CreateLoggerOptions } from "./base/create-logger.js";

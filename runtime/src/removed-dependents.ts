@@ -124,8 +124,8 @@ export class RemovedDependents implements RemovedDrivers {
       onDelete: policy === "orphan" ? "orphan" : "delete",
       usesServerSideApply: entry.put !== true,
     };
-    const alone = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [], sharesKind: false };
-    const node = { ...alone, definition };
+    const edges = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
+    const node = { definition, ...edges, sharesKind: false };
     const writer = new Writer(client, fieldManager, this.#parts.fieldManagers);
     return new KubernetesDriver({ node, source, writer, client, controller });
   }

@@ -16,7 +16,7 @@ import {
 import { pruneWorkflow, type RemovedDrivers, type RemovedEntry } from "../workflow/prune.js";
 import type { RunOptions } from "../workflow/run.js";
 import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
-import { createWorkflowResult, type WorkflowResult } from "../workflow/workflow-result.js";
+import { withAddition, type WorkflowResult } from "../workflow/workflow-result.js";
 import { isAnswerTo, type JsonWrite } from "./json-write.js";
 
 /** With what the inventories of the primaries of one controller are kept. */
@@ -81,10 +81,10 @@ export class InventoryKeeper {
     if (!isCleanup) await this.#shrink(primary, pruned.left, context.logger);
     if (pruned.left.length === 0) this.#opened.delete(key);
     if (removed.length === 0 && pruned.errors.size === 0 && pruned.isGone) return result;
-    return createWorkflowResult(Object.entries(result.dependents), {
+    return withAddition(result, {
       ...(removed.length === 0 ? {} : { removed: pruned.removed }),
       errors: pruned.errors,
-      isGone: pruned.isGone || !isCleanup,
+      isReady: pruned.isGone || !isCleanup,
     });
   }
 

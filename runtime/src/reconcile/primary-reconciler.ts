@@ -97,7 +97,7 @@ export class PrimaryReconciler {
       secondaries: dependencies.secondaries,
       namespaces: () => this.#namespaces(),
       clock: dependencies.clock,
-      prune: (options, result, isCleanup) => inventory?.prune(options, result, isCleanup) ?? Promise.resolve(result),
+      complete: (options, result, isCleanup) => inventory?.prune(options, result, isCleanup) ?? Promise.resolve(result),
     });
     this.#contexts = new ContextFactory({
       client,

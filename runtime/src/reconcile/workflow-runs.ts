@@ -19,9 +19,9 @@ export interface WorkflowDependencies {
   driverOf(node: PlanNode, index: number): DependentDriver;
   readonly secondaries?: SecondarySources | undefined;
   namespaces(): readonly string[] | undefined;
+  /** Does what comes after each run of the own workflow, and completes its result by that. */
+  complete(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult>;
   readonly clock?: Clock | undefined;
-  /** Deletes what a run of the controller's own workflow leaves, and returns its result with that. */
-  prune?(options: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult>;
 }
 
 /** A workflow with what all its runs share. */
@@ -170,7 +170,7 @@ export class WorkflowRuns {
     const isCleanup = kind === "cleanup";
     const ran = await (isCleanup ? cleanupWorkflow(options) : reconcileWorkflow(options));
     const isOwn = workflow === this.#workflows.own;
-    const result = isOwn ? ((await this.#workflows.dependencies.prune?.(options, ran, isCleanup)) ?? ran) : ran;
+    const result = isOwn ? await this.#workflows.dependencies.complete(options, ran, isCleanup) : ran;
     if (isCleanup) this.#cleanups.push(result);
     if (isOwn) this.#options.onResult(result);
     return result;

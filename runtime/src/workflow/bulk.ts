@@ -5,7 +5,7 @@ import { Semaphore } from "../base/semaphore.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
-import { doStep, type Step, type StepSurroundings } from "./step.js";
+import { takeStep, type Step, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -125,7 +125,7 @@ export class BulkRun {
 
   async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
     const { around, runIn } = this.#surroundings;
-    return doStep(this.#node.definition, around, async (step) => ask(name, this.#node, runIn(step), step));
+    return takeStep(this.#node.definition, around, async (step) => ask(name, this.#node, { run: runIn(step), step }));
   }
 
   #complete(desired: ReadonlyMap<string, unknown>): Item[] {
@@ -152,7 +152,7 @@ export class BulkRun {
   async #reconcileItem({ target, problem }: Item, missing: readonly string[]): Promise<DependentOutcome> {
     if (problem !== undefined) throw problem;
     if (missing.length > 0) return { kind: "waiting", for: missing };
-    return doStep(target.definition, this.#around, (step) =>
+    return takeStep(target.definition, this.#around, (step) =>
       reconcileObject(target, this.#surroundings.runIn(step), step),
     );
   }
@@ -167,7 +167,7 @@ export class BulkRun {
       const work = async (): Promise<DependentOutcome> => {
         const keepers = await keepersOf(key);
         if (keepers.length > 0) return { kind: "waiting", for: keepers };
-        return doStep(target.definition, this.#around, (step) =>
+        return takeStep(target.definition, this.#around, (step) =>
           deleteObject(target, { run: this.#surroundings.runIn(step), step, because, known }),
         );
       };

@@ -29,7 +29,11 @@ export function liveOf({ driver, item, wanted }: Target, run: Pick<DriverRun, "p
 }
 
 /** Asks a condition of a target, once in a run. */
-export function ask(name: keyof Conditions, target: Target, run: DriverRun, step: Step): Promise<boolean> | true {
+export function ask(
+  name: keyof Conditions,
+  target: Target,
+  { run, step }: { readonly run: DriverRun; readonly step: Step },
+): Promise<boolean> | true {
   const { definition, driver, item, conditions } = target;
   if (definition[name] === undefined) return true;
   // Of the items of a bulk dependent there is no one object.
@@ -51,7 +55,7 @@ export async function reconcileObject(target: Target, run: DriverRun, step: Step
   } else if (liveOf(target, run) === undefined) {
     return { kind: "waiting", for: [definition.name], ...conditionsOf(conditions) };
   }
-  const isReady = await ask("readyPostcondition", target, run, step);
+  const isReady = await ask("readyPostcondition", target, { run, step });
   return { kind: target.written ?? "unchanged", isReady, ...conditionsOf(conditions) };
 }
 
@@ -75,7 +79,7 @@ export async function deleteObject(
   step.context.signal.throwIfAborted();
   if (live !== undefined) await driver.remove(run, live);
   step.context.signal.throwIfAborted();
-  const isGone = await ask("deletePostcondition", target, run, step);
+  const isGone = await ask("deletePostcondition", target, { run, step });
   if (!isRemoved && isGone) return { kind: "left", ...conditionsOf(conditions) };
   return { kind: "deleted", isGone, because, ...conditionsOf(conditions) };
 }

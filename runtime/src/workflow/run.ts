@@ -11,7 +11,7 @@ import type { DependentDriver, DriverRun } from "./driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
 import { blockersOf, condemn, condemnAll, nextSteps, pendAll, type NodeState, type Plan } from "./plan.js";
 import { createSecondary, type SeenDependent } from "./secondary.js";
-import { doStep, type Step, type StepSurroundings, type Track } from "./step.js";
+import { takeStep, type Step, type StepSurroundings, type Track } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { Context } from "./workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -136,10 +136,10 @@ class WorkflowRun {
     const target = this.#targets[index]!;
     const { definition, conditions } = target;
     const bulk = this.#bulks[index];
-    const entered = await doStep(definition, this.#around, async (step) => {
+    const entered = await takeStep(definition, this.#around, async (step) => {
       const run = this.#runIn(step);
       if (!(await this.#isActive(target, run, step))) return INACTIVE;
-      if (!(await ask("reconcilePrecondition", target, run, step))) return UNWANTED;
+      if (!(await ask("reconcilePrecondition", target, { run, step }))) return UNWANTED;
       const desired = target.driver.capabilities.write ? await this.#desiredOf(target, run, step) : undefined;
       if (bulk !== undefined) return { items: desired };
       if (desired !== undefined) target.wanted ??= target.driver.complete(run, desired.object);
@@ -159,7 +159,7 @@ class WorkflowRun {
     // The garbage collector acts when the primary is gone: waiting for it here would be for ever.
     if (this.#isLeft && driver.isGarbageCollected) return this.#end(index, { kind: "left" });
     const bulk = this.#bulks[index];
-    const entered = await doStep(definition, this.#around, async (step): Promise<DependentOutcome | undefined> => {
+    const entered = await takeStep(definition, this.#around, async (step): Promise<DependentOutcome | undefined> => {
       const run = this.#runIn(step);
       if (!(await this.#isActive(target, run, step))) return { kind: "inactive", ...conditionsOf(conditions) };
       return bulk === undefined ? deleteObject(target, { run, step, because }) : undefined;
@@ -173,7 +173,7 @@ class WorkflowRun {
     const { definition, driver } = target;
     if (definition.activationCondition === undefined) return true;
     const key = keyOf(this.#options.primary.metadata);
-    if (await ask("activationCondition", target, run, step)) {
+    if (await ask("activationCondition", target, { run, step })) {
       await step.track(`the watch of dependent "${definition.name}"`, () => driver.activate(key));
       return true;
     }

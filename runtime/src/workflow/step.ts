@@ -34,7 +34,7 @@ export class TimeoutError extends Error {
 }
 
 /** Does a step; rejects with the error of its last attempt, or with a TimeoutError while `body` may still be running, to no effect. */
-export async function doStep<Result>(
+export async function takeStep<Result>(
   { timeoutMs, retry }: Pick<NodeDefinition, "timeoutMs" | "retry">,
   around: StepSurroundings,
   body: (step: Step) => Promise<Result>,

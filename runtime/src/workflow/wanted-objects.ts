@@ -1,6 +1,8 @@
 // Which objects the dependents want in one reconcile, and which they had deleted: only then can it be said what is left of an earlier one.
 // It is kept by the context, of which there is one for each reconcile, so that drivers keep nothing.
 
+import { originOf } from "./step.js";
+
 interface Seen {
   readonly wanted: Map<string, Set<string>>;
   readonly removed: Set<string>;
@@ -9,8 +11,9 @@ interface Seen {
 const seenIn = new WeakMap<object, Seen>();
 
 function seenOf(context: object): Seen {
-  let seen = seenIn.get(context);
-  if (seen === undefined) seenIn.set(context, (seen = { wanted: new Map(), removed: new Set() }));
+  const origin = originOf(context);
+  let seen = seenIn.get(origin);
+  if (seen === undefined) seenIn.set(origin, (seen = { wanted: new Map(), removed: new Set() }));
   return seen;
 }
 
@@ -24,7 +27,7 @@ export function noteWanted(context: object, dependent: string, id: string): void
 
 /** Returns the ids of the objects that a dependent wants; undefined if none was noted. */
 export function wantedBy(context: object, dependent: string): ReadonlySet<string> | undefined {
-  return seenIn.get(context)?.wanted.get(dependent);
+  return seenIn.get(originOf(context))?.wanted.get(dependent);
 }
 
 /** Notes that the object with this uid was deleted, or untied. */
@@ -34,5 +37,5 @@ export function noteRemoved(context: object, uid: string | undefined): void {
 
 /** Tells whether an object was deleted, or untied. */
 export function wasRemoved(context: object, uid: string | undefined): boolean {
-  return uid !== undefined && seenIn.get(context)?.removed.has(uid) === true;
+  return uid !== undefined && seenIn.get(originOf(context))?.removed.has(uid) === true;
 }

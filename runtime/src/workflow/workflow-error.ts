@@ -1,5 +1,5 @@
 import { messageOf } from "../base/logger.js";
-import type { DependentOutcome } from "./workflow-result.js";
+import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 
 // What else failed can be read in the result; a message has to fit into a status.
 const MOST_ITEMS = 5;
@@ -18,19 +18,16 @@ export class WorkflowError extends AggregateError {
 
 /** Creates the error of a run from what failed in it. */
 export function createWorkflowError({
-  dependents,
   errors,
-}: {
-  readonly dependents: { readonly [name: string]: DependentOutcome };
-  readonly errors: ReadonlyMap<string, unknown>;
-}): WorkflowError {
-  const parts = [...errors].flatMap(([name, error]) => {
+  dependents,
+}: Pick<WorkflowResult, "errors" | "dependents">): WorkflowError {
+  const parts: unknown[] = [];
+  for (const [name, error] of errors) {
     // Each item is a part of its own, for what fails for good in one may go away in another.
     const items = failuresOf(dependents[name]);
-    return items.length === 0 ? [error] : items;
-  });
-  const messages = [...errors.values()].map(messageOf);
-  return new WorkflowError(parts, `the workflow failed: ${messages.join("; ")}`, errors);
+    parts.push(...(items.length === 0 ? [error] : items));
+  }
+  return new WorkflowError(parts, `the workflow failed: ${[...errors.values()].map(messageOf).join("; ")}`, errors);
 }
 
 /** Creates the error of a dependent, which names it, and of a bulk dependent the item. */
@@ -46,7 +43,6 @@ export function createBulkError(name: string, errors: readonly unknown[]): Aggre
   return new AggregateError(errors, told.join("; "));
 }
 
-function failuresOf(outcome: DependentOutcome | undefined): unknown[] {
-  const { items = {} } = outcome ?? {};
+function failuresOf({ items = {} }: Partial<DependentOutcome> = {}): unknown[] {
   return Object.values(items).flatMap((item) => (item.kind === "failed" ? [item.error] : []));
 }

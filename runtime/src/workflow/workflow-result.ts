@@ -95,21 +95,32 @@ export interface DetailOptions<Detail> {
   readonly type?: DetailType<Detail>;
 }
 
-/** What was done after a run about objects that the workflow wants no more. */
-export interface PrunedResult {
-  readonly removed?: { readonly [name: string]: DependentOutcome };
-  readonly errors: ReadonlyMap<string, unknown>;
-  /** Whether nothing is left that keeps the workflow from being ready. */
-  readonly isGone: boolean;
+/** Creates the result of a run from what became of each dependent. */
+export function createWorkflowResult(outcomes: readonly (readonly [name: string, DependentOutcome])[]): WorkflowResult {
+  const errors = outcomes.flatMap(([name, each]) => (each.kind === "failed" ? [[name, each.error] as const] : []));
+  const isReady = outcomes.every(([, outcome]) => isSettled(outcome));
+  return new RunResult({ dependents: Object.fromEntries(outcomes), errors: new Map(errors), isReady });
 }
 
-/** Creates the result of a run from what became of each dependent, and of what was pruned. */
-export function createWorkflowResult(
-  outcomes: readonly (readonly [name: string, DependentOutcome])[],
-  pruned?: PrunedResult,
-): WorkflowResult {
-  return new RunResult(outcomes, pruned);
+/** What became of things besides the dependents. */
+export interface ResultAddition {
+  readonly removed?: { readonly [name: string]: DependentOutcome };
+  /** More errors, by names. */
+  readonly errors: ReadonlyMap<string, unknown>;
+  readonly isReady: boolean;
 }
+
+/** Returns a result with what became of things besides the dependents. */
+export function withAddition(result: WorkflowResult, { removed, errors, isReady }: ResultAddition): WorkflowResult {
+  return new RunResult({
+    dependents: result.dependents,
+    errors: new Map([...result.errors, ...errors]),
+    isReady: result.isReady && isReady,
+    ...(removed === undefined ? {} : { removed }),
+  });
+}
+
+type ResultFacts = Pick<WorkflowResult, "dependents" | "errors" | "isReady" | "removed">;
 
 class RunResult implements WorkflowResult {
   readonly dependents: { readonly [name: string]: DependentOutcome };
@@ -117,14 +128,11 @@ class RunResult implements WorkflowResult {
   readonly isReady: boolean;
   readonly errors: ReadonlyMap<string, unknown>;
 
-  constructor(outcomes: readonly (readonly [name: string, DependentOutcome])[], pruned?: PrunedResult) {
-    this.dependents = Object.fromEntries(outcomes);
-    if (pruned?.removed !== undefined) this.removed = pruned.removed;
-    this.isReady = outcomes.every(([, outcome]) => isSettled(outcome)) && (pruned?.isGone ?? true);
-    const failed = outcomes.flatMap(([name, outcome]) =>
-      outcome.kind === "failed" ? [[name, outcome.error] as const] : [],
-    );
-    this.errors = new Map([...(pruned?.errors ?? []), ...failed]);
+  constructor({ dependents, errors, isReady, removed }: ResultFacts) {
+    this.dependents = dependents;
+    this.errors = errors;
+    this.isReady = isReady;
+    if (removed !== undefined) this.removed = removed;
   }
 
   get reconciled(): readonly string[] {

@@ -1,4 +1,5 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
+import { finalizerOf } from "#runtime/reconcile/check-controller.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { Context } from "#runtime/workflow/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
@@ -12,6 +13,7 @@ import {
   holds,
   type FakeDependent,
 } from "../workflow/fake-cluster.js";
+import { dependentOf, workflowOf } from "../workflow/graphs.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
 
 interface Args {
@@ -219,6 +221,23 @@ suite("who runs the cleanup of a workflow", (test) => {
     gone = holds;
     assert.not((await bed.cleanUp()).isKept);
     assert.equal(bed.cluster.ids, []);
+  });
+});
+
+suite("the finalizer of a controller", (test) => {
+  test("is there if the reconciler cleans up, or a dependent has to be deleted by the runtime [ManagedWorkflowTest, WorkflowBuilderTest]", () => {
+    const finalizerFor = (hasCleanup: boolean, ...isGarbageCollected: boolean[]) =>
+      finalizerOf({
+        name: "page",
+        workflow: workflowOf(
+          isGarbageCollected.map((each, index) => dependentOf(`n${index}`, { isGarbageCollected: each })),
+        ),
+        reconciler: { reconcile: () => {}, ...(hasCleanup ? { cleanup: () => {} } : {}) },
+      });
+    assert.is(finalizerFor(false), undefined);
+    assert.is(finalizerFor(false, true, true), undefined);
+    for (const wanted of [finalizerFor(true), finalizerFor(false, false), finalizerFor(false, true, false)])
+      assert.is(wanted, FINALIZER);
   });
 });
 

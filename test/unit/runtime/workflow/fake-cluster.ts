@@ -12,6 +12,7 @@ import type {
   WorkflowDefinition,
 } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
+import { assert } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { page } from "./graphs.js";
 
@@ -214,4 +215,30 @@ export function bulkOf(
   const desired = () =>
     Object.fromEntries((typeof keys === "function" ? keys() : keys).map((key) => [key, { of: `${name} ${key}` }]));
   return { name, bulk: {}, desired, ...rest };
+}
+
+/** What a condition of an item is asked. */
+export type Asked = { readonly dependent: { readonly item?: string; readonly live?: { readonly item: string } } };
+
+/** A condition that holds for these items. */
+export const only =
+  (...keys: string[]) =>
+  ({ dependent }: Asked) =>
+    keys.includes(dependent.item ?? "");
+
+/** Returns what became of the items of a dependent. */
+export function itemsOf(result: WorkflowResult, name: string): { [key: string]: string } {
+  const items = result.dependents[name]?.items ?? {};
+  return Object.fromEntries(
+    Object.entries(items).map(([key, item]) => [
+      key,
+      item.kind === "waiting" ? `waiting for ${item.for.join()}` : item.kind,
+    ]),
+  );
+}
+
+/** Checks that one event came before another. */
+export function before({ history }: FakeCluster, first: string, second: string): void {
+  const [end, begin] = [history.indexOf(first), history.indexOf(second)];
+  assert.ok(end !== -1 && begin !== -1 && end < begin, `${first} is before ${second}: ${history.join(", ")}`);
 }
