@@ -39,7 +39,8 @@ export function conditionIs({
   return ({ dependent: { live } }) => {
     const conditions = (live as Observed | undefined)?.status?.conditions ?? [];
     return conditions.some(
-      (condition) => condition.type === type && condition.status === status && isOfGeneration(condition, live as Observed),
+      (condition) =>
+        condition.type === type && condition.status === status && isOfGeneration(condition, live as Observed),
     );
   };
 }
