@@ -48,16 +48,18 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   return { diagnostics: found, caches: derived.report, report: await writeFiles(root, files, { check }) };
 }
 
-/** Decides what the event sources of a project keep, from the code that is in its folder. */
+/** Decides what the event sources of a project keep, from the code that is in its folder, and checks what only the code tells. */
 export async function deriveModel(model: ProjectModel, root: string, locate: LocateExpression): Promise<DerivedModel> {
-  const usesEventSources = model.controllers.some(({ eventSources }) => eventSources.length > 0);
-  // The compiler takes a while to load.
-  if (!usesEventSources) return { model, diagnostics: [], report: [] };
-  const { deriveForms } = await import("./output/reads/derive-forms.js");
   const sources = await readSources(root);
-  return deriveForms(
-    model,
-    sources.map(({ file, text }) => ({ path: file, text })),
-    locate,
-  );
+  const code = sources.map(({ file, text }) => ({ path: file, text }));
+  const usesEventSources = model.controllers.some(({ eventSources }) => eventSources.length > 0);
+  const unchanged: DerivedModel = { model, diagnostics: [], report: [] };
+  // The compiler takes a while to load.
+  if (code.length === 0 && !usesEventSources) return unchanged;
+  const [{ deriveForms }, { checkCode }] = await Promise.all([
+    import("./output/reads/derive-forms.js"),
+    import("./output/reads/check-code.js"),
+  ]);
+  const derived = usesEventSources ? deriveForms(model, code, locate) : unchanged;
+  return { ...derived, diagnostics: [...derived.diagnostics, ...checkCode(model, code, locate)] };
 }

@@ -12,6 +12,8 @@ interface SchemaNode {
   readonly items?: SchemaNode;
   readonly allOf?: readonly SchemaNode[];
   readonly oneOf?: readonly SchemaNode[];
+  readonly then?: SchemaNode;
+  readonly else?: SchemaNode;
   readonly definitions?: { readonly [name: string]: SchemaNode };
 }
 
@@ -51,7 +53,14 @@ function pathsOfSchema(root: SchemaNode, node: SchemaNode, path = ""): string[] 
     return [childPath, ...pathsOfSchema(root, child, childPath)];
   });
   const named = $ref === undefined ? undefined : root.definitions?.[$ref.replace("#/definitions/", "")];
-  const same = [...allOf, ...oneOf, ...(named === undefined ? [] : [named]), ...(items === undefined ? [] : [items])];
+  const branches = [node.then, node.else].flatMap((each) => each ?? []);
+  const same = [
+    ...branches,
+    ...allOf,
+    ...oneOf,
+    ...(named === undefined ? [] : [named]),
+    ...(items === undefined ? [] : [items]),
+  ];
   const any = additionalProperties ? pathsOfSchema(root, additionalProperties, `${path}.*`) : [];
   return [...new Set([...below, ...same.flatMap((each) => pathsOfSchema(root, each, path)), ...any])];
 }

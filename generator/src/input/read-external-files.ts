@@ -1,51 +1,82 @@
-import type { Diagnostic } from "../diagnostic.js";
+import { quote, type Diagnostic } from "../diagnostic.js";
+import { checkSchema } from "./check-schema.js";
+import { isRecord } from "./json.js";
 import { parseYaml } from "./parse-yaml.js";
 import { pathInProject, readProjectFile } from "./project-files.js";
 import type { WorkflowSpec } from "./workflow-spec.js";
-import type { YamlDocument } from "./yaml-document.js";
 
 /** A file that an external dependent names for the type of its resources. */
 export interface ExternalFile {
-  /** Its text; absent if it cannot be read. */
-  readonly text?: string;
-  /** Its only document, if it is YAML or JSON. */
-  readonly document?: YamlDocument;
-  /** What is wrong with it. */
+  /** Relative to the project. */
+  readonly path: string;
+  /** The type that is meant; absent if the file has a schema. */
+  readonly typeName?: string;
+  /** The schema in it. */
+  readonly schema?: { readonly [keyword: string]: unknown };
+  /** What is wrong with it; those without a position are about what the spec says. */
   readonly problems: readonly Diagnostic[];
 }
 
-/** Reads the files that external dependents name, by the paths that the specs have for them. */
+/** Reads the files that external dependents name, by the texts that the specs have for them. */
 export async function readExternalFiles(
   project: string,
   workflows: readonly WorkflowSpec[],
 ): Promise<ReadonlyMap<string, ExternalFile>> {
-  const paths = new Set(
-    workflows.flatMap(({ dependents }) =>
-      [...dependents.values()].flatMap(({ external }) => pathsOf(external?.type, external?.schema)),
-    ),
-  );
-  const read = [...paths].map(async (path) => [path, await readExternalFile(project, path)] as const);
+  const all = workflows.flatMap(({ dependents }) => [...dependents.values()].flatMap(({ external }) => external ?? []));
+  const types = new Set(all.flatMap(({ type }) => type ?? []));
+  const schemas = new Set(all.flatMap(({ schema }) => schema ?? []));
+  const read = [
+    ...[...types].map(async (type) => [type, await readType(project, type)] as const),
+    ...[...schemas].map(async (path) => [path, await readSchema(project, path)] as const),
+  ];
   return new Map(await Promise.all(read));
 }
 
-/** Returns the file of a type such as `src/database.ts#Database`, and its name. */
-export function partsOfType(type: string): { readonly file: string; readonly name: string } {
-  const [file = "", name = ""] = type.split("#");
-  return { file, name };
+async function readType(project: string, type: string): Promise<ExternalFile> {
+  const [path = "", typeName = ""] = type.split("#");
+  const text = await readText(project, path);
+  if (typeof text !== "string") return { path, typeName, problems: [text] };
+  if (exportsType(text, typeName)) return { path, typeName, problems: [] };
+  const hint = `declare it: export interface ${typeName} { … }`;
+  return { path, typeName, problems: [problem(`${quote(path)} exports no ${quote(typeName)}`, hint)] };
 }
 
-function pathsOf(type: string | undefined, schema: string | undefined): string[] {
-  return [...(type === undefined ? [] : [partsOfType(type).file]), ...(schema === undefined ? [] : [schema])];
-}
-
-async function readExternalFile(project: string, path: string): Promise<ExternalFile> {
-  const file = pathInProject(project, path);
-  const outside = { severity: "error", rule: "unreadable-file", message: `"${path}" is outside the project` } as const;
-  if (file === undefined) return { problems: [outside] };
-  const read = await readProjectFile(project, file);
-  if ("rule" in read) return { problems: [read] };
-  if (!/\.(?:ya?ml|json)$/.test(path)) return { text: read.text, problems: [] };
-  const { documents, diagnostics } = parseYaml(file, read.text);
+async function readSchema(project: string, path: string): Promise<ExternalFile> {
+  const text = await readText(project, path);
+  if (typeof text !== "string") return { path, problems: [text] };
+  const { documents, diagnostics } = parseYaml(path, text);
+  if (diagnostics.length > 0) return { path, problems: diagnostics };
   const [document] = documents;
-  return { text: read.text, problems: diagnostics, ...(document === undefined ? {} : { document }) };
+  const schema = document?.value;
+  if (document === undefined || !isRecord(schema) || schema["type"] !== "object" || !isRecord(schema["properties"]))
+    return {
+      path,
+      problems: [problem(`${quote(path)} is no schema of an object`, "state type: object and properties:")],
+    };
+  const problems = checkSchema(schema).map(({ path: inside, message }) => ({
+    ...problem(message.replace("a CustomResourceDefinition", "an external resource")),
+    ...document.valueAt(inside),
+  }));
+  return { path, schema, problems };
+}
+
+async function readText(project: string, path: string): Promise<string | Diagnostic> {
+  const file = pathInProject(project, path);
+  if (file === undefined) return problem(`${quote(path)} is outside the project`);
+  const read = await readProjectFile(project, file);
+  return "rule" in read ? problem(read.message) : read.text;
+}
+
+function problem(message: string, hint?: string): Diagnostic {
+  return { severity: "error", rule: "external-type", message, ...(hint === undefined ? {} : { hint }) };
+}
+
+// What is generated imports it, so the compiler says what a search in the text misses.
+function exportsType(text: string, name: string): boolean {
+  const escaped = name.replaceAll("$", "\\$");
+  const declared = new RegExp(
+    String.raw`\bexport\s+(?:declare\s+)?(?:abstract\s+)?(?:interface|type|class|enum)\s+${escaped}(?![\w$])`,
+  );
+  const listed = new RegExp(String.raw`\bexport\s+(?:type\s+)?\{[^}]*(?<![\w$])${escaped}(?![\w$])[^}]*\}`);
+  return declared.test(text) || listed.test(text) || /\bexport\s+(?:type\s+)?\*\s+from\b/.test(text);
 }

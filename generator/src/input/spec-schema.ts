@@ -43,7 +43,10 @@ function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
 }
 
 function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {
-  return errors.some(({ instancePath }) => instancePath.startsWith(`${pointer}/`));
+  return errors.some(
+    ({ instancePath, keyword }) =>
+      instancePath.startsWith(`${pointer}/`) || (instancePath === pointer && keyword === "additionalProperties"),
+  );
 }
 
 function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {

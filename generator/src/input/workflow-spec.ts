@@ -76,9 +76,6 @@ export interface UntypedKindSpec {
   readonly scope: "Namespaced" | "Cluster";
 }
 
-/** What can be done with an external resource. */
-export const CAPABILITIES = ["create", "update", "delete"] as const;
-
 /** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
 export interface ExternalSpec {
   readonly poll?: { readonly every: string };
@@ -90,7 +87,7 @@ export interface ExternalSpec {
   /** A file with a JSON Schema. */
   readonly schema?: string;
   readonly state?: { readonly configMap?: true; readonly status?: string };
-  readonly capabilities?: readonly (typeof CAPABILITIES)[number][];
+  readonly capabilities?: readonly ("create" | "update" | "delete")[];
 }
 
 /** Retries within a reconcile as a spec states them. */

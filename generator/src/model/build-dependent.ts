@@ -1,6 +1,6 @@
-import { partsOfType } from "../input/read-external-files.js";
-import { CAPABILITIES, type ConditionSpec, type DependentSpec, type ExternalSpec } from "../input/workflow-spec.js";
+import type { ConditionSpec, DependentSpec, ExternalSpec } from "../input/workflow-spec.js";
 import type { BuildFilters } from "./build-event-source.js";
+import { CAPABILITIES } from "./dependent-model.js";
 import { parseDuration } from "./duration.js";
 import type {
   BuiltinModel,
@@ -11,7 +11,6 @@ import type {
   KubernetesDependentModel,
   NodeModel,
 } from "./project-model.js";
-import { isRecord } from "./raw-schema.js";
 import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedDependent } from "./resolved-project.js";
 
 /** What the model of a dependent is built with. */
@@ -108,11 +107,10 @@ function sourceOf({ poll, perPrimaryPoll, eventSource }: ExternalSpec): External
 }
 
 function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): ExternalTypeModel {
-  if (type !== undefined) return { kind: "imported", ...partsOfType(type) };
-  if (schema === undefined) return { kind: "declared" };
-  const value = file?.document?.value;
-  if (!isRecord(value)) throw new Error(`the schema ${schema} was not checked`);
-  return { kind: "schema", schema: value };
+  if (type === undefined && schema === undefined) return { kind: "declared" };
+  if (file?.typeName !== undefined) return { kind: "imported", file: file.path, name: file.typeName };
+  if (file?.schema === undefined) throw new Error(`the schema ${schema} was not checked`);
+  return { kind: "schema", schema: file.schema };
 }
 
 /** Builds the model of a condition that the runtime ships. */

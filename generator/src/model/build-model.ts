@@ -1,7 +1,7 @@
 import { hasErrors, type Diagnostic, type SourcePosition } from "../diagnostic.js";
 import type { BuiltinKinds } from "../input/builtin-kinds.js";
 import type { Crd } from "../input/crd.js";
-import { partsOfType, type ExternalFile } from "../input/read-external-files.js";
+import type { ExternalFile } from "../input/read-external-files.js";
 import type { UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
@@ -138,7 +138,7 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
     ...(primary === undefined ? {} : { primary }),
     dependents: [...spec.dependents].map(([name, dependent]) => {
       const { type, schema } = dependent.external ?? {};
-      const file = externalFiles.get(type === undefined ? (schema ?? "") : partsOfType(type).file);
+      const file = externalFiles.get(type ?? schema ?? "");
       return { ...member("dependents", name, dependent), ...(file === undefined ? {} : { file }) };
     }),
     eventSources: [...spec.eventSources].map(([name, source]) => member("eventSources", name, source)),

@@ -1,4 +1,4 @@
-import type { CAPABILITIES, UntypedKindSpec } from "../input/workflow-spec.js";
+import type { UntypedKindSpec } from "../input/workflow-spec.js";
 import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceModel } from "./project-model.js";
 
 /** Retries of a dependent within one reconcile. */
@@ -41,6 +41,9 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly usesServerSideApply?: false;
   readonly fieldManager?: string;
 }
+
+/** All that can be done with an external resource. */
+export const CAPABILITIES = ["create", "update", "delete"] as const;
 
 /** What can be done with an external resource. */
 export type Capability = (typeof CAPABILITIES)[number];

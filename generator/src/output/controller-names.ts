@@ -16,6 +16,8 @@ export interface ControllerNames {
   readonly dependents: string;
   /** `WebPageSources`: what the event sources know of one primary. */
   readonly sources: string;
+  /** `WebPageItems`: the items of the bulk dependents. */
+  readonly items: string;
   /** `WebPageLookups`: what looking resources up by their class gives, where that is less than all of them. */
   readonly lookups: string;
   /** `WebPageDetails`: what the conditions find besides whether they hold. */
@@ -54,6 +56,7 @@ export function controllerNamesOf(
     controller: `${prefix}Controller`,
     dependents: `${local}Dependents`,
     sources: `${local}Sources`,
+    items: `${local}Items`,
     lookups: `${local}Lookups`,
     details: `${local}Details`,
     reconciler: `${local}Reconciler`,

@@ -2,7 +2,6 @@ import type { ControllerModel, DependentModel, ExternalDependentModel, ResourceM
 import { isKubernetes } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
 import { inputNameOf } from "./resource-name.js";
-import { pascalCase } from "./naming.js";
 
 /** What the types of a dependent are called in the files of its controller. */
 export interface DependentTypeNames {
@@ -66,7 +65,13 @@ export function detailedConditionsOf({ dependents }: ControllerModel): DetailedC
   });
 }
 
-/** Returns the name of the interface that a schema of an external resource becomes. */
-export function schemaTypeOf({ name }: { readonly name: string }): string {
-  return `${pascalCase(name)}Resource`;
+/** Returns the types of what is there besides the dependents that may be absent: what event sources know, and the items of bulk dependents. */
+export function alwaysThere(
+  { eventSources, dependents }: ControllerModel,
+  { sources, items }: ControllerNames,
+): string[] {
+  return [
+    ...(eventSources.length > 0 ? [sources] : []),
+    ...(dependents.some(({ bulk }) => bulk !== undefined) ? [items] : []),
+  ];
 }

@@ -13,7 +13,7 @@ import {
   type ResourceModel,
 } from "../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
-import { dependentTypesOf, detailedConditionsOf } from "./dependent-types.js";
+import { alwaysThere, dependentTypesOf, detailedConditionsOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
 import { inputNameOf } from "./resource-name.js";
 import {
@@ -48,6 +48,7 @@ export function emitWorkflowTypes(
     ...lookupTypesOf(controller, names),
     ...filterTypesOf(controller, names),
     ...externalDependentExports(controller),
+    ...itemsOf(controller, names),
     ...controller.dependents.flatMap((dependent) => typesOf(dependent, controller, names)),
     ...reconcilerTypesOf(controller, names),
   ]);
@@ -168,28 +169,40 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
 
 function secondaryOf(
   dependent: DependentModel,
-  { dependents, eventSources }: ControllerModel,
+  controller: ControllerModel,
   names: ControllerNames,
 ): InterfaceDeclarationStructure {
   const { secondary, name } = dependentNamesOf(dependent);
   return {
     ...interfaceOf(secondary, `The live dependents as "${name}" sees them: what it waits for is there.`),
-    ...(eventSources.length > 0 ? { extends: [names.sources] } : {}),
-    properties: dependents.map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
+    extends: alwaysThere(controller, names),
+    properties: controller.dependents
+      .filter(({ bulk }) => bulk === undefined)
+      .map((other) => memberOf(other, names, dependent.waitsFor.includes(other.name))),
   };
 }
 
-// Of a bulk dependent there may be no items, which is a record without fields.
 function memberOf(dependent: DependentModel, names: ControllerNames, isPresent: boolean): PropertySignatureStructure {
   const { secondary } = dependentTypesOf(dependent, names);
-  const isThere = isPresent || dependent.bulk !== undefined;
   return {
     kind: StructureKind.PropertySignature,
     name: dependent.name,
     isReadonly: true,
-    hasQuestionToken: !isThere,
-    type: isThere ? secondary : `${secondary} | undefined`,
+    hasQuestionToken: !isPresent,
+    type: isPresent ? secondary : `${secondary} | undefined`,
   };
+}
+
+// There may be no items of a bulk dependent, which is a record without fields.
+function itemsOf({ dependents }: ControllerModel, names: ControllerNames): Statement[] {
+  const bulk = dependents.filter((dependent) => dependent.bulk !== undefined);
+  if (bulk.length === 0) return [];
+  return [
+    {
+      ...interfaceOf(names.items, `The items of the bulk dependents of one ${names.primary}, by their keys.`),
+      properties: bulk.map((dependent) => memberOf(dependent, names, true)),
+    },
+  ];
 }
 
 function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames): Statement[] {
@@ -215,8 +228,10 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames):
         names.dependents,
         `The live dependents of one ${primary}${eventSources.length > 0 ? ", and what the event sources know of it" : ""}.`,
       ),
-      ...(eventSources.length > 0 ? { extends: [names.sources] } : {}),
-      properties: dependents.map((dependent) => memberOf(dependent, names, false)),
+      extends: alwaysThere(controller, names),
+      properties: dependents
+        .filter(({ bulk }) => bulk === undefined)
+        .map((dependent) => memberOf(dependent, names, false)),
     },
     ...(details === undefined ? [] : [detailsOf(controller, names)]),
     alias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),

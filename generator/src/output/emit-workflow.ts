@@ -11,7 +11,7 @@ import {
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
-import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
+import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
 import { hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
@@ -44,9 +44,10 @@ export function emitWorkflow(
   ]);
 }
 
-// The event sources are there besides the dependents, in whatever is called with them.
-function typeArgumentsOf({ eventSources }: ControllerModel, { primary, sources }: ControllerNames): string {
-  return eventSources.length === 0 ? "" : `<${primary}, ${sources}>`;
+// The event sources and the items of bulk dependents are there in whatever is called with them.
+function typeArgumentsOf(controller: ControllerModel, names: ControllerNames): string {
+  const always = alwaysThere(controller, names);
+  return always.length === 0 ? "" : `<${names.primary}, ${always.join(" & ")}>`;
 }
 
 function argumentsOf({ workflow = {}, removed = [] }: ControllerModel, names: ControllerNames): string {
@@ -144,7 +145,7 @@ function renderCondition(condition: ConditionModel, { conditionArguments }: Depe
 }
 
 function importsOf(controller: ControllerModel, names: ControllerNames): ImportDeclarationStructure[] {
-  const { dependents, eventSources } = controller;
+  const { dependents } = controller;
   const all = dependents.flatMap((dependent) =>
     conditionsOf(dependent).map(([, condition]) => ({ condition, types: dependentNamesOf(dependent) })),
   );
@@ -154,7 +155,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
   const importedTypes = new Set([
     ...typed.map(({ types }) => types.conditionArguments),
-    ...(eventSources.length > 0 ? [names.sources] : []),
+    ...alwaysThere(controller, names),
   ]);
   const user = `../../${names.folder}`;
   const resources = writtenResources(controller);

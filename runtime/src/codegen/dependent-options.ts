@@ -102,7 +102,7 @@ export type ExternalSourceOption<Primary, Resource> =
 export interface ExternalOptions<Primary, Secondary, Resource, Bulk> {
   readonly source: ExternalSourceOption<Primary, Resource>;
   /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
-  readonly idOf: (resource: NoInfer<Resource>) => string;
+  readonly idOf: (resource: Resource) => string;
   readonly state?: ExternalState;
   /** Absent if it is only read. */
   readonly desired?: Desired<Primary, Secondary, [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>>;

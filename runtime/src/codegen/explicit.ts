@@ -2,7 +2,12 @@
 export type Explicit<Arguments extends { readonly context: unknown }, Workflow> = Omit<
   Arguments,
   "context" | "workflow"
-> & { readonly context: Arguments["context"] & { readonly workflow: Workflow } };
+> & {
+  /** No run came before. */
+  readonly workflow: never;
+  // The first that fits a call wins.
+  readonly context: { readonly workflow: Workflow } & Arguments["context"];
+};
 
 /** A reconciler that runs its workflow itself. */
 export type ExplicitReconciler<Reconciler, Workflow> = {

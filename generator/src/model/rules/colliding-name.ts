@@ -42,7 +42,7 @@ const IMPORTED = [
 ];
 
 /** What the names of the types of the primary end in. */
-const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Lookups", "Details", "Reconciler", "ReconcileArguments"];
+const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Items", "Lookups", "Details", "Reconciler", "ReconcileArguments"];
 
 /**
  * Finds names from which the same file or type would be made, and event sources that are called like dependents.

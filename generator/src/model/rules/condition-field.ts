@@ -1,5 +1,4 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import { describeValue } from "../../input/describe-value.js";
 import type { ConditionSpec } from "../../input/workflow-spec.js";
 import type { RawSchema, ResourceModel } from "../project-model.js";
 import { isIntOrString } from "../raw-schema.js";
@@ -20,6 +19,8 @@ export const checkConditionField = ruleOfController((controller) =>
   }),
 );
 
+type Said = Pick<Diagnostic, "message" | "hint">;
+
 interface Subject {
   readonly resource: ResourceModel;
   readonly controller: ResolvedController;
@@ -30,7 +31,7 @@ function checkConditions({ path }: LocatedCondition, { resource, controller }: S
   if (kind === "list" || kind === "any") return [];
   const message = `${resource.kind} has no status.conditions`;
   const hint = "state builtin: fieldEquals, when: or function:";
-  return [fail(message, controller, [...path, "builtin"], hint)];
+  return [fail({ message, hint }, controller, [...path, "builtin"])];
 }
 
 function checkField({ condition, path }: LocatedCondition, { resource, controller }: Subject): Diagnostic[] {
@@ -46,41 +47,41 @@ function checkField({ condition, path }: LocatedCondition, { resource, controlle
         ? `${quote(before.join("."))} has no fields of its own to compare`
         : `${resource.kind} has no ${quote(text)}`;
     const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "state when: or function: instead";
-    return [fail(message, controller, [...path, "path"], didYouMean(text, candidates)?.hint ?? listed)];
+    const hint = didYouMean(text, candidates)?.hint ?? listed;
+    return [fail({ message, hint }, controller, [...path, "path"])];
   }
   if (found.kind === "object" || found.kind === "list" || found.kind === "map") {
     const isMetadata = text.startsWith("metadata.");
     if (isMetadata) return [];
     const message = `${quote(text)} is ${found.kind === "object" ? "an object" : `a ${found.kind}`}, which is no single value`;
-    return [fail(message, controller, [...path, "path"], "state a field inside of it, or when: or function: instead")];
+    const hint = "state a field inside of it, or when: or function: instead";
+    return [fail({ message, hint }, controller, [...path, "path"])];
   }
-  return checkValue(condition, found.schema ?? {}).map(({ message, hint }) =>
-    fail(message, controller, [...path, "value"], hint),
-  );
+  return checkValue(condition, found.schema ?? {}).map((said) => fail(said, controller, [...path, "value"]));
 }
 
-function checkValue(
-  { path = "", value }: ConditionSpec,
-  schema: RawSchema,
-): { readonly message: string; readonly hint?: string | undefined }[] {
+function checkValue({ path = "", value }: ConditionSpec, schema: RawSchema): Said[] {
   const allowed = schema["enum"];
   if (Array.isArray(allowed) && !allowed.includes(value)) {
     const texts = allowed.map(String);
     const hint =
       didYouMean(String(value), texts)?.hint ?? `one of ${allowed.map((each) => JSON.stringify(each)).join(", ")}`;
-    return [{ message: `${quote(path)} is never ${describeValue(value)}`, hint }];
+    return [{ message: `${quote(path)} is never ${describe(value)}`, hint }];
   }
   const type = schema["type"];
   const expected = isIntOrString(schema) ? undefined : type === "integer" ? "number" : type;
   if (typeof expected !== "string" || typeof value === expected) return [];
-  return [{ message: `${quote(path)} is of type ${String(type)}, and never ${describeValue(value)}` }];
+  return [{ message: `${quote(path)} is of type ${String(type)}, and never ${describe(value)}` }];
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? quote(value) : String(value);
 }
 
 function fail(
-  message: string,
+  { message, hint }: Said,
   { spec: { document } }: ResolvedController,
   path: readonly (string | number)[],
-  hint?: string,
 ): Diagnostic {
   const place = document.valueAt(path);
   return { severity: "error", rule: "condition-field", message, ...place, ...(hint === undefined ? {} : { hint }) };

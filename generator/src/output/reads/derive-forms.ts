@@ -1,12 +1,13 @@
 import { formatPosition, quote, type Diagnostic, type SourcePosition } from "../../diagnostic.js";
-import type {
-  ControllerModel,
-  EventSourceModel,
-  FormModel,
-  InformerModel,
-  LocateExpression,
-  ProjectModel,
-  ResourceModel,
+import {
+  isKubernetes,
+  type ControllerModel,
+  type EventSourceModel,
+  type FormModel,
+  type InformerModel,
+  type LocateExpression,
+  type ProjectModel,
+  type ResourceModel,
 } from "../../model/project-model.js";
 import { controllerNamesOf, nameOrThrow, sourceNamesOf } from "../controller-names.js";
 import { nameResources, type ResourceName } from "../resource-name.js";
@@ -63,7 +64,7 @@ export function deriveForms(model: ProjectModel, code: readonly CodeFile[], loca
         report.push(`${label}: ${describeForm(source.form)} (stated in ${formatPosition(source.statedForm.position)})`);
         diagnostics.push(...checkStatedForm(source, log.readsOf(tracked)));
       }
-      const derived = source.statedForm === undefined ? log.formOf(tracked) : undefined;
+      const derived = source.statedForm === undefined ? formOf(tracked, controller, log) : undefined;
       if (derived !== undefined) report.push(`${label}: ${describeForm(derived.form)} (${derived.reason})`);
       const selected = deriveSelector(source, log.lookupOf(tracked));
       if (selected !== undefined) report.push(`${label}: ${selected.report}`);
@@ -76,6 +77,14 @@ export function deriveForms(model: ProjectModel, code: readonly CodeFile[], loca
     return Object.freeze({ ...controller, eventSources: Object.freeze(controller.eventSources.map(derive)) });
   });
   return { model: Object.freeze({ ...model, controllers: Object.freeze(controllers) }), diagnostics, report };
+}
+
+// What a dependent is compared with has to be there as a whole.
+function formOf(tracked: TrackedSource, { dependents }: ControllerModel, log: ReadLog) {
+  const { name } = tracked.model;
+  const user = dependents.find((dependent) => isKubernetes(dependent) && dependent.eventSource === name);
+  if (user === undefined) return log.formOf(tracked);
+  return { form: { kind: "full" } as const, reason: `the dependent ${quote(user.name)} takes its objects from it` };
 }
 
 function trackedSourcesOf(

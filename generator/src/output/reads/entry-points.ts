@@ -1,7 +1,15 @@
 import type ts from "typescript";
 import { loadLibrary } from "../../model/library.js";
-import type { ControllerModel, FiltersModel, LocateExpression } from "../../model/project-model.js";
+import {
+  isKubernetes,
+  isReadOnly,
+  type ControllerModel,
+  type DependentModel,
+  type FiltersModel,
+  type LocateExpression,
+} from "../../model/project-model.js";
 import { dependentNamesOf, sourceNamesOf } from "../controller-names.js";
+import { CAPABILITY_FUNCTIONS } from "../dependent-types.js";
 import { constantOf, functionOf, isFunctionNode, resolveFunction, type FunctionNode } from "./functions.js";
 import type { ReadFollower } from "./follow-reads.js";
 import type { CodeFile, SourceProgram } from "./source-program.js";
@@ -10,20 +18,27 @@ import { rootOf, type TrackedSource, type Value } from "./values.js";
 const compiler = loadLibrary("typescript");
 
 const ARGUMENTS: Value = { kind: "arguments" };
+const CONTEXT: Value = { kind: "context" };
 
 /** A function that the runtime calls, and what with. */
 interface EntryPoint {
   readonly path: string;
   /** The name under which it is exported. */
   readonly name: string;
-  readonly values: readonly Value[];
+  readonly values: readonly (Value | undefined)[];
+}
+
+/** The code, and what follows values through it. */
+export interface Followers {
+  readonly program: SourceProgram;
+  readonly follower: ReadFollower;
 }
 
 /** Follows all that the runtime hands to the code of a controller. */
 export function followController(
   controller: ControllerModel,
   { folder, sources }: { readonly folder: string; readonly sources: readonly TrackedSource[] },
-  { program, follower }: { readonly program: SourceProgram; readonly follower: ReadFollower },
+  { program, follower }: Followers,
 ): void {
   for (const { path, name, values } of entryPointsOf(controller, folder, sources)) {
     const file = program.fileAt(path);
@@ -33,12 +48,7 @@ export function followController(
     if (found === undefined) follower.giveUp(file);
     else bindParameters(found, values, follower);
   }
-  const file = program.fileAt(`src/${folder}/reconciler.ts`);
-  if (file === undefined) return;
-  for (const found of methodsOf(program.exportOf(file, "reconciler"), program)) {
-    if (found === undefined) follower.giveUp(file);
-    else bindParameters(found, [ARGUMENTS], follower);
-  }
+  followReconciler(folder, { program, follower });
 }
 
 /** Returns the expressions of a controller as files, each with one function that the runtime calls. */
@@ -60,16 +70,8 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
       filter.kind === "function" ? [{ name: filter.name, seen: kind === "onUpdate" ? 2 : 1 }] : [],
     );
   return [
-    ...expressionsOf(controller, folder, sources).map(({ path, values }) => ({ path, name: "entry", values })),
-    ...dependents.map((dependent) => ({
-      path: `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`,
-      name: "desired",
-      values: [ARGUMENTS],
-    })),
-    ...dependents
-      .flatMap(({ conditions }) => Object.values(conditions))
-      .flatMap((condition) => (condition.kind === "function" ? [condition.name] : []))
-      .map((name) => ({ path: `src/${folder}/conditions.ts`, name, values: [ARGUMENTS] })),
+    ...expressionsOf(controller, folder, sources).map(entryOf),
+    ...dependents.flatMap((dependent) => functionsOfDependent(dependent, folder)),
     ...eventSources.flatMap((source): EntryPoint[] => {
       const tracked = sources.find(({ model }) => model === source);
       if (source.kind !== "informer" || tracked === undefined) return [];
@@ -92,6 +94,57 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
       ];
     }),
   ];
+}
+
+function entryOf({ path, values }: { readonly path: string; readonly values: readonly Value[] }): EntryPoint {
+  return { path, name: "entry", values };
+}
+
+/** Returns the functions of the user's that belong to one dependent. */
+function functionsOfDependent(dependent: DependentModel, folder: string): EntryPoint[] {
+  const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
+  const conditions = Object.values(dependent.conditions).flatMap((condition) =>
+    condition.kind === "function" ? [condition.name] : [],
+  );
+  return [
+    ...(isReadOnly(dependent) ? [] : [{ path, name: "desired", values: [ARGUMENTS] }]),
+    ...(isKubernetes(dependent) ? [] : dependent.external.capabilities).map((capability) => ({
+      path,
+      name: CAPABILITY_FUNCTIONS[capability],
+      // What is desired and live comes first.
+      values: capability === "update" ? [undefined, undefined, ARGUMENTS] : [undefined, ARGUMENTS],
+    })),
+    ...(dependent.matcher === undefined || !isKubernetes(dependent)
+      ? []
+      : [{ path: `src/${folder}/matchers.ts`, name: dependent.matcher, values: [undefined, undefined, CONTEXT] }]),
+    ...conditions.map((name) => ({ path: `src/${folder}/conditions.ts`, name, values: [ARGUMENTS] })),
+  ];
+}
+
+/** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */
+export function followDependent(
+  dependent: DependentModel,
+  { controller, folder }: { readonly controller: ControllerModel; readonly folder: string },
+  { program, follower }: Followers,
+): void {
+  const expressions = expressionsOf({ ...controller, dependents: [dependent], eventSources: [] }, folder, []).map(
+    entryOf,
+  );
+  for (const { path, name, values } of [...expressions, ...functionsOfDependent(dependent, folder)]) {
+    const file = program.fileAt(path);
+    const found = file === undefined ? undefined : functionOf(program.exportOf(file, name), program);
+    if (found !== undefined) bindParameters(found, values, follower);
+  }
+}
+
+/** Follows what the reconciler of a controller is called with. */
+export function followReconciler(folder: string, { program, follower }: Followers): void {
+  const file = program.fileAt(`src/${folder}/reconciler.ts`);
+  if (file === undefined) return;
+  for (const found of methodsOf(program.exportOf(file, "reconciler"), program)) {
+    if (found === undefined) follower.giveUp(file);
+    else bindParameters(found, [ARGUMENTS], follower);
+  }
 }
 
 function expressionsOf(controller: ControllerModel, folder: string, sources: readonly TrackedSource[]) {
@@ -137,9 +190,13 @@ function methodsOf(declaration: ts.Declaration | undefined, program: SourceProgr
   });
 }
 
-function bindParameters({ parameters }: FunctionNode, values: readonly Value[], follower: ReadFollower): void {
+function bindParameters(
+  { parameters }: FunctionNode,
+  values: readonly (Value | undefined)[],
+  follower: ReadFollower,
+): void {
   for (const [index, value] of values.entries()) {
     const parameter = parameters[index];
-    if (parameter !== undefined) follower.bind(parameter, value);
+    if (parameter !== undefined && value !== undefined) follower.bind(parameter, value);
   }
 }

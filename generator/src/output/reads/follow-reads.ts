@@ -113,6 +113,7 @@ export class ReadFollower {
     const call = callOf(access);
     if (value.kind === "eventSources" || value.kind === "resources") return this.#lookUp(call, { value, name }, access);
     if (value.kind === "list" && call !== undefined) return this.#useListMethod(call, name, value);
+    if (value.kind === "invocation" && call !== undefined) return this.#use(call, { kind: "result", path: [] });
     const next = this.#step(value, name, access);
     if (next !== undefined) this.#use(access, next);
   }
@@ -207,11 +208,13 @@ export class ReadFollower {
   }
 
   #step(value: Value, name: string, node: ts.Node): Value | undefined {
+    if (value.kind === "secondary") this.#log.readMember(name, this.#program.positionOf(node));
     const step = stepInto(value, name, this.#log.sources);
     if (step.kind === "value") return step.value;
     if (step.kind === "unknown") this.#escape(value, node);
     if (step.kind === "read" && value.kind === "object")
       this.#log.read(value.source, step.path, this.#program.positionOf(node));
+    if (step.kind === "read" && value.kind === "result") this.#log.readResult(step.path);
     return undefined;
   }
 
@@ -224,6 +227,8 @@ export class ReadFollower {
   #escape(value: Value, node: ts.Node): void {
     if (value.kind === "list") return this.#escape(value.of, node);
     if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
+    else if (value.kind === "result" || value.kind === "invocation")
+      this.#log.readResult(value.kind === "result" ? value.path : []);
     // Nothing leads from there to an object that belongs to no primary.
     else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
     else this.giveUp(node);

@@ -14,6 +14,8 @@ export class ReadLog {
   readonly #reads = new Map<TrackedSource, FieldRead[]>();
   readonly #escapes = new Map<TrackedSource, SourcePosition>();
   readonly #lookups = new Map<TrackedSource, SourcePosition>();
+  readonly #members: FieldRead[] = [];
+  readonly #results: FieldPath[] = [];
   readonly sources: readonly TrackedSource[];
 
   constructor(sources: readonly TrackedSource[]) {
@@ -27,6 +29,26 @@ export class ReadLog {
       return;
     }
     this.#reads.set(source, [...this.readsOf(source), { path: path.join("."), position }]);
+  }
+
+  /** Takes that a dependent or an event source is looked at. */
+  readMember(name: string, position: SourcePosition): void {
+    this.#members.push({ path: name, position });
+  }
+
+  /** What of `secondary` is looked at, in the order in which it was found. */
+  get members(): readonly FieldRead[] {
+    return this.#members;
+  }
+
+  /** Takes that all at a path of the result of a workflow is needed. */
+  readResult(path: FieldPath): void {
+    this.#results.push(path);
+  }
+
+  /** Tells whether something of the result of a workflow is read, or something that it is part of. */
+  readsResult(path: FieldPath): boolean {
+    return this.#results.some((read) => read.every((name, index) => path[index] === name));
   }
 
   /** Takes that nobody can tell what is read of any event source. */

@@ -13,7 +13,9 @@ export interface TrackedSource {
 /** What a piece of the user's code stands for, as far as it matters here. */
 export type Value =
   /** What the runtime calls a function with. */
-  | { readonly kind: "arguments" | "secondary" | "context" | "eventSources" | "resources" }
+  | { readonly kind: "arguments" | "secondary" | "context" | "eventSources" | "resources" | "invocation" }
+  /** The result of a workflow, or something inside of it. */
+  | { readonly kind: "result"; readonly path: FieldPath }
   /** `context.secondary` or `context.secondaries`. */
   | { readonly kind: "lookup"; readonly isList: boolean }
   | { readonly kind: "list"; readonly of: Value }
@@ -51,6 +53,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
 export function stepInto(value: Value, name: string, sources: readonly TrackedSource[]): Step {
   switch (value.kind) {
     case "arguments":
+      if (name === "workflow") return { kind: "value", value: { kind: "result", path: [] } };
       return name === "secondary" || name === "context" ? { kind: "value", value: { kind: name } } : NOTHING;
     case "secondary": {
       const source = sources.find(({ model }) => model.name === name);
@@ -59,15 +62,27 @@ export function stepInto(value: Value, name: string, sources: readonly TrackedSo
     case "context":
       if (name === "secondary" || name === "secondaries")
         return { kind: "value", value: { kind: "lookup", isList: name === "secondaries" } };
+      if (name === "workflow") return { kind: "value", value: { kind: "invocation" } };
       if (name === "eventSources" || name === "resources") return { kind: "value", value: { kind: name } };
       return HARMLESS.has(name) ? NOTHING : UNKNOWN;
     case "list":
       return name === "length" ? NOTHING : UNKNOWN;
+    case "result":
+      return stepIntoResult(value.path, name);
     case "object":
       return stepIntoObject(value.source, value.path, name);
     default:
       return UNKNOWN;
   }
+}
+
+/** The detail of a condition is at `dependents.NAME.conditions.CONDITION.detail`; an item of a bulk dependent has the same as the dependent. */
+function stepIntoResult(path: FieldPath, name: string): Step {
+  const next = (following: FieldPath): Step => ({ kind: "value", value: { kind: "result", path: following } });
+  if (path.at(-1) === "items") return next(path.slice(0, -1));
+  const leadsOn = [name === "dependents", true, name === "conditions" || name === "items", true][path.length];
+  if (leadsOn === true) return next([...path, name]);
+  return path.length === 4 && name === "detail" ? { kind: "read", path: [...path, name] } : NOTHING;
 }
 
 function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): Step {
@@ -89,6 +104,7 @@ export function rootOf(source: TrackedSource): Value {
 /** Returns a text that is the same for the same value. */
 export function keyOfValue(value: Value): string {
   if (value.kind === "list") return `[${keyOfValue(value.of)}]`;
+  if (value.kind === "result") return `result:${value.path.join(".")}`;
   if (value.kind === "object") return `${value.source.model.name}:${value.path.join(".")}`;
   return value.kind === "lookup" ? `lookup ${value.isList}` : value.kind;
 }

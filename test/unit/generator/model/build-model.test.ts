@@ -21,12 +21,13 @@ function build(spec: {
   controller?: string;
   dependents?: string;
   eventSources?: string;
+  rest?: string;
 }): Promise<BuiltModel> {
   const { primary = "{ resource: apps/v1/Deployment }", controller = "{}", dependents = "{}" } = spec;
   const { eventSources = "{}" } = spec;
   const text =
     "apiVersion: gen-operator.dev/v1alpha1\nkind: Workflow\nmetadata: { name: web }\nspec:\n" +
-    `  primary: ${primary}\n  controller: ${controller}\n  dependents: ${dependents}\n  eventSources: ${eventSources}\n`;
+    `  primary: ${primary}\n  controller: ${controller}\n  dependents: ${dependents}\n  eventSources: ${eventSources}\n${spec.rest ?? ""}`;
   const { workflows, diagnostics } = readWorkflows({ file: "workflow.yaml", text }, checkSpec);
   assert.equal(diagnostics.map(formatDiagnostic), []);
   return buildModel({ crds, workflows, builtin });
@@ -184,7 +185,7 @@ suite("buildModel", (test) => {
   test("conditions are tagged by what decides them, with the place of an expression", async () => {
     const { dependents } = await controllerOf({
       dependents:
-        "{ a: { resource: v1/ConfigMap, garbageCollected: false, activationCondition: { builtin: crdPresent }, " +
+        "{ a: { resource: net.example.com/v1/Gateway, garbageCollected: false, activationCondition: { builtin: crdPresent }, " +
         'reconcilePrecondition: { when: "primary.spec !== undefined" }, readyPostcondition: { function: isReady } } }',
     });
     const [dependent] = dependents;
@@ -195,6 +196,111 @@ suite("buildModel", (test) => {
     const when = conditions.reconcilePrecondition;
     assert.is(when?.kind, "when");
     assert.equal(when?.kind === "when" ? [when.names, when.position.line] : [], [["primary"], 7]);
+  });
+
+  test("built-in conditions state what they are about", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ a: { resource: v1/Pod, readyPostcondition: { builtin: condition, type: Ready } }, " +
+        "b: { resource: v1/Pod, readyPostcondition: { builtin: fieldEquals, path: status.phase, value: Running } } }",
+    });
+    assert.equal(
+      dependents.map(({ conditions }) => conditions.readyPostcondition),
+      [
+        { kind: "builtin", name: "condition", arguments: [{ type: "Ready", status: "True" }] },
+        { kind: "builtin", name: "fieldEquals", arguments: ["status.phase", "Running"] },
+      ],
+    );
+  });
+
+  test("items wait in the order of creation, and nobody waits for all of them", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ b: { resource: v1/Secret, bulk: { maxConcurrency: 2 }, itemsDependOn: [a] }, a: { resource: v1/ConfigMap, bulk: true } }",
+    });
+    assert.equal(
+      dependents.map(({ name, bulk, itemsDependOn, waitsFor }) => [name, bulk, itemsDependOn, waitsFor]),
+      [
+        ["a", {}, undefined, []],
+        ["b", { maxConcurrency: 2 }, ["a"], []],
+      ],
+    );
+  });
+
+  test("options that are the default anyway are not stated, and durations are in milliseconds", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ a: { resource: v1/Secret, mode: managed, onDelete: delete, existing: refuse, serverSideApply: true, garbageCollected: true }, " +
+        "b: { resource: v1/Secret, mode: createOnly, onDelete: orphan, existing: adopt, serverSideApply: false, cluster: other, timeout: 1m, " +
+        "retry: { maxAttempts: 2, maxInterval: 5s } } }",
+    });
+    const [usual, stated] = dependents.map(({ name: _name, conditions: _conditions, ...rest }) => {
+      const { resource: _resource, ...own } = rest as typeof rest & { resource: unknown };
+      return own;
+    });
+    assert.equal(usual, { dependsOn: [], waitsFor: [], filters: {}, isGarbageCollected: true });
+    assert.equal(stated, {
+      ...{ dependsOn: [], waitsFor: [], filters: {}, isGarbageCollected: false, cluster: "other" },
+      ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", usesServerSideApply: false },
+      ...{ timeoutMs: 60_000, retry: { maxAttempts: 2, maxIntervalMs: 5000 } },
+    });
+  });
+
+  test("external dependents know where their resources are found and what can be done with them", async () => {
+    const { dependents } = await controllerOf({
+      dependents:
+        "{ a: { external: { poll: { every: 5s } } }, b: { external: { inbound: {}, capabilities: [] } }, " +
+        "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: ids.c } } } }",
+      eventSources: "{ prices: { perPrimaryPoll: { every: 1s } } }",
+    });
+    const type = { kind: "declared" } as const;
+    assert.equal(
+      dependents.map((dependent) => !isKubernetes(dependent) && dependent.external),
+      [
+        { source: { kind: "poll", intervalMs: 5000 }, type, capabilities: ["create", "update", "delete"] },
+        { source: { kind: "inbound" }, type, capabilities: [] },
+        {
+          source: { kind: "eventSource", name: "prices" },
+          type,
+          state: { kind: "status", path: ["ids", "c"] },
+          capabilities: ["create", "delete"],
+        },
+      ],
+    );
+  });
+
+  test("a workflow has what is stated, and kinds without schemas are no resources of the project", async () => {
+    const widget = "{ apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }";
+    const { model, diagnostics } = await build({
+      dependents: `{ a: { resource: ${widget} }, b: { resource: ${widget}, mode: createOnly } }`,
+      rest:
+        "  workflow: { invocation: explicit, exceptions: result, maxConcurrency: 3, inventory: false }\n" +
+        `  removed: { old: { resource: v1/Service, policy: keep }, older: { resource: ${widget}, policy: orphan } }\n`,
+    });
+    assert.equal(diagnostics.map(formatDiagnostic), []);
+    const [controller] = model!.controllers;
+    assert.equal(controller!.workflow, {
+      invocation: "explicit",
+      exceptions: "result",
+      maxConcurrency: 3,
+      inventory: false,
+    });
+    assert.equal(
+      controller!.removed?.map(({ name, policy, resource }) => [name, policy, resource.kind]),
+      [
+        ["old", "keep", "Service"],
+        ["older", "orphan", "Widget"],
+      ],
+    );
+    const kinds = model!.resources.map(({ kind }) => kind);
+    assert.ok(kinds.includes("Service") && !kinds.includes("Widget"));
+    const [first, second] = controller!.dependents.filter(isKubernetes);
+    assert.is(first!.resource, second!.resource);
+    assert.equal(
+      (await controllerOf({ rest: "  workflow: { invocation: implicit, exceptions: throw, inventory: true }\n" }))
+        .workflow,
+      {},
+    );
   });
 
   test("a namespace that is the only one of the controller may hold what a primary owns", async () => {

@@ -135,6 +135,13 @@ const BODIES: readonly (readonly [body: string, kept: string])[] = [
 ];
 
 suite("derived caches", (test) => {
+  test("an event source keeps everything for a dependent that takes its objects from it", () => {
+    const dependent = { ...dependentOf("own", pod), eventSource: "pods" };
+    const derived = derive({}, { dependents: [dependent] });
+    assert.equal(formIn(derived), { kind: "full" });
+    assert.equal(derived.report, ['pods: keeps everything (the dependent "own" takes its objects from it)']);
+  });
+
   for (const [body, kept] of BODIES)
     test(`${kept} for: ${body || "nothing"}`, () => {
       assert.is(keptFor(body), kept);

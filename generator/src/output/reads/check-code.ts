@@ -1,0 +1,88 @@
+import type { Diagnostic } from "../../diagnostic.js";
+import { quote } from "../../diagnostic.js";
+import type { ControllerModel, LocateExpression, ProjectModel } from "../../model/project-model.js";
+import { controllerNamesOf } from "../controller-names.js";
+import { detailedConditionsOf } from "../dependent-types.js";
+import { nameResources } from "../resource-name.js";
+import { expressionFiles, followDependent, followReconciler } from "./entry-points.js";
+import { ReadFollower } from "./follow-reads.js";
+import { functionOf } from "./functions.js";
+import { objectsOfOneName } from "./object-names.js";
+import { ReadLog } from "./read-log.js";
+import { detailIn } from "./returned-objects.js";
+import { createSourceProgram, type CodeFile, type SourceProgram } from "./source-program.js";
+
+interface Code {
+  readonly controller: ControllerModel;
+  readonly folder: string;
+  readonly program: SourceProgram;
+}
+
+/** Checks what only the user's code tells about the dependents of a project: what they read, what nobody reads, what they write. */
+export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate: LocateExpression): Diagnostic[] {
+  const names = nameResources(model.resources);
+  const controllers = model.controllers
+    .filter(({ dependents }) => dependents.length > 0)
+    .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));
+  const expressions = controllers.flatMap(({ controller, folder }) => expressionFiles(controller, folder, locate));
+  const program = createSourceProgram([...code, ...expressions]);
+  return controllers.flatMap((each) => {
+    const checked = { ...each, program };
+    return [...checkUnorderedReads(checked), ...checkUnreadDetails(checked), ...objectsOfOneName(checked)];
+  });
+}
+
+/** Warns of reads of dependents that a dependent does not wait for: what it finds depends on luck. */
+function checkUnorderedReads({ controller, folder, program }: Code): Diagnostic[] {
+  const { dependents } = controller;
+  return dependents.flatMap((dependent) => {
+    const log = new ReadLog([]);
+    followDependent(dependent, { controller, folder }, { program, follower: new ReadFollower(program, log) });
+    const seen = new Set<string>();
+    return log.members.flatMap(({ path: name, position }): Diagnostic[] => {
+      const other = dependents.find((each) => each.name === name);
+      if (other === undefined || other === dependent || seen.has(name)) return [];
+      const isOrdered = dependent.waitsFor.includes(name) || (dependent.itemsDependOn?.includes(name) ?? false);
+      // What waits for the reader can only be read as it was before, which nobody does by mistake.
+      if (isOrdered || other.waitsFor.includes(dependent.name)) return [];
+      seen.add(name);
+      return [
+        {
+          severity: "warning",
+          rule: "unordered-read",
+          message: `${quote(dependent.name)} reads ${quote(name)} and does not wait for it, so it may find none, or an old one`,
+          position,
+          hint: `state ${quote(name)} in the dependsOn of ${quote(dependent.name)}`,
+        },
+      ];
+    });
+  });
+}
+
+/** Warns of conditions that find more than whether they hold, where the reconciler does not look at it. */
+function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[] {
+  const conditions = program.fileAt(`src/${folder}/conditions.ts`);
+  // What the runtime says in status conditions are details, too.
+  if (conditions === undefined || controller.settings.statusConditions === true) return [];
+  const log = new ReadLog([]);
+  followReconciler(folder, { program, follower: new ReadFollower(program, log) });
+  const uses = detailedConditionsOf(controller).flatMap(({ dependent, conditions: own }) =>
+    own.map((each) => ({ ...each, path: ["dependents", dependent, "conditions", each.condition, "detail"] })),
+  );
+  return [...new Set(uses.map((use) => use.function))].flatMap((name): Diagnostic[] => {
+    if (uses.some((use) => use.function === name && log.readsResult(use.path))) return [];
+    const found = functionOf(program.exportOf(conditions, name), program);
+    const detail = found === undefined ? undefined : detailIn(found);
+    if (detail === undefined) return [];
+    const [use] = uses.filter((each) => each.function === name);
+    return [
+      {
+        severity: "warning",
+        rule: "unread-detail",
+        message: `nobody reads the detail that ${quote(name)} finds`,
+        position: program.positionOf(detail),
+        hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,
+      },
+    ];
+  });
+}

@@ -1,0 +1,177 @@
+import { formatDiagnostic } from "#generator/diagnostic.js";
+import type { ConditionModel, ControllerModel, DependentModel, ProjectModel } from "#generator/model/project-model.js";
+import { checkCode } from "#generator/output/reads/check-code.js";
+import { dependentOf } from "../../../../support/dependent-models.js";
+import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+const thing = thingOf({ type: "object", properties: { size: { type: "integer" } } });
+const configMap = builtinResource("", "v1", "ConfigMap");
+const secret = builtinResource("", "v1", "Secret");
+const isFilled: ConditionModel = { kind: "function", name: "isFilled" };
+const position = { file: "workflow.yaml", line: 7, column: 1 };
+
+/** Checks files of the user's below src/thing; returns the rules with their lines. */
+function check(
+  files: { readonly [name: string]: string },
+  dependents: readonly DependentModel[],
+  rest: Partial<ControllerModel> = {},
+): string[] {
+  const model: ProjectModel = {
+    resources: [thing, configMap, secret],
+    controllers: [
+      {
+        ...{ name: "thing", primary: thing, dependents, settings: {}, filters: {}, specFile: "workflow.yaml" },
+        eventSources: [],
+        ...rest,
+      },
+    ],
+  };
+  const code = Object.entries(files).map(([name, text]) => ({ path: `src/thing/${name}`, text }));
+  return checkCode(model, code, (expression) => expression.position).map((diagnostic) => {
+    assert.match(formatDiagnostic(diagnostic), /^(src\/thing|workflow\.yaml)/);
+    return `${diagnostic.severity} ${diagnostic.rule} ${diagnostic.position?.file}:${diagnostic.position?.line}`;
+  });
+}
+
+suite("reads of other dependents", (test) => {
+  const a = dependentOf("a", configMap);
+  const b = dependentOf("b", configMap);
+  const last = dependentOf("last", configMap, ["b"]);
+  const warned = ["warning unordered-read src/thing/dependents/b.ts:1"];
+  const bodies: readonly (readonly [body: string, expected: readonly string[]])[] = [
+    ["({ secondary }) => ({ metadata: secondary.a })", warned],
+    ["({ secondary: { a } }) => ({ metadata: a })", warned],
+    ["(args) => args.secondary.a", warned],
+    ["({ secondary: { ...others } }) => others", []],
+    ["({ secondary }) => secondary.b", []],
+    ["({ secondary }) => secondary.last", []],
+    ["({ secondary }) => Object.keys(secondary)", []],
+    ["({ primary }) => primary.a", []],
+  ];
+  for (const [body, expected] of bodies)
+    test(`${body} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+      assert.equal(check({ "dependents/b.ts": `export const desired = ${body};` }, [a, b, last]), expected);
+    });
+
+  test("what a dependent waits for, as a whole or item by item, may be read", () => {
+    const text = "export const desired = ({ secondary }) => secondary.a;";
+    assert.equal(check({ "dependents/b.ts": text }, [a, dependentOf("b", configMap, ["a"])]), []);
+    const items = { ...b, bulk: {}, itemsDependOn: ["a"] };
+    assert.equal(check({ "dependents/b.ts": text }, [{ ...a, bulk: {} }, items]), []);
+  });
+
+  test("expressions, conditions and the functions of what is external are read, too", () => {
+    const when: ConditionModel = {
+      kind: "when",
+      expression: "secondary.a !== undefined",
+      names: ["secondary"],
+      position,
+    };
+    const source = { kind: "poll", intervalMs: 5 } as const;
+    const external: DependentModel = {
+      ...{ name: "c", dependsOn: [], waitsFor: [], conditions: {} },
+      external: { source, type: { kind: "declared" }, capabilities: ["create", "update", "delete"] },
+    };
+    const files = {
+      "conditions.ts": "export function isFilled({ secondary }) { return secondary.b !== undefined; }",
+      "dependents/c.ts": "export const update = (desired, live, { secondary }) => secondary.b;",
+    };
+    const first = { ...a, conditions: { readyPostcondition: isFilled } };
+    assert.equal(check(files, [first, { ...b, conditions: { reconcilePrecondition: when } }, external]), [
+      "warning unordered-read src/thing/conditions.ts:1",
+      "warning unordered-read workflow.yaml:7",
+      "warning unordered-read src/thing/dependents/c.ts:1",
+    ]);
+  });
+});
+
+suite("details of conditions", (test) => {
+  const dependents = [{ ...dependentOf("a", configMap), conditions: { readyPostcondition: isFilled } }];
+  const unread = ["warning unread-detail src/thing/conditions.ts:1"];
+  const condition = "export const isFilled = () => ({ isMet: true, detail: 5 });";
+  const reads: readonly (readonly [body: string, expected: readonly string[]])[] = [
+    ["() => {}", unread],
+    ["({ workflow }) => workflow.isReady", unread],
+    ["({ workflow }) => workflow.dependents.a.kind", unread],
+    ["({ workflow }) => workflow.dependents.a.conditions.readyPostcondition.isMet", unread],
+    ["({ workflow }) => workflow.dependents.a.conditions?.readyPostcondition?.detail", []],
+    ["({ workflow: { dependents: { a } } }) => a.conditions.readyPostcondition", []],
+    ["({ workflow }) => workflow.dependents.a.items['x'].conditions.readyPostcondition.detail", []],
+    ["({ workflow }) => log(workflow)", []],
+    ["({ workflow }) => Object.values(workflow.dependents)", []],
+    [
+      "async ({ context }) => (await context.workflow.reconcile()).dependents.a.conditions.readyPostcondition.detail",
+      [],
+    ],
+    ["async ({ context }) => (await context.workflow.reconcile()).isReady", unread],
+  ];
+  for (const [body, expected] of reads)
+    test(`${body} ${expected.length > 0 ? "leaves it unread" : "reads it"}`, () => {
+      const files = {
+        "conditions.ts": condition,
+        "reconciler.ts": `export const reconciler = { reconcile: ${body} };`,
+      };
+      assert.equal(check(files, dependents), expected);
+    });
+
+  const conditions: readonly (readonly [body: string, expected: readonly string[]])[] = [
+    ["() => true", []],
+    ["() => ({ isMet: true, detail: undefined })", []],
+    ["({ dependent }) => (dependent.live ? { isMet: true, detail: 1 } : false)", unread],
+    ["async () => { const detail = 5; return { isMet: detail > 4, detail }; }", unread],
+    ["() => { const inner = () => ({ detail: 5 }); return inner() !== undefined; }", []],
+  ];
+  for (const [body, expected] of conditions)
+    test(`${body} finds ${expected.length > 0 ? "something" : "nothing"}`, () => {
+      const files = {
+        "conditions.ts": `export const isFilled = ${body};`,
+        "reconciler.ts": "export const reconciler = {};",
+      };
+      assert.equal(check(files, dependents), expected);
+    });
+
+  test("status conditions read all of them", () => {
+    assert.equal(check({ "conditions.ts": condition }, dependents, { settings: { statusConditions: true } }), []);
+  });
+});
+
+suite("objects of one name", (test) => {
+  const named = (name: string, more = "") =>
+    `export const desired = ({ primary }) => ({ metadata: { name: ${name}${more} } });`;
+  const own = "primary.metadata.name";
+  const a = dependentOf("a", configMap);
+  const b = dependentOf("b", configMap);
+  const found = ["error same-object src/thing/dependents/b.ts:1"];
+  const names: readonly (readonly [first: string, second: string, expected: readonly string[]])[] = [
+    [named(own), named(own), found],
+    [named("`${primary.metadata.name}-x`"), named("`${primary.metadata.name}-x`"), found],
+    [named('"x"'), named('"x"'), found],
+    [named(own), named("`${primary.metadata.name}-x`"), []],
+    [named("nameOf(primary)"), named("nameOf(primary)"), []],
+    [named(own), named(own, ', namespace: "other"'), []],
+    [named(own), named(own, ", ...rest"), []],
+    [named(own), "export const desired = ({ other: primary }) => ({ metadata: { name: primary.metadata.name } });", []],
+    [
+      named(own),
+      "export function desired({ primary }) { const name = primary.metadata.name; return { metadata: { name } }; }",
+      found,
+    ],
+  ];
+  for (const [first, second, expected] of names)
+    test(`${second} beside ${first} is ${expected.length > 0 ? "an error" : "accepted"}`, () => {
+      assert.equal(check({ "dependents/a.ts": first, "dependents/b.ts": second }, [a, b]), expected);
+    });
+
+  test("dependents with conditions may take turns, and those of other kinds, clusters or namespaces have other objects", () => {
+    const files = { "dependents/a.ts": named(own), "dependents/b.ts": named(own) };
+    for (const other of [
+      { ...b, conditions: { reconcilePrecondition: isFilled } },
+      { ...b, resource: secret },
+      { ...b, cluster: "other" },
+      { ...b, namespace: "other" },
+      { ...b, bulk: {} },
+    ])
+      assert.equal(check(files, [a, other]), []);
+  });
+});
