@@ -1,5 +1,5 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import { compareResourceVersions } from "../base/resource-version.js";
+import { compareResourceVersions, isNewerVersion } from "../base/resource-version.js";
 import { versionOf, type DecodedResource } from "./decode-resource.js";
 
 /** The newest answers to own writes, at most one for each object, until the watch has come to them. */
@@ -49,6 +49,13 @@ export class AnswerOverlay {
   /** Returns all objects whose answers are not newer than `version`. */
   allPassedBy(version: string): ObjectKey[] {
     return [...this.#keys].flatMap(([answered, key]) => (compareResourceVersions(answered, version) <= 0 ? [key] : []));
+  }
+
+  /** Returns the newest of all versions, and of this one. */
+  latestVersion(version: string): string {
+    let latest = version;
+    for (const answered of this.#keys.keys()) if (isNewerVersion(answered, latest)) latest = answered;
+    return latest;
   }
 
   clear(): void {

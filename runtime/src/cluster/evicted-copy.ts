@@ -1,4 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { DecodedResource } from "./decode-resource.js";
 
 const copies = new WeakSet<KubernetesObject>();
 
@@ -17,4 +18,9 @@ export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObje
 /** Tells whether an object is only what a bounded cache keeps of it. */
 export function isEvictedCopy(object: KubernetesObject): boolean {
   return copies.has(object);
+}
+
+/** Tells whether an entry is only what a bounded cache keeps of an object. */
+export function isEvicted({ object }: DecodedResource): boolean {
+  return isEvictedCopy(object);
 }

@@ -26,8 +26,9 @@ export interface Range {
 const SHORT_STRING_BYTES = 64;
 
 /** Returns the index behind the string that begins at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
-  const short = Math.min(start + SHORT_STRING_BYTES, bytes.length);
+export function endOfString(bytes: Buffer, start: number): number {
+  const length = bytes.length;
+  const short = start + SHORT_STRING_BYTES < length ? start + SHORT_STRING_BYTES : length;
   let index = start + 1;
   for (; index < short; index++) {
     const byte = bytes[index];
@@ -54,8 +55,9 @@ export function endOfValue(bytes: Buffer, start: number): number {
   const first = bytes[start];
   if (first === QUOTE) return endOfString(bytes, start);
   if (first === OPEN_BRACE || first === OPEN_BRACKET) {
+    const length = bytes.length;
     let depth = 0;
-    for (let index = start; index < bytes.length; index++) {
+    for (let index = start; index < length; index++) {
       const effect = EFFECTS[bytes[index]!]!;
       if (effect === 0) continue;
       if (effect === STARTS_STRING) index = endOfString(bytes, index) - 1;
@@ -123,9 +125,42 @@ export function walkElements(bytes: Buffer, start: number, visit: (start: number
 
 /** Tells whether the bytes of a range are this ASCII text. */
 export function isText(bytes: Buffer, { start, end }: Range, text: string): boolean {
-  if (end - start !== text.length) return false;
+  return end - start === text.length && startsWith(bytes, start, text);
+}
+
+/** Tells whether this ASCII text stands at `start`. */
+export function startsWith(bytes: Buffer, start: number, text: string): boolean {
   for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
   return true;
+}
+
+/**
+ * Returns where the value of the member begins whose key begins at `key`.
+ *
+ * With `nextMember` this is a walk without any allocation, for what is done for every event of a watch.
+ */
+export function valueOfMember(bytes: Buffer, key: number): number {
+  const colon = skipSpace(bytes, endOfString(bytes, key));
+  if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
+  return skipSpace(bytes, colon + 1);
+}
+
+/** Returns where the key of the first member of the object that begins at `start` stands, or its closing brace. */
+export function firstMember(bytes: Buffer, start: number): number {
+  return skipSpace(bytes, start + 1);
+}
+
+/** Returns where the key of the member behind the value that ends at `end` stands, or the closing brace of the object. */
+export function nextMember(bytes: Buffer, end: number): number {
+  const index = skipSpace(bytes, end);
+  if (bytes[index] === COMMA) return skipSpace(bytes, index + 1);
+  if (bytes[index] !== CLOSE_BRACE) throw new SyntaxError("expected a comma or a closing brace in JSON");
+  return index;
+}
+
+/** Tells whether a walk over the members of an object is at its closing brace. */
+export function isEndOfObject(bytes: Buffer, index: number): boolean {
+  return bytes[index] === CLOSE_BRACE;
 }
 
 /** Where a member of an object begins: its key, and its value, whose end has not been looked for. */

@@ -52,6 +52,11 @@ export class OwnDeletions {
     });
   }
 
+  /** Returns all objects whose deletion the watch has not brought. */
+  all(): { readonly key: ObjectKey; readonly object: KubernetesObject }[] {
+    return [...this.#deletions].map(([key, { entry }]) => ({ key, object: entry.object }));
+  }
+
   clear(): void {
     this.#deletions.clear();
   }

@@ -6,13 +6,16 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import { isNewerVersion } from "../base/resource-version.js";
 import { AnswerOverlay } from "./answer-overlay.js";
 import { BoundedEntries, type CacheBound } from "./bounded-entries.js";
+import { BoundedLoader, type LoadOptions } from "./bounded-loader.js";
+import { CacheListeners } from "./cache-listeners.js";
 import { uidOf, versionOf, type DecodedResource } from "./decode-resource.js";
 import { deepFreeze } from "./deep-freeze.js";
-import { isEvictedCopy } from "./evicted-copy.js";
+import { isEvicted } from "./evicted-copy.js";
 import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { OwnDeletions } from "./own-deletions.js";
-import type { CacheListener, ResourceChange } from "./resource-change.js";
+import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
 
+export type { LoadOptions } from "./bounded-loader.js";
 export type { ResourceChange } from "./resource-change.js";
 
 /** What a cache is to know of its objects. */
@@ -23,15 +26,13 @@ export interface ResourceCacheOptions {
   readonly bound?: CacheBound | undefined;
 }
 
-/** For whom objects are made readable. */
-export interface LoadOptions {
-  /** Who needs them to stay readable until it releases them; unless given, they may have to make room at once. */
-  readonly holder?: string;
-  readonly signal?: AbortSignal;
+/** The whole state that is being read. */
+interface Listing {
+  /** What is known and was not seen in it. */
+  readonly unlisted: Set<ObjectKey>;
+  /** What it has in an older version than is known. */
+  readonly older: Map<ObjectKey, DecodedResource>;
 }
-
-// How many objects are read at the same time for one reconcile.
-const FETCHED_AT_ONCE = 10;
 
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
 export class ResourceCache {
@@ -41,29 +42,32 @@ export class ResourceCache {
   readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
   /** The same, if it is bounded. */
   readonly #bounded: BoundedEntries | undefined;
-  readonly #bound: CacheBound | undefined;
+  readonly #loader: BoundedLoader | undefined;
   readonly #answers = new AnswerOverlay();
   readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
-  readonly #listeners = new Set<CacheListener>();
+  readonly #listeners = new CacheListeners();
   #observedVersion = "0";
-  #isListing = false;
-  /** What is known and has not been seen in the whole state that is being read. */
-  #unlisted = new Set<ObjectKey>();
+  #listing: Listing | undefined;
 
   constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
-    this.#bound = bound;
     // What is left of an object does not tell where an index has it.
     this.#bounded =
       bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
     this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
+    this.#loader =
+      bound &&
+      new BoundedLoader(this.#bounded!, bound, {
+        find: (key) => this.#find(key),
+        put: (entry) => this.put(entry),
+        complete: (key, entry) => this.#take(key, entry),
+      });
   }
 
   /** Tells `listener` from now on; returns how to end that. */
   subscribe(listener: CacheListener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** How far the watch has come. */
@@ -73,7 +77,7 @@ export class ResourceCache {
 
   /** Whether the whole state is being read. */
   get isListing(): boolean {
-    return this.#isListing;
+    return this.#listing !== undefined;
   }
 
   /** How much is kept, for whoever looks for leaks. */
@@ -113,6 +117,11 @@ export class ResourceCache {
     return this.#observed;
   }
 
+  /** Returns what the watch brought of an object, or what is left of it, without an answer. */
+  observedOf(key: ObjectKey): DecodedResource | undefined {
+    return this.#observed.get(key);
+  }
+
   /** Returns the entry of an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#answers.get(key), this.#observed.get(key)];
@@ -120,13 +129,8 @@ export class ResourceCache {
   }
 
   /** Reads again those of these objects that had to make room. What the watch brings meanwhile is newer, and stays. */
-  async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions = {}): Promise<void> {
-    if (this.#bounded === undefined) return;
-    const wanted = new Set(keys);
-    if (holder !== undefined) this.#bounded.hold(wanted, holder);
-    const missing = [...wanted].filter((key) => this.#hasOnlyCopyOf(key));
-    for (let start = 0; start < missing.length; start += FETCHED_AT_ONCE)
-      await Promise.all(missing.slice(start, start + FETCHED_AT_ONCE).map((key) => this.#fetch(key, signal)));
+  async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
+    await this.#loader?.load(keys, options);
   }
 
   /** Lets the objects that were loaded for `holder` make room again. */
@@ -192,7 +196,7 @@ export class ResourceCache {
     // A watch that is past an object without having brought it does not bring its deletion either.
     for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
       this.#ownDeletions.delete(key, object.metadata.uid);
-    for (const listener of this.#listeners) listener.onVersion(version);
+    this.#listeners.tellVersion(version);
   }
 
   /**
@@ -200,56 +204,72 @@ export class ResourceCache {
    * `endReplace`. What began before and did not end counts for nothing.
    */
   beginReplace(): void {
-    this.#isListing = true;
-    this.#unlisted = new Set(this.#observed.keys());
-    for (const listener of this.#listeners) listener.onListBegun();
+    this.#listing = { unlisted: new Set(this.#observed.keys()), older: new Map() };
+    this.#listeners.tellListBegun();
   }
 
   /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
     if (known === undefined || versionOf(known) !== version) return false;
-    this.#unlisted.delete(key);
+    this.#listing?.unlisted.delete(key);
     return true;
   }
 
   /** Takes an object of the whole state. */
   observeListed(entry: DecodedResource): void {
-    this.#unlisted.delete(keyOf(entry.object.metadata));
-    this.#observe(entry, true);
+    const key = keyOf(entry.object.metadata);
+    this.#listing?.unlisted.delete(key);
+    if (!this.#observe(entry, true) && !this.observeKnown(key, versionOf(entry))) this.#listing?.older.set(key, entry);
   }
 
   /** Takes that an object went while the whole state was being read. */
   forgetListed({ metadata }: KubernetesObject): void {
     const key = keyOf(metadata);
-    if (this.#observed.has(key)) this.#unlisted.add(key);
+    if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
   }
 
-  /** Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched. */
+  /**
+   * Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched.
+   *
+   * A state that is older than what was observed is that of a server that was restored from a backup: it is the truth all the same, and
+   * versions are counted from there.
+   */
   endReplace(version: string): void {
-    for (const key of this.#unlisted) {
+    const { unlisted, older } = this.#listing!;
+    const isRestored = this.comparesVersions && isNewerVersion(this.#observedVersion, version);
+    // No answer to a write that was undone is waited for.
+    const passed = isRestored ? this.#answers.latestVersion(this.#observedVersion) : version;
+    if (isRestored) this.#listeners.tellVersion(passed);
+    for (const key of unlisted) {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
     }
-    this.#unlisted = new Set();
-    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
+    const deletions = isRestored ? this.#ownDeletions.all() : this.#ownDeletions.passedBy(version, this.#observed);
+    for (const { key, object } of deletions) {
+      const observed = this.#observed.get(key);
       // The watch never brought it, so nobody was told that it is not there.
-      if (!this.#observed.has(key)) this.#tellGhost(key, object, version);
+      if (observed === undefined) this.#listeners.tellGhost(key, object, version);
+      // The deletion was undone.
+      else if (isRestored && !older.has(key)) older.set(key, observed);
       this.#ownDeletions.delete(key, object.metadata.uid);
     }
-    for (const key of this.#answers.allPassedBy(version)) {
+    for (const key of this.#answers.allPassedBy(passed)) {
       const { object } = this.#answers.get(key)!;
       this.#dropAnswer(key);
-      if (!this.#observed.has(key)) this.#tellGhost(key, object, version);
+      if (!this.#observed.has(key)) this.#listeners.tellGhost(key, object, version);
     }
-    this.#advance(version);
-    this.#isListing = false;
-    for (const listener of this.#listeners) listener.onListEnded(version);
+    if (isRestored) {
+      this.#observedVersion = version;
+      for (const entry of older.values()) this.#restore(entry);
+    } else this.#advance(version);
+    this.#listing = undefined;
+    this.#listeners.tellListEnded(version);
   }
 
   /** Takes the whole state at once. */
   replace(entries: readonly DecodedResource[], version: string): void {
-    if (!this.#isListing) this.beginReplace();
+    if (this.#listing === undefined) this.beginReplace();
     for (const entry of entries) this.observeListed(entry);
     this.endReplace(version);
   }
@@ -294,22 +314,6 @@ export class ResourceCache {
     this.#indexes.clear();
   }
 
-  #hasOnlyCopyOf(key: ObjectKey): boolean {
-    const entry = this.#find(key);
-    return entry !== undefined && isEvicted(entry);
-  }
-
-  async #fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<void> {
-    const entry = await this.#bound!.fetch(key, signal);
-    const before = this.#find(key);
-    // It is gone, or the watch has brought it.
-    if (entry === undefined || before === undefined || !isEvicted(before)) return;
-    // A newer one is read as an answer is: its change is still to be told.
-    if (versionOf(entry) !== versionOf(before)) return this.put(entry);
-    this.#observed.set(key, entry);
-    this.#reindex(key, before);
-  }
-
   #find(key: ObjectKey): DecodedResource | undefined {
     const answer = this.#answers.get(key);
     if (answer !== undefined) return answer;
@@ -317,23 +321,37 @@ export class ResourceCache {
     return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
-  #observe(entry: DecodedResource, isInitial: boolean): void {
+  /** Takes a state unless a newer one is known; tells whether it is not. */
+  #observe(entry: DecodedResource, isInitial: boolean): boolean {
     const { object } = entry;
     const key = keyOf(object.metadata);
     const version = versionOf(entry);
     const known = this.#observed.get(key);
-    if (known !== undefined && !this.#isNews(version, versionOf(known))) return;
-    const before = this.#find(key);
+    if (known !== undefined && !this.#isNews(version, versionOf(known))) return false;
+    this.#take(key, entry);
+    if (this.#listeners.isEmpty) return true;
+    this.#listeners.tellChange(arrivalOf(key, { object, old: known?.object, isInitial }), version);
+    return true;
+  }
+
+  #take(key: ObjectKey, entry: DecodedResource): void {
+    const before = this.#indexes.isEmpty ? undefined : this.#find(key);
     this.#observed.set(key, entry);
     const answer = this.#answers.get(key);
-    if (answer !== undefined && !isNewerVersion(versionOf(answer), version)) this.#answers.delete(key);
+    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#answers.delete(key);
     this.#reindex(key, before);
-    if (this.#listeners.size === 0) return;
-    const change: ResourceChange =
-      known === undefined
-        ? { kind: "added", key, object, isInitial }
-        : { kind: "updated", key, object, old: known.object, isInitial };
-    for (const listener of this.#listeners) listener.onChange(change, version);
+  }
+
+  /** Takes the older state of an object that a restored server has. */
+  #restore(entry: DecodedResource): void {
+    const { object } = entry;
+    const key = keyOf(object.metadata);
+    const known = this.#observed.get(key)!;
+    this.#take(key, entry);
+    // Generations began anew with the versions, so that it is told like one that nobody has seen.
+    const kind = uidOf(known) === uidOf(entry) ? "added" : "updated";
+    const change: ResourceChange = { kind, key, object, old: known.object, isInitial: true };
+    this.#listeners.tellChange(change, versionOf(entry));
   }
 
   #delete(
@@ -352,21 +370,9 @@ export class ResourceCache {
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#answers.delete(key);
     this.#reindex(key, before);
-    const change: ResourceChange = {
-      kind: "deleted",
-      key,
-      object,
-      ...(known === undefined ? {} : { old: known.object }),
-      isInitial,
-      ...(isFinalStateUnknown ? { isFinalStateUnknown } : {}),
-    };
-    for (const listener of this.#listeners) listener.onChange(change, version);
+    const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
+    this.#listeners.tellChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
-  }
-
-  #tellGhost(key: ObjectKey, object: KubernetesObject, version: string): void {
-    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
-    for (const listener of this.#listeners) listener.onGhost(change, version);
   }
 
   #advance(version: string): void {
@@ -389,8 +395,4 @@ export class ResourceCache {
   #reindex(key: ObjectKey, before: DecodedResource | undefined): void {
     if (!this.#indexes.isEmpty) this.#indexes.update(key, before?.object, this.#find(key)?.object);
   }
-}
-
-function isEvicted({ object }: DecodedResource): boolean {
-  return isEvictedCopy(object);
 }

@@ -27,3 +27,26 @@ export interface CacheListener {
   /** The watch has come to `version`, as a bookmark tells. */
   onVersion(version: string): void;
 }
+
+/** What is known of an object before and after a change. */
+interface ChangeStates {
+  readonly object: KubernetesObject;
+  readonly old: KubernetesObject | undefined;
+  readonly isInitial: boolean;
+}
+
+/** Returns the change that brought a state of an object. */
+export function arrivalOf(key: ObjectKey, { object, old, isInitial }: ChangeStates): ResourceChange {
+  return old === undefined
+    ? { kind: "added", key, object, isInitial }
+    : { kind: "updated", key, object, old, isInitial };
+}
+
+/** Returns the change that took an object away. */
+export function deletionOf(
+  key: ObjectKey,
+  { object, old, isInitial, isFinalStateUnknown }: ChangeStates & { readonly isFinalStateUnknown: boolean },
+): ResourceChange {
+  const change = { kind: "deleted", key, object, isInitial } as const;
+  return { ...change, ...(old === undefined ? {} : { old }), ...(isFinalStateUnknown ? { isFinalStateUnknown } : {}) };
+}

@@ -1,5 +1,7 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../cluster/decode-resource.js";
+import { DeferredDecoder } from "../cluster/deferred-decoder.js";
 import type { Range } from "../cluster/json-scanner.js";
 import type { Projection } from "../cluster/projection.js";
 
@@ -10,6 +12,8 @@ export interface WatchedDecoding {
   readonly fieldManagers: Iterable<string>;
   /** What is kept of the objects; everything unless given. */
   readonly project?: Projection | undefined;
+  /** Returns the state of an object that is known, with which the next one has most in common. */
+  readonly known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
 /** How one object is decoded. */
@@ -18,16 +22,23 @@ export interface WatchedRange extends Range {
   readonly lacksType: boolean;
 }
 
-/** Decodes an object of a list or a watch; its bytes are changed. */
-export function decodeWatched(
-  bytes: Buffer,
-  { lacksType, ...range }: WatchedRange,
-  { definition, fieldManagers, project }: WatchedDecoding,
-): DecodedResource {
-  const entry = decodeResource(bytes, { ...range, fieldManagers });
-  const { apiVersion, kind } = definition;
-  const object = lacksType ? { ...entry.object, apiVersion, kind } : entry.object;
-  // Of an object that is not whole nobody can tell what was applied to it.
-  if (project !== undefined) return { object: project(object) };
-  return lacksType ? { ...entry, object } : entry;
+/** Decodes the objects of one list-watch; their bytes are changed. */
+export class WatchedDecoder {
+  readonly #options: WatchedDecoding;
+  /** Absent if the objects are cut at once, for which everything is read. */
+  readonly #deferred: DeferredDecoder | undefined;
+
+  constructor(options: WatchedDecoding) {
+    this.#options = options;
+    this.#deferred = options.project === undefined ? new DeferredDecoder(options) : undefined;
+  }
+
+  decode(bytes: Buffer, { start, end, lacksType }: WatchedRange): DecodedResource {
+    const { definition, fieldManagers, project } = this.#options;
+    const entry = this.#deferred?.decode(bytes, { start, end }) ?? decodeResource(bytes, { start, end, fieldManagers });
+    const { apiVersion, kind } = definition;
+    if (lacksType) Object.assign(entry.object, { apiVersion, kind });
+    // Of an object that is not whole nobody can tell what was applied to it.
+    return project === undefined ? entry : { object: project(entry.object) };
+  }
 }

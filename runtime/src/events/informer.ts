@@ -98,7 +98,12 @@ export class Informer implements SharedInformer {
     const controller = new AbortController();
     const { transport, requester } = client;
     const ended = runListWatch(
-      { ...followed, project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+      {
+        ...followed,
+        ...{ project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+        known: (key) => cache.observedOf(key),
+        comparesVersions: cache.comparesVersions,
+      },
       {
         beginReplace: () => cache.beginReplace(),
         observeKnown: (key, version) => cache.observeKnown(key, version),
@@ -140,13 +145,22 @@ export class Informer implements SharedInformer {
     this.#lastFailure = undefined;
     const { server } = this.#options.client.connection;
     const message = `${describeWatched(this.definition, this.namespace)} is watched again`;
-    this.#options.logger.info({ kind: kindNameOf(this.definition), server }, message);
+    this.#log("info", { kind: kindNameOf(this.definition), server }, message);
+  }
+
+  // A logger that fails must not keep anybody from the state.
+  #log(level: keyof Logger, fields: object, message: string): void {
+    try {
+      this.#options.logger[level](fields, message);
+    } catch {
+      // There is nowhere to say so.
+    }
   }
 
   #reportFailure(error: unknown, retryAfterMs: number): void {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
-    const { client, logger, cache } = this.#options;
+    const { client, cache } = this.#options;
     const fields = {
       kind: kindNameOf(this.definition),
       server: client.connection.server,
@@ -154,8 +168,7 @@ export class Informer implements SharedInformer {
     };
     const message = describeFailure(error, this, client.connection);
     // The first time it is news; after that it would fill the log.
-    if (isRepeated) logger.debug(fields, message);
-    else logger.warn(fields, message);
+    this.#log(isRepeated ? "debug" : "warn", fields, message);
     // A kind that is not served any more has no objects; of anything else that fails nobody knows what became of them.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();

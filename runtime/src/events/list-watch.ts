@@ -4,7 +4,7 @@
 // again at the last version after any interruption. A version that is too old (410) means the whole state again. Every other
 // failure waits a growing, random time; nothing ends it but its signal.
 import { Backoff } from "../base/backoff.js";
-import { sleep } from "../base/clock.js";
+import { sleep, systemClock, type Clock } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { errorOf, type ApiRequester } from "../cluster/api-requester.js";
@@ -14,7 +14,7 @@ import { LineSplitter } from "../cluster/line-splitter.js";
 import { itemsOf, metadataOf } from "../cluster/list-page.js";
 import { collectionPath, queryOf } from "../cluster/resource-path.js";
 import type { Transport } from "../cluster/transport.js";
-import { decodeWatched, type WatchedDecoding } from "./decode-watched.js";
+import { WatchedDecoder, type WatchedDecoding } from "./decode-watched.js";
 import { Turns, visitInTurns } from "./turns.js";
 import { ExpiredError, WatchReader } from "./watch-reader.js";
 import { Watchdog } from "./watchdog.js";
@@ -31,7 +31,10 @@ export interface ListWatchOptions extends WatchedDecoding {
   readonly requester: ApiRequester;
   /** A stream without a byte for this long is taken for dead; 3 minutes unless given. */
   readonly idleTimeoutMs?: number | undefined;
+  /** Whether versions of this kind can be compared; true unless given. */
+  readonly comparesVersions?: boolean | undefined;
   readonly backoff?: Backoff;
+  readonly clock?: Clock | undefined;
 }
 
 /**
@@ -65,12 +68,14 @@ export interface ListWatchConsumer {
 
 // The values of client-go's reflector, but for the idle time.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
-const HEALTHY_AFTER_MS = 120_000;
+// What has worked for this long works: the next failure is a new one.
+const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
 const IDLE_TIMEOUT_MS = 180_000;
 const INITIAL_EVENTS_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
+const VERSION_TOO_LARGE = "ResourceVersionTooLarge";
 
 // The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
 const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -88,35 +93,49 @@ export async function runListWatch(
   consumer: ListWatchConsumer,
   signal: AbortSignal,
 ): Promise<void> {
-  const backoff = options.backoff ?? new Backoff(BACKOFF);
+  const { backoff = new Backoff(BACKOFF), clock = systemClock } = options;
+  const decoder = new WatchedDecoder(options);
   const state: StreamState = { version: undefined, usesWatchList: true, isRelist: false };
   while (!signal.aborted) {
-    const startedAt = performance.now();
+    const startedAt = clock.now();
+    const isResumed = state.version !== undefined;
     try {
-      await runOnce(options, { consumer, state, signal });
+      await runOnce(options, { consumer, decoder, state, signal });
       // A server that ends every stream at once would be asked again and again.
-      if (performance.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
-      else await sleep(backoff.next(), signal);
+      if (clock.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
+      else await sleep(backoff.next(), signal, clock);
     } catch (error) {
       if (signal.aborted) return;
-      const isExpired = error instanceof ExpiredError || isApiError(error, 410);
+      const isExpired = error instanceof ExpiredError || isApiError(error, 410) || isVersionTooLarge(error);
+      const hasState = state.version !== undefined;
       // A kind that is not served has no history to resume either.
       if (isExpired || isApiError(error, 404)) state.version = undefined;
       if (error instanceof WatchListUnsupportedError) {
         state.usesWatchList = false;
         continue;
       }
-      if (performance.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
-      // An expired version is part of normal life, and says nothing of how the server does.
-      if (isExpired) {
-        await sleep(BACKOFF.initialMs, signal).catch(() => {});
-        continue;
-      }
-      const retryAfterMs = Math.max(backoff.next(), isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
-      consumer.onFailure(error, retryAfterMs);
-      await sleep(retryAfterMs, signal).catch(() => {});
+      if (clock.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
+      // That a version expires is part of normal life and says nothing of how the server does, but a list has to be good for a watch.
+      const growsMs = isExpired && isResumed ? BACKOFF.initialMs : backoff.next();
+      const retryAfterMs = Math.max(growsMs, isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
+      if (!isExpired || !hasState) report(consumer, error, retryAfterMs);
+      await sleep(retryAfterMs, signal, clock).catch(() => {});
     }
   }
+}
+
+// Whoever is told of a failure may fail, too, and has nobody to tell; what is watched goes on.
+function report(consumer: ListWatchConsumer, error: unknown, retryAfterMs: number): void {
+  try {
+    consumer.onFailure(error, retryAfterMs);
+  } catch {
+    // Nothing is left to be done.
+  }
+}
+
+// The server has not come to the version from which the watch is to go on, and never may: its store was restored.
+function isVersionTooLarge(error: unknown): boolean {
+  return isApiError(error) && error.causes.some(({ reason }) => reason === VERSION_TOO_LARGE);
 }
 
 /** How far a list-watch has come. */
@@ -130,6 +149,7 @@ export interface StreamState {
 
 interface Run {
   readonly consumer: ListWatchConsumer;
+  readonly decoder: WatchedDecoder;
   readonly state: StreamState;
   readonly signal: AbortSignal;
 }
@@ -150,7 +170,7 @@ function selectorsOf({ labelSelector, fieldSelector, shardSelector }: ListWatchO
   return { labelSelector, fieldSelector, shardSelector };
 }
 
-async function list(options: ListWatchOptions, { consumer, state, signal }: Run): Promise<void> {
+async function list(options: ListWatchOptions, { consumer, decoder, state, signal }: Run): Promise<void> {
   const { definition, namespace, requester } = options;
   let next: string | undefined;
   let version: string;
@@ -163,7 +183,7 @@ async function list(options: ListWatchOptions, { consumer, state, signal }: Run)
     const visit = ({ start, end }: Range) => {
       const identity = state.isRelist ? peekIdentity(body, start) : undefined;
       if (identity !== undefined && consumer.observeKnown(identity.key, identity.version)) return;
-      consumer.observeListed(decodeWatched(body, { start, end, lacksType: true }, options));
+      consumer.observeListed(decoder.decode(body, { start, end, lacksType: true }));
     };
     await visitInTurns(itemsOf(body), { turns, visit, isOver: () => signal.aborted });
     signal.throwIfAborted();

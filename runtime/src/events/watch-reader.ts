@@ -1,8 +1,9 @@
 import { ApiError, type ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { isNewerVersion } from "../base/resource-version.js";
 import { peekIdentity, peekResourceVersion } from "../cluster/decode-resource.js";
 import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js";
-import { decodeWatched } from "./decode-watched.js";
+import type { WatchedDecoder } from "./decode-watched.js";
 import type { ListWatchConsumer, ListWatchOptions, StreamState } from "./list-watch.js";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -13,6 +14,7 @@ export class ExpiredError extends Error {}
 /** Who is told what, and how far the watch has come. */
 export interface WatchReaderRun {
   readonly consumer: ListWatchConsumer;
+  readonly decoder: WatchedDecoder;
   readonly state: StreamState;
   /** Whether the watch begins with the whole state. */
   readonly isInitial: boolean;
@@ -22,12 +24,14 @@ export interface WatchReaderRun {
 export class WatchReader {
   readonly #options: ListWatchOptions;
   readonly #consumer: ListWatchConsumer;
+  readonly #decoder: WatchedDecoder;
   readonly #state: StreamState;
   #isInitial: boolean;
 
-  constructor(options: ListWatchOptions, { consumer, state, isInitial }: WatchReaderRun) {
+  constructor(options: ListWatchOptions, { consumer, decoder, state, isInitial }: WatchReaderRun) {
     this.#options = options;
     this.#consumer = consumer;
+    this.#decoder = decoder;
     this.#state = state;
     this.#isInitial = isInitial;
   }
@@ -44,7 +48,7 @@ export class WatchReader {
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
     const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
     const { isMetadataOnly } = this.#options;
-    const decode = () => decodeWatched(line, { ...range, lacksType: isMetadataOnly === true }, this.#options);
+    const decode = () => this.#decoder.decode(line, { ...range, lacksType: isMetadataOnly === true });
     const parse = () => JSON.parse(line.toString("utf8", range.start, range.end)) as unknown;
     switch (asciiString(line, type.value)) {
       case "ADDED":
@@ -83,10 +87,19 @@ export class WatchReader {
     return true;
   }
 
+  // The versions of a server that was restored from a backup begin anew, and a watch from one that is still to come brings nothing.
+  #requireNewer(version: string): void {
+    const { version: last = "0" } = this.#state;
+    if (this.#options.comparesVersions !== false && isNewerVersion(last, version))
+      throw new ExpiredError(`the server is at version ${version}, and was at ${last} before`);
+  }
+
   #readBookmark({ metadata }: KubernetesObject): void {
     const version = metadata.resourceVersion ?? "0";
-    if (!this.#isInitial) this.#consumer.observeVersion(version);
-    else if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") {
+    if (!this.#isInitial) {
+      this.#requireNewer(version);
+      this.#consumer.observeVersion(version);
+    } else if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") {
       this.#isInitial = false;
       this.#consumer.endReplace(version);
     } else return;

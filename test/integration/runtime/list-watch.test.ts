@@ -9,6 +9,7 @@ import { waitFor } from "#runtime/base/wait-for.js";
 import { ApiClient } from "#runtime/cluster/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/cluster/connection.js";
 import { ResourceCache } from "#runtime/cluster/resource-cache.js";
+import { Informer } from "#runtime/events/informer.js";
 import { runListWatch } from "#runtime/events/list-watch.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, startPageServer } from "./page-operator.js";
@@ -346,5 +347,38 @@ suite("list-watch", (test) => {
     await using followed = follow(server);
     await untilText(followed, "a", "after");
     assert.ok(followed.failures.length > 0);
+  });
+
+  test("a logger that fails keeps nobody from the state", async () => {
+    await using server = await startPageServer();
+    await using writer = follow(server);
+    await write(writer, "a", "one");
+    server.faults.add({
+      verb: "watch",
+      path: "/configmaps",
+      times: 2,
+      answer: { status: 500, reason: "InternalError" },
+    });
+    const fail = () => {
+      throw new Error("the disk of the log is full");
+    };
+    const client = new ApiClient(createConnection(server));
+    const cache = new ResourceCache();
+    const logger = { debug: fail, info: fail, warn: fail, error: fail };
+    const informer = new Informer({ definition: ConfigMap.definition, fieldManagers: [], cache, client, logger });
+    try {
+      await informer.start();
+      assert.ok(cache.has("default/a"));
+      server.faults.cutWatches({ path: "/configmaps" });
+      await write(writer, "a", "two");
+      await waitFor("the watch goes on", () => {
+        const { data } = (cache.get("default/a")?.object ?? {}) as { data?: { text: string } };
+        return data?.text === "two";
+      });
+      assert.is(informer.health.status, "healthy");
+    } finally {
+      await informer.stop();
+      await client.close();
+    }
   });
 });

@@ -1,0 +1,223 @@
+// Decodes what a watch brings, of which most is never read: the metadata at once, what stands behind them when somebody reads it.
+//
+// The states of one object mostly differ in little, such as a status and the version, and neighbours in a list have much in common. So what a
+// state shares with the one before, or else with its neighbour, is found by comparing bytes, and is neither scanned nor parsed nor kept
+// again: a burst of events leaves next to nothing behind for the garbage collector.
+import { isAscii } from "node:buffer";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import {
+  decodeResource,
+  fieldsV1Of,
+  ownedFieldsOf,
+  type DecodedResource,
+  type OwnedFields,
+} from "./decode-resource.js";
+import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
+import { skipSpace, type Range } from "./json-scanner.js";
+import {
+  namesBehind,
+  scanHead,
+  textWithoutCut,
+  type HeadSearch,
+  type ObjectHead,
+  type OwnedRange,
+} from "./object-head.js";
+import { hasText, hasTextAround, hasTextBehindFirst } from "./same-text.js";
+import { shareEqual } from "./share-equal.js";
+
+/** How objects are decoded. */
+export interface DeferredDecoding {
+  /** Whose managed fields are kept. */
+  readonly fieldManagers: Iterable<string>;
+  /** Returns the state of an object that is known. */
+  known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
+}
+
+type Encoding = "latin1" | "utf8";
+
+/** An object that is being decoded. */
+interface Decoding extends Range {
+  readonly bytes: Buffer;
+  readonly encoding: Encoding;
+  readonly head: ObjectHead;
+  /** The known state of the object, or that of its neighbour. */
+  readonly before: DecodedResource | undefined;
+  /** What is known of the text of that state, if it can be compared with the bytes. */
+  readonly known: Deferred | undefined;
+}
+
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const DIGITS = /^[0-9]+$/;
+const NONE: readonly OwnedFields[] = [];
+
+/** Decodes the objects of one list-watch. */
+export class DeferredDecoder {
+  readonly #search: HeadSearch;
+  /** The fields of the last object, by the index of their entry: those of other managers are mostly the same everywhere. */
+  readonly #lastFields: (Buffer | undefined)[] = [];
+  /** The object that was decoded last. */
+  #last: DecodedResource | undefined;
+  #before: DecodedResource | undefined;
+  #isAscii = false;
+
+  constructor({ fieldManagers, known }: DeferredDecoding) {
+    this.#search = {
+      fieldManagers,
+      onKey: (ref) => void (this.#before = known?.(keyOf(ref)) ?? this.#last),
+      guessFieldsEnd: (bytes, start, entry) => this.#guessFieldsEnd(bytes, start, entry),
+      onFields: (bytes, range, entry) => this.#rememberFields(bytes, range, entry),
+    };
+  }
+
+  /** Decodes the JSON object in a range as `decodeResource` does, and looks the same to whoever reads it; its bytes are changed. */
+  decode(bytes: Buffer, range: Range): DecodedResource {
+    const entry = this.#decode(bytes, range);
+    // What was not understood here is no model of others.
+    this.#last = entry;
+    this.#before = undefined;
+    return entry ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
+  }
+
+  /** Decodes an object if it is made as those of Kubernetes are: with metadata, and with one member of each name. */
+  #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
+    // One byte for a character is read and kept much faster than any other text.
+    this.#isAscii = isAscii(bytes.subarray(start, end));
+    this.#before = this.#last;
+    const head = scanHead(bytes, start, this.#search);
+    if (head === undefined) return undefined;
+    const before = this.#before;
+    const encoding = this.#isAscii ? "latin1" : "utf8";
+    const known = this.#comparable(before);
+    const object = decodeObject({ bytes, start, end, encoding, head, before, known });
+    if (object === undefined) return undefined;
+    const owned = readOwned({ bytes, encoding, head, before, known });
+    return owned.length === 0 ? { object } : { object, owned };
+  }
+
+  #comparable(before: DecodedResource | undefined): Deferred | undefined {
+    const known = before !== undefined && this.#isAscii ? deferredOf(before.object) : undefined;
+    return known?.isAscii === true ? known : undefined;
+  }
+
+  // What is equal to the text of a whole object is one, and ends there.
+  #guessFieldsEnd(bytes: Buffer, start: number, entry: number): number | undefined {
+    if (!this.#isAscii) return undefined;
+    const last = this.#lastFields[entry];
+    if (last !== undefined && start + last.length <= bytes.length)
+      if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
+    if (this.#before?.owned === undefined || this.#comparable(this.#before) === undefined) return undefined;
+    for (const { fieldsV1 } of this.#before.owned) {
+      const end = start + fieldsV1.length;
+      if (bytes[end - 1] === CLOSE_BRACE && hasText(bytes, { start, end }, fieldsV1)) return end;
+    }
+    return undefined;
+  }
+
+  #rememberFields(bytes: Buffer, { start, end }: Range, entry: number): void {
+    this.#lastFields[entry] = bytes[start] === OPEN_BRACE ? Buffer.from(bytes.subarray(start, end)) : undefined;
+  }
+}
+
+/** Decodes the metadata and defers the rest; undefined if that cannot be done. */
+function decodeObject(decoding: Decoding): KubernetesObject | undefined {
+  const { bytes, end, encoding, head, known } = decoding;
+  const isKnownHead = known !== undefined && hasHead(decoding, known);
+  const { before, behind } = isKnownHead ? known : headTextIn(decoding);
+  const version = bytes.toString(encoding, head.versionStart, head.versionEnd);
+  const object =
+    (isKnownHead ? withVersion(decoding.before!.object, version) : undefined) ??
+    parseHead(decoding, { before, version, behind });
+  const comma = skipSpace(bytes, head.end);
+  if (bytes[comma] === CLOSE_BRACE) return object;
+  const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
+  const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
+  // Nobody knows which of two members of one name was meant; a parser takes the last.
+  if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
+  const isKnown = isKnownHead && isKnownRest;
+  const text = isKnownRest ? known.text : textBehind(bytes, { start: comma, end }, encoding);
+  deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
+  return object;
+}
+
+function hasHead({ bytes, head }: Decoding, { before, behind }: Deferred): boolean {
+  const { start, versionStart, versionEnd, end, cutStart, cutEnd } = head;
+  const cut = { cutStart, cutEnd };
+  return (
+    hasTextAround(bytes, { start, end: versionStart, ...cut }, before) &&
+    hasTextAround(bytes, { start: versionEnd, end: end - 1, ...cut }, behind)
+  );
+}
+
+function headTextIn({ bytes, head, encoding, known }: Decoding): { before: string; behind: string } {
+  const { start, versionStart, versionEnd, end } = head;
+  const before = textWithoutCut(bytes, head, { start, end: versionStart, encoding });
+  const behind = textWithoutCut(bytes, head, { start: versionEnd, end: end - 1, encoding });
+  // Neighbours differ in their names, and mostly in little else.
+  return { before, behind: behind === known?.behind ? known.behind : behind };
+}
+
+function parseHead(
+  { before: state }: Decoding,
+  { before, version, behind }: { readonly before: string; readonly version: string; readonly behind: string },
+): KubernetesObject {
+  const object = JSON.parse(`${before}${version}${behind}}}`) as KubernetesObject;
+  if (state !== undefined) shareEqual(object.metadata, state.object.metadata);
+  return object;
+}
+
+/** Returns what stands up to the metadata of an object, and these in another version, which is given with its quotes. */
+function withVersion(object: KubernetesObject, version: string): KubernetesObject | undefined {
+  const resourceVersion = version.slice(1, -1);
+  if (!DIGITS.test(resourceVersion)) return undefined;
+  const head: { [name: string]: unknown } = {};
+  for (const name in object) {
+    if (name === "metadata") break;
+    if (name === "__proto__") return undefined;
+    head[name] = (object as unknown as { readonly [name: string]: unknown })[name];
+  }
+  head["metadata"] = { ...object.metadata, resourceVersion };
+  return head as unknown as KubernetesObject;
+}
+
+// What stands behind the comma is an object, but for its opening brace.
+function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): string {
+  const comma = bytes[start]!;
+  bytes[start] = OPEN_BRACE;
+  const text = bytes.toString(encoding, start, end);
+  bytes[start] = comma;
+  return text;
+}
+
+function readOwned({
+  bytes,
+  encoding,
+  head: { owned },
+  before,
+  known,
+}: Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known">): readonly OwnedFields[] {
+  if (owned.length === 0) return NONE;
+  const ownedBefore = before?.owned ?? NONE;
+  let isSame = owned.length === ownedBefore.length;
+  const read = owned.map((range, at) => {
+    const candidate = ownedBefore[at];
+    if (candidate !== undefined && isOf(candidate, range)) {
+      const { fieldsStart: start, fieldsEnd: end } = range;
+      if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
+    }
+    const fieldsV1 = fieldsV1Of(bytes, range, encoding);
+    // V8 puts what mostly stays, as this does, among the old objects at once: one that was made in vain would keep its text for long.
+    if (candidate !== undefined && isOf(candidate, range) && candidate.fieldsV1 === fieldsV1) return candidate;
+    isSame = false;
+    return ownedFieldsOf(range, fieldsV1);
+  });
+  return isSame ? ownedBefore : read;
+}
+
+function isOf(fields: OwnedFields, range: OwnedRange): boolean {
+  return (
+    fields.fieldManager === range.fieldManager &&
+    fields.subresource === range.subresource &&
+    fields.apiVersion === range.apiVersion
+  );
+}

@@ -1,0 +1,35 @@
+/** Gives `value` those members of `before` that equal its own, so that they are kept once. Both are JSON, in which every string counts. */
+export function shareEqual(value: object, before: object): void {
+  const [members, known] = [value as Members, before as Members];
+  for (const name in members) {
+    const [member, other] = [members[name], known[name]];
+    if (typeof member === "string" ? member === other : isSameJson(member, other) && Object.hasOwn(known, name))
+      members[name] = other;
+  }
+}
+
+interface Members {
+  [name: string]: unknown;
+}
+
+/** Tells whether two JSON values are equal, and list their members in the same order. */
+function isSameJson(value: unknown, other: unknown): boolean {
+  if (value === other) return true;
+  if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) return false;
+  if (Array.isArray(value)) return Array.isArray(other) && isSameList(value, other);
+  if (Array.isArray(other)) return false;
+  const names = Object.keys(value);
+  const otherNames = Object.keys(other);
+  if (names.length !== otherNames.length) return false;
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at]!;
+    if (name !== otherNames[at] || !isSameJson((value as Members)[name], (other as Members)[name])) return false;
+  }
+  return true;
+}
+
+function isSameList(list: readonly unknown[], other: readonly unknown[]): boolean {
+  if (list.length !== other.length) return false;
+  for (let at = 0; at < list.length; at++) if (!isSameJson(list[at], other[at])) return false;
+  return true;
+}
