@@ -12,7 +12,7 @@ function createAsking(isServed: boolean) {
     performance.now = () => atMs;
     try {
       const dependent = { name: "a", live: undefined, ...(definition === undefined ? {} : { definition }) };
-      return await crdPresent({ dependent, context: { client } } as never);
+      return await crdPresent({ dependent, context: { client, eventSources: { get: () => undefined } } } as never);
     } finally {
       performance.now = now;
     }
