@@ -94,8 +94,11 @@ suite("operator", (test) => {
     await untilText(page, "first");
     await page.operator.client.mergePatch(ConfigMap, CHILD, { data: { text: "theirs" } });
     await untilText(page, "first");
+    // The same written once more would be taken for a loop.
+    await setText(page, "second");
+    await untilText(page, "second");
     await page.operator.client.delete(ConfigMap, CHILD);
-    await untilText(page, "first");
+    await untilText(page, "second");
     await untilQuiet(page);
     assert.equal(
       page.logs.filter((line) => /^(warn|error)/.test(line)),
