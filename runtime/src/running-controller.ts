@@ -8,6 +8,7 @@ import type { SharedInformers } from "./cluster/shared-informers.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import { crdSource } from "./events/crd-source.js";
 import { DriverFactory, watchOf } from "./dependent-drivers.js";
+import { ExternalDependents } from "./external-dependents.js";
 import { finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
@@ -62,14 +63,20 @@ export class RunningController {
     const { client, logger, observer, fieldManagers } = shared;
     this.definition = definition;
     this.#namespaces = namespacesOf(definition, client.connection);
-    this.#sources = this.#createSources(shared);
+    const externals = new ExternalDependents(definition, {
+      client,
+      fieldManager: fieldManagerOf(definition),
+      fieldManagers,
+      primaries: () => this.#sources.primaries,
+    });
+    this.#sources = this.#createSources(shared, externals);
     const { primaries } = this.#sources;
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
     this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
     });
-    const parts = { ...shared, writer, sources: this.#sources };
+    const parts = { ...shared, writer, sources: this.#sources, externals };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       client,
@@ -179,7 +186,10 @@ export class RunningController {
     });
   }
 
-  #createSources({ client, clusters, informers, logger }: SharedParts): ControllerSources {
+  #createSources(
+    { client, clusters, informers, logger }: SharedParts,
+    externals: ExternalDependents,
+  ): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
     const fieldManager = fieldManagerOf(definition);
@@ -190,7 +200,12 @@ export class RunningController {
       dependents: dependentsOf(definition)
         .filter(isKubernetes)
         .map((each) => watchOf(each, clusters)),
-      sources: [...(definition.eventSources?.(facts) ?? []), ...kindsAskedFor(dependentsOf(definition)).map(crdSource)],
+      externals: externals.watches,
+      sources: [
+        ...(definition.eventSources?.(facts) ?? []),
+        ...externals.sources,
+        ...kindsAskedFor(dependentsOf(definition)).map(crdSource),
+      ],
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

@@ -4,6 +4,7 @@ import { createEventGate } from "./event-gate.js";
 import { ExternalCache } from "./external-cache.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { Reloads } from "./reloads.js";
 import { Semaphore } from "./semaphore.js";
 
 /** What a polling source of single primaries polls. */
@@ -36,6 +37,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const { name, type } = options;
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
+  const reloads = new Reloads();
   let polls: PrimaryPolls<Resource, Primary> | undefined;
   const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
   const isPolled = (primary: KubernetesObject) =>
@@ -58,10 +60,12 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       polls = undefined;
       record.stop();
       cache.forget();
+      reloads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary) {
       const key = keyOf(primary.metadata);
+      await reloads.load(key, async () => polls?.reload(key, primary as Primary));
       if (!cache.has(key)) await polls?.load(key, primary as Primary);
     },
     onPrimaryChange({ kind, key, object }) {
@@ -69,10 +73,13 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       polls?.remove(key);
       if (kind !== "deleted") return;
       cache.forget(key);
+      reloads.forget(key);
       record.succeed(partOf(key));
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+    recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
+    invalidate: (primary) => reloads.invalidate(primary),
   };
 }
 
@@ -124,6 +131,12 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     await this.#fetch(key, primary);
   }
 
+  /** Fetches once more, whatever is under way: that may have begun too early. */
+  async reload(key: ObjectKey, primary: Primary): Promise<void> {
+    await this.#fetches.get(key)?.catch(() => {});
+    await this.#fetch(key, primary);
+  }
+
   #wait(key: ObjectKey): void {
     const { context, cache, record } = this.#dependencies;
     const { intervalMs, intervalOf } = this.#options;
@@ -158,9 +171,13 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     const isUseful = () => !signal.aborted && this.#fetches.get(key) === fetching;
     const run = async () => {
       try {
-        const resources = await this.#semaphore.run(() => this.#options.fetch(primary, { signal }));
+        let since = 0;
+        const resources = await this.#semaphore.run(() => {
+          since = cache.now;
+          return this.#options.fetch(primary, { signal });
+        });
         if (!isUseful()) return false;
-        const hasEvent = cache.replace(key, resources);
+        const hasEvent = cache.replace(key, resources, since);
         record.succeed(partOf(key));
         return hasEvent;
       } catch (error) {
