@@ -35,24 +35,33 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
     const { signal } = abort;
     const backoff = new Backoff(START_BACKOFF);
     let isSynced = false;
-    let fetching: Promise<void> | undefined;
+    let isFetching = false;
+    let fetching: Promise<void> = Promise.resolve();
     const fetchAll = async () => {
       const since = cache.now;
-      const all = await options.fetch({ signal });
-      if (signal.aborted) return;
-      const changed = cache.replaceAll(all, since);
-      record.succeed("fetch");
-      if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
-      isSynced = true;
-      onSynced();
+      try {
+        const all = await options.fetch({ signal });
+        if (signal.aborted) return;
+        const changed = cache.replaceAll(all, since);
+        record.succeed("fetch");
+        if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
+        isSynced = true;
+        onSynced();
+      } finally {
+        isFetching = false;
+      }
     };
-    const fetchOnce = () => (fetching ??= fetchAll().finally(() => (fetching = undefined)));
+    const fetchOnce = () => {
+      if (isFetching) return fetching;
+      isFetching = true;
+      return (fetching = fetchAll());
+    };
     const run = {
       abort,
       cancel: () => {},
       async refetch() {
         // The one under way may have begun too early to see what it is about.
-        await fetching?.catch(() => {});
+        await fetching.catch(() => {});
         if (!signal.aborted) await fetchOnce();
       },
     };
