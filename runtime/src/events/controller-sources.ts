@@ -8,7 +8,7 @@ import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } fr
 import type { IndexFunction } from "../cluster/object-index.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
 import { ResourceView } from "../cluster/resource-view.js";
-import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
+import { describeSource, hasType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
 import type { SharedInformers } from "../cluster/shared-informers.js";
 import {
   createDependentSources,
@@ -24,7 +24,7 @@ import {
 } from "./external-watch.js";
 import { HealthRecord } from "./health-record.js";
 import { switchNamespaces } from "./switch-namespaces.js";
-import type { ViewSource } from "./view-source.js";
+import { isViewSource } from "./view-source.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 
 /** What a controller watches, and whom it tells. */
@@ -298,8 +298,8 @@ export class ControllerSources implements SecondarySources {
     const known = this.#named(name)?.source;
     if (name === PRIMARY_SOURCE || known !== undefined)
       throw new Error(
-        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describe(known)} ` +
-          `and ${describe(source)}; give one of them another name`,
+        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describeSource(known)} ` +
+          `and ${describeSource(source)}; give one of them another name`,
       );
     const registered: Registered = { source, dependents, record: new HealthRecord(name) };
     this.#registered.set(name, registered);
@@ -395,13 +395,4 @@ export class ControllerSources implements SecondarySources {
         record.guard("onPrimaryChange", () => source.onPrimaryChange?.(change), undefined);
     this.#options.onPrimaryChange(change);
   }
-}
-
-// By what it can do: a source may come from another copy of this package.
-function isViewSource(source: EventSource): source is ViewSource {
-  return "startOrThrow" in source && "following" in source;
-}
-
-function describe({ type }: EventSource): string {
-  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
 }

@@ -221,3 +221,10 @@ export class ViewSource implements EventSource<KubernetesObject> {
     return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
   }
 }
+
+/**
+ * Tells whether an event source watches a kind of Kubernetes, by what it can do: a source may come from another copy of this package.
+ */
+export function isViewSource(source: EventSource): source is ViewSource {
+  return "startOrThrow" in source && "following" in source;
+}
