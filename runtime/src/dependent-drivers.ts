@@ -4,6 +4,7 @@ import type { EventSource } from "./cluster/event-source.js";
 import type { EventFilters } from "./cluster/event-filters.js";
 import type { ControllerSources } from "./events/controller-sources.js";
 import type { DependentSource, DependentWatch } from "./events/dependent-source.js";
+import { externalsOf, type ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { DependentDriver } from "./workflow/driver.js";
 import { KubernetesDriver } from "./workflow/kubernetes-driver.js";
@@ -23,6 +24,7 @@ export interface DriverParts {
   readonly writer: Writer;
   readonly sources: ControllerSources;
   readonly loops?: LoopListener | undefined;
+  readonly externals: ExternalDependents;
 }
 
 /** Makes the drivers of the dependents of one controller; those that write alike share a writer, and what that has learnt. */
@@ -41,8 +43,11 @@ export class DriverFactory {
 
   /** Makes the driver of a dependent. */
   create({ definition, ...node }: PlanNode): DependentDriver {
-    if (!isKubernetes(definition))
-      throw new Error(`dependent "${definition.name}" is external, which this version cannot do`);
+    if (!isKubernetes(definition)) {
+      const { externals, sources } = this.#parts;
+      const index = externalsOf(this.#definition).findIndex(({ name }) => name === definition.name);
+      return externals.createDriver(definition, sources.externals[index]!);
+    }
     const source = this.#sources.get(definition.name)!;
     this.#check(definition, source);
     const clientOf = () => this.#clientOf(definition, source);

@@ -9,6 +9,7 @@ import type { SharedInformers } from "./cluster/shared-informers.js";
 import { ControllerSources } from "./events/controller-sources.js";
 import { crdSource } from "./events/crd-source.js";
 import { DriverFactory, watchOf } from "./dependent-drivers.js";
+import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, finalizerNameOf, namespacesOf } from "./reconcile/check-controller.js";
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "./reconcile/controller-definition.js";
 import { Controller } from "./reconcile/controller.js";
@@ -68,7 +69,13 @@ export class RunningController {
     const { client, logger, observer, fieldManagers } = shared;
     this.definition = definition;
     this.#namespaces = namespacesOf(definition, client.connection);
-    this.#sources = this.#createSources(shared);
+    const externals = new ExternalDependents(definition, {
+      client,
+      fieldManager: fieldManagerOf(definition),
+      fieldManagers,
+      primaries: () => this.#sources.primaries,
+    });
+    this.#sources = this.#createSources(shared, externals);
     const { primaries } = this.#sources;
     const loops = (this.#loops = this.#createLoopReporter(shared));
     const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
@@ -76,7 +83,7 @@ export class RunningController {
       clock: systemClock,
       onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
     });
-    const parts = { ...shared, writer, loops, sources: this.#sources };
+    const parts = { ...shared, writer, loops, sources: this.#sources, externals };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       client,
@@ -212,7 +219,10 @@ export class RunningController {
     }
   }
 
-  #createSources({ client, clusters, informers, logger }: SharedParts): ControllerSources {
+  #createSources(
+    { client, clusters, informers, logger }: SharedParts,
+    externals: ExternalDependents,
+  ): ControllerSources {
     const { definition } = this;
     const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
     const fieldManager = fieldManagerOf(definition);
@@ -223,7 +233,12 @@ export class RunningController {
       dependents: dependentsOf(definition)
         .filter(isKubernetes)
         .map((each) => watchOf(each, clusters)),
-      sources: [...this.#sourcesOfUser(facts), ...kindsAskedFor(dependentsOf(definition)).map(crdSource)],
+      externals: externals.watches,
+      sources: [
+        ...this.#sourcesOfUser(facts),
+        ...externals.sources,
+        ...kindsAskedFor(dependentsOf(definition)).map(crdSource),
+      ],
       namespaces: this.#namespaces,
       labelSelector,
       fieldSelector,

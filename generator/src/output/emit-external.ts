@@ -63,8 +63,9 @@ export function externalFunctionTypesOf(
 ): [name: string, type: string][] {
   const types = dependentNamesOf(dependent);
   const { live } = dependentTypesOf(dependent, names);
-  const { source, capabilities } = dependent.external;
-  const args = `args: ${types.arguments}`;
+  const { source, capabilities, state } = dependent.external;
+  const kept = state === undefined ? "" : " & { readonly state?: string | undefined }";
+  const args = `args: ${types.arguments}${kept}`;
   const maybe = (type: string) => `${type} | Promise<${type}>`;
   const all: { readonly [name: string]: string | undefined } = {
     [types.fetch]:

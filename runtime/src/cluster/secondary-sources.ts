@@ -44,3 +44,8 @@ export function nameOfType(type: SecondaryType | undefined): string | undefined 
 export function hasType({ type }: Pick<EventSource, "type">, wanted: SecondaryType): boolean {
   return type !== undefined && typeof type === typeof wanted && nameOfType(type) === nameOfType(wanted);
 }
+
+/** Returns an event source as messages mention it. */
+export function describeSource({ type }: Pick<EventSource, "type">): string {
+  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
+}

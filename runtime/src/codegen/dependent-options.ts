@@ -5,9 +5,9 @@ import type {
   BulkOptions,
   Condition,
   Conditions,
-  DependentArguments,
   DependentMatcher,
   Desired,
+  ExternalArguments,
   ExternalState,
   KubernetesDependent,
   NodeDefinition,
@@ -71,7 +71,7 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
 }
 
 /** What `create`, `update` and `delete` of an external dependent are given besides their subject. */
-export type ExternalFunctionArguments<Primary, Secondary> = DependentArguments<Primary, Secondary>;
+export type ExternalFunctionArguments<Primary, Secondary> = ExternalArguments<Primary, Secondary>;
 
 type Eventually<Result> = Result | Promise<Result>;
 

@@ -91,7 +91,7 @@ export function cachingInboundSource<Resource>(
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
-      if (options.fetch === undefined || complete.has(key)) return;
+      if (context === undefined || options.fetch === undefined || complete.has(key)) return;
       let fetch = fetches.get(key);
       if (fetch === undefined) {
         fetches.set(key, (fetch = { deleted: new Set(), ended: Promise.resolve() }));
@@ -113,5 +113,10 @@ export function cachingInboundSource<Resource>(
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+    recordDeleted(primary, resource) {
+      fetches.get(primary)?.deleted.add(options.idOf(resource));
+      cache.recordDeleted(primary, resource);
+    },
+    invalidate: (primary) => void complete.delete(primary),
   };
 }

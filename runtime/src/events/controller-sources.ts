@@ -9,7 +9,13 @@ import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } fr
 import type { IndexFunction } from "../cluster/object-index.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
 import { ResourceView } from "../cluster/resource-view.js";
-import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
+import {
+  describeSource,
+  hasType,
+  nameOfType,
+  type SecondarySources,
+  type SecondaryType,
+} from "../cluster/secondary-sources.js";
 import type { SharedInformers } from "../cluster/shared-informers.js";
 import {
   createDependentSources,
@@ -17,8 +23,14 @@ import {
   type DependentSource,
   type DependentWatch,
 } from "./dependent-source.js";
+import {
+  createExternalDependentSource,
+  createExternalSource,
+  type ExternalDependentSource,
+  type ExternalWatch,
+} from "./external-watch.js";
 import { HealthRecord } from "./health-record.js";
-import { checkedKeys, describeSource, healthOf, isViewSource, type RegisteredSource } from "./registered-source.js";
+import { checkedKeys, healthOf, isViewSource, type RegisteredSource } from "./registered-source.js";
 import { switchNamespaces } from "./switch-namespaces.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 
@@ -28,6 +40,8 @@ export interface ControllerSourcesOptions {
   readonly controller: string;
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentWatch[];
+  /** The dependents that Kubernetes does not have. */
+  readonly externals?: readonly ExternalWatch[] | undefined;
   /** The event sources of the user. */
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
@@ -58,6 +72,8 @@ export class ControllerSources implements SecondarySources {
   readonly primaries: ResourceView;
   /** In the order of the dependents. */
   readonly dependents: readonly DependentSource[];
+  /** Those of the external dependents, in their order. */
+  readonly externals: readonly ExternalDependentSource[];
   readonly #options: ControllerSourcesOptions;
   readonly #primaryWatch: ViewWatch;
   /** What became of the functions of the user that read primaries. */
@@ -72,7 +88,16 @@ export class ControllerSources implements SecondarySources {
   #isStarted = false;
 
   constructor(options: ControllerSourcesOptions) {
-    const { primary, labelSelector, fieldSelector, shardSelector, indexes, dependents, sources = [] } = options;
+    const {
+      primary,
+      labelSelector,
+      fieldSelector,
+      shardSelector,
+      indexes,
+      dependents,
+      externals = [],
+      sources = [],
+    } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
     this.primaries = new ResourceView(primary, indexes, {
@@ -83,43 +108,49 @@ export class ControllerSources implements SecondarySources {
     this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
     this.primaries.setOwner(this, () => this.#twinsOf({ view: this.primaries }));
     const groups = groupDependents(dependents, primary);
-    this.#activatedLater = new Set(
-      groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
-    );
+    const own = externals.map(createExternalSource);
+    this.#activatedLater = new Set<EventSource>([
+      ...groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
+      ...own.flatMap((each, index) => (externals[index]!.isActivatedLater ? (each?.source ?? []) : [])),
+    ]);
     for (const { source, members } of groups)
       this.#add(
         source,
         members.map(({ name }) => name),
       );
+    externals.forEach(({ name }, index) => own[index] !== undefined && this.#add(own[index].source, [name]));
     for (const source of sources) this.#add(source);
+    for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#users.set(origin.name, name);
     for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#users.set(eventSource, name);
-    this.dependents = createDependentSources(dependents, {
-      groups,
-      primary,
-      named: (name) => this.#named(name)?.source,
+    const facts = {
+      named: (name: string) => this.#named(name)?.source,
       names: () => this.names(),
-      contextOf: (source) => {
+      contextOf: (source: EventSource) => {
         // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
         if (!this.#isStarted) throw new Error(`controller "${options.controller}" is stopped`);
         return this.#contextOf(source);
       },
-    });
+    };
+    this.dependents = createDependentSources(dependents, { groups, primary, ...facts });
+    this.externals = externals.map((each, index) => createExternalDependentSource(each, own[index], facts));
   }
 
   /**
-   * Starts the primaries and the dependents, then the user's sources that come first, then the others; resolves when the whole state is
-   * known.
+   * Starts the primaries and the dependents in Kubernetes, then the sources that come first, then the others and the external dependents;
+   * resolves when the whole state is known.
    */
   async start(): Promise<void> {
     this.#isStarted = true;
     this.#primaryRecord.start(this.#options.logger);
     const { ofDependents, first, others } = this.#byStart();
-    const watched = ofDependents.filter(({ source }) => !this.#activatedLater.has(source));
-    await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), this.#startAll(watched)]);
+    const isStartedNow = ({ source }: RegisteredSource) => !this.#activatedLater.has(source);
+    const watched = this.#startAll(ofDependents.filter(isStartedNow));
+    await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), watched]);
     for (const next of [first, others]) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (!this.#isStarted) return;
-      await this.#startAll(next.filter((each) => this.#registered.get(each.source.name) === each));
+      const present = next.filter((each) => this.#registered.get(each.source.name) === each);
+      await this.#startAll(present.filter(isStartedNow));
     }
   }
 
@@ -262,12 +293,14 @@ export class ControllerSources implements SecondarySources {
 
   #byStart(): { ofDependents: RegisteredSource[]; first: RegisteredSource[]; others: RegisteredSource[] } {
     const all = [...this.#registered.values()];
-    const ofUser = all.filter(({ dependents }) => dependents.length === 0);
+    // What is outside may be fetched by what the sources know that come first.
+    const isWatched = ({ source, dependents }: RegisteredSource) => dependents.length > 0 && isViewSource(source);
+    const rest = all.filter((each) => !isWatched(each));
     const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
     return {
-      ofDependents: all.filter(({ dependents }) => dependents.length > 0),
-      first: ofUser.filter(isFirst),
-      others: ofUser.filter((each) => !isFirst(each)),
+      ofDependents: all.filter(isWatched),
+      first: rest.filter(isFirst),
+      others: rest.filter((each) => !isFirst(each)),
     };
   }
 
@@ -388,8 +421,8 @@ export class ControllerSources implements SecondarySources {
 
   // Sources are told first: what they know of a primary is there when it is reconciled.
   #onPrimaryChange(change: ResourceChange): void {
-    for (const { source, started, record } of this.#registered.values())
-      if (started !== undefined && source.onPrimaryChange !== undefined)
+    for (const { source, started, dependents, record } of this.#registered.values())
+      if ((started !== undefined || dependents.length > 0) && source.onPrimaryChange !== undefined)
         record.tell("onPrimaryChange", () => source.onPrimaryChange?.(change));
     this.#options.onPrimaryChange(change);
   }

@@ -83,7 +83,7 @@ export interface DependentSourcesOptions {
   readonly groups: readonly DependentGroup[];
   /** The kind of the primaries. */
   readonly primary: ResourceDefinition;
-  contextOf(source: ViewSource): EventSourceContext;
+  contextOf(source: EventSource): EventSourceContext;
   /** Returns an event source by its name. */
   named(name: string): EventSource | undefined;
   /** Returns the names of all event sources. */

@@ -22,6 +22,9 @@ export class ExternalCache<Resource> {
   readonly #idOf: IdOf<Resource>;
   readonly #gate: EventGate<Resource>;
   readonly #resources = new Map<ObjectKey, ReadonlyMap<string, Resource>>();
+  /** When the controller itself changed a resource, as `now` counts, by primary and id; a fetch that began later knows of it. */
+  readonly #recorded = new Map<ObjectKey, Map<string, number>>();
+  #records = 0;
 
   constructor(idOf: IdOf<Resource>, gate: EventGate<Resource>) {
     this.#idOf = idOf;
@@ -38,18 +41,28 @@ export class ExternalCache<Resource> {
     return [...(this.#resources.get(primary)?.values() ?? [])];
   }
 
-  /** Takes everything that there is; a primary that is not in it has nothing. Returns the primaries with an event. */
-  replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>): ObjectKey[] {
+  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what the fetch brings. */
+  get now(): number {
+    return this.#records;
+  }
+
+  /**
+   * Takes everything that there is; a primary that is not in it has nothing. `since` is when it was asked for, unless it is the newest in any
+   * case. Returns the primaries with an event.
+   */
+  replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
     // Ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));
-    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary) && this.deleteAll(primary));
-    const changed = [...byId].filter(([primary, resources]) => this.#store(primary, resources));
+    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary) && this.#empty(primary, since));
+    const changed = [...byId].filter(([primary, fetched]) =>
+      this.#store(primary, this.#newest(primary, fetched, since)),
+    );
     return [...gone, ...changed.map(([primary]) => primary)];
   }
 
-  /** Takes everything that there is of a primary. */
-  replace(primary: ObjectKey, resources: readonly Resource[]): boolean {
-    return this.#store(primary, this.#byId(resources));
+  /** Takes everything that there is of a primary; `since` is when it was asked for, unless it is the newest in any case. */
+  replace(primary: ObjectKey, resources: readonly Resource[], since = Infinity): boolean {
+    return this.#store(primary, this.#newest(primary, this.#byId(resources), since));
   }
 
   /** Takes one resource of a primary, and leaves its others as they are. */
@@ -66,14 +79,14 @@ export class ExternalCache<Resource> {
   /** Takes that a primary has nothing any more, and forgets the primary. */
   deleteAll(primary: ObjectKey): boolean {
     const hasEvent = this.#hasEvent(this.#of(primary), NONE);
-    this.#resources.delete(primary);
+    this.forget(primary);
     return hasEvent;
   }
 
   /** Takes what the controller itself has created, unless something newer is known already. */
   recordCreated(primary: ObjectKey, resource: Resource): void {
     const id = this.#idOf(resource);
-    if (!this.#of(primary).has(id)) this.#resources.set(primary, new Map([...this.#of(primary), [id, resource]]));
+    if (!this.#of(primary).has(id)) this.#record(primary, id, new Map([...this.#of(primary), [id, resource]]));
   }
 
   /** Takes what the controller itself has changed, unless something newer than `previous` is known already. */
@@ -81,13 +94,47 @@ export class ExternalCache<Resource> {
     const id = this.#idOf(resource);
     const known = this.#of(primary);
     if (!known.has(id) || !isDeepStrictEqual(known.get(id), previous)) return;
-    this.#resources.set(primary, new Map([...known, [id, resource]]));
+    this.#record(primary, id, new Map([...known, [id, resource]]));
+  }
+
+  /** Takes that the controller itself has deleted a resource. */
+  recordDeleted(primary: ObjectKey, resource: Resource): void {
+    const id = this.#idOf(resource);
+    this.#record(primary, id, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
   }
 
   /** Forgets a primary, or all of them. */
   forget(primary?: ObjectKey): void {
-    if (primary === undefined) this.#resources.clear();
-    else this.#resources.delete(primary);
+    for (const map of [this.#resources, this.#recorded]) {
+      if (primary === undefined) map.clear();
+      else map.delete(primary);
+    }
+  }
+
+  #record(primary: ObjectKey, id: string, resources: ReadonlyMap<string, Resource>): void {
+    const recorded = this.#recorded.get(primary) ?? new Map<string, number>();
+    this.#recorded.set(primary, recorded.set(id, ++this.#records));
+    this.#resources.set(primary, resources);
+  }
+
+  #empty(primary: ObjectKey, since: number): boolean {
+    const left = this.#newest(primary, NONE, since);
+    return left.size === 0 ? this.deleteAll(primary) : this.#store(primary, left);
+  }
+
+  /** Returns what was fetched, with what the controller itself changed after the fetch began. */
+  #newest(primary: ObjectKey, fetched: ReadonlyMap<string, Resource>, since: number): ReadonlyMap<string, Resource> {
+    const recorded = this.#recorded.get(primary);
+    if (recorded === undefined) return fetched;
+    const newest = new Map(fetched);
+    for (const [id, at] of recorded) {
+      const known = this.#of(primary).get(id);
+      if (at <= since) recorded.delete(id);
+      else if (known === undefined) newest.delete(id);
+      else newest.set(id, known);
+    }
+    if (recorded.size === 0) this.#recorded.delete(primary);
+    return newest;
   }
 
   #of(primary: ObjectKey): ReadonlyMap<string, Resource> {

@@ -10,6 +10,10 @@ export interface ExternalSource<Resource> extends EventSource<Resource> {
   recordCreated(primary: ObjectKey, resource: Resource): void;
   /** Takes what the controller itself has changed from `previous`, unless something newer is known; no event comes of it. */
   recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void;
+  /** Takes that the controller itself has deleted a resource; no event comes of it. */
+  recordDeleted(primary: ObjectKey, resource: Resource): void;
+  /** Says that a change of the controller's own failed, perhaps after it had an effect: the next `load` of the primary fetches again. */
+  invalidate(primary: ObjectKey): void;
 }
 
 /** What every event source of external resources is told. */

@@ -10,6 +10,7 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { Reloads } from "./reloads.js";
 import { Semaphore } from "./semaphore.js";
 
 /** What a polling source of single primaries polls. */
@@ -43,6 +44,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   checkInterval(`the intervalMs of event source "${name}"`, options.intervalMs);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
+  const reloads = new Reloads();
   let polls: PrimaryPolls<Resource, Primary> | undefined;
   const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
   const isPolled = (primary: KubernetesObject) =>
@@ -65,20 +67,25 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       polls = undefined;
       record.stop();
       cache.forget();
+      reloads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary) {
       const key = keyOf(primary.metadata);
+      await reloads.load(key, async () => polls?.reload(key, primary as Primary));
       if (!cache.has(key)) await polls?.load(key, primary as Primary);
     },
     onPrimaryChange({ kind, key, object }) {
       if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
       polls?.forget(key);
       cache.forget(key);
+      reloads.forget(key);
       record.succeed(partOf(key));
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+    recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
+    invalidate: (primary) => reloads.invalidate(primary),
   };
 }
 
@@ -138,6 +145,12 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     await this.#fetch(key, primary);
   }
 
+  /** Fetches once more, whatever is under way: that may have begun too early. */
+  async reload(key: ObjectKey, primary: Primary): Promise<void> {
+    await this.#fetches.get(key)?.ended.catch(() => {});
+    await this.#fetch(key, primary);
+  }
+
   #wait(key: ObjectKey): void {
     const { context, cache, record } = this.#dependencies;
     const { intervalMs, intervalOf } = this.#options;
@@ -177,12 +190,14 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     const isUseful = () => !this.#isStopped && this.#fetches.get(key)?.abort === abort;
     const run = async () => {
       try {
+        let since = 0;
         const resources = await this.#semaphore.run(() => {
           signal.throwIfAborted();
+          since = cache.now;
           return this.#options.fetch(primary, { signal });
         });
         if (!isUseful()) return false;
-        const hasEvent = cache.replace(key, resources);
+        const hasEvent = cache.replace(key, resources, since);
         record.succeed(partOf(key));
         return hasEvent;
       } catch (error) {

@@ -11,6 +11,7 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { Reloads } from "./reloads.js";
 
 /** What a polling source polls. */
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
@@ -33,23 +34,48 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
-  let running: { readonly abort: AbortController; cancel(): void } | undefined;
+  const reloads = new Reloads();
+  let running: { readonly abort: AbortController; cancel(): void; refetch(): Promise<void> } | undefined;
 
   const pollForever = (context: EventSourceContext, onSynced: () => void) => {
     const abort = new AbortController();
     const { signal } = abort;
     const backoff = new Backoff(START_BACKOFF);
-    const run = { abort, cancel: () => {} };
     let isSynced = false;
-    const poll = async () => {
+    let isFetching = false;
+    let fetching: Promise<void> = Promise.resolve();
+    const fetchAll = async () => {
+      const since = cache.now;
       try {
         const all = await options.fetch({ signal });
         if (signal.aborted) return;
-        const changed = cache.replaceAll(all);
+        const changed = cache.replaceAll(all, since);
         record.succeed("fetch");
         if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
         isSynced = true;
         onSynced();
+      } finally {
+        isFetching = false;
+      }
+    };
+    const fetchOnce = () => {
+      if (isFetching) return fetching;
+      isFetching = true;
+      return (fetching = fetchAll());
+    };
+    const run = {
+      abort,
+      cancel: () => {},
+      async refetch() {
+        // The one under way may have begun too early to see what it is about.
+        await fetching.catch(() => {});
+        if (!signal.aborted) await fetchOnce();
+      },
+    };
+    const poll = async () => {
+      try {
+        await fetchOnce();
+        if (signal.aborted) return;
       } catch (error) {
         if (signal.aborted) return;
         record.fail("fetch", error);
@@ -82,9 +108,13 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       running = undefined;
       record.stop();
       cache.forget();
+      reloads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
+    load: ({ metadata }) => reloads.load(keyOf(metadata), async () => running?.refetch()),
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+    recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
+    invalidate: (primary) => reloads.invalidate(primary),
   };
 }

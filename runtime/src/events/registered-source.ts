@@ -2,7 +2,6 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { EventSource, SourceHealth } from "../cluster/event-source.js";
-import { nameOfType } from "../cluster/secondary-sources.js";
 import type { HealthRecord } from "./health-record.js";
 import type { ViewSource } from "./view-source.js";
 
@@ -42,9 +41,4 @@ export function checkedKeys(source: string, primaries: Iterable<ObjectKey>): rea
   if (wrong === -1) return keys as ObjectKey[];
   const what = keys[wrong] === null ? "null" : typeof keys[wrong];
   throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
-}
-
-/** Returns of what a source is, in words for an error. */
-export function describeSource({ type }: EventSource): string {
-  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
 }

@@ -1,5 +1,5 @@
 import type { Connection } from "../cluster/connection.js";
-import { isKubernetes, type KubernetesDependent } from "../workflow/workflow-definition.js";
+import { isKubernetes, type DependentDefinition } from "../workflow/workflow-definition.js";
 import { checkDependents } from "./check-dependents.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 import { defaultFinalizerOf } from "./finalizer.js";
@@ -11,13 +11,15 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
   if (reconcilesOnAllEvents) return undefined;
   const cleansUp =
     reconciler?.cleanup !== undefined ||
-    workflow.dependents.some((each) => !isKubernetes(each) || needsCleanup(each)) ||
+    workflow.dependents.some(needsCleanup) ||
     Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
   return cleansUp ? finalizerNameOf(definition) : undefined;
 }
 
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
-function needsCleanup({ mode, isGarbageCollected, onDelete }: KubernetesDependent): boolean {
+function needsCleanup(dependent: DependentDefinition): boolean {
+  if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
+  const { mode, isGarbageCollected, onDelete } = dependent;
   return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
 }
 

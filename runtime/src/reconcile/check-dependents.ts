@@ -1,15 +1,18 @@
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { inventoryOf, removedOf, withoutEntries } from "../workflow/inventory.js";
-import { isKubernetes, type KubernetesDependent, type WorkflowDefinition } from "../workflow/workflow-definition.js";
+import {
+  isKubernetes,
+  type ExternalDependent,
+  type KubernetesDependent,
+  type WorkflowDefinition,
+} from "../workflow/workflow-definition.js";
 
 /** Throws if the settings of a dependent contradict each other, saying which and what to do; `fail` knows the controller. */
 export function checkDependents(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
-  for (const dependent of workflow.dependents.filter(isKubernetes)) {
-    const problem =
-      problemOfMode(dependent) ??
-      problemOfLink(dependent, workflow.primary) ??
-      problemOfPlace(dependent) ??
-      problemOfSource(dependent);
+  for (const dependent of workflow.dependents) {
+    const problem = isKubernetes(dependent)
+      ? problemOfObject(dependent, workflow.primary)
+      : problemOfExternal(dependent, workflow.primary);
     if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
   }
   const present = removedOf(workflow).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
@@ -18,6 +21,40 @@ export function checkDependents(workflow: WorkflowDefinition, fail: (problem: st
 }
 
 type Dependent = KubernetesDependent;
+
+function problemOfObject(dependent: Dependent, primary: ResourceDefinition): string | undefined {
+  return (
+    problemOfMode(dependent) ??
+    problemOfLink(dependent, primary) ??
+    problemOfPlace(dependent) ??
+    problemOfSource(dependent)
+  );
+}
+
+function problemOfExternal(
+  { desired, bulk, external }: ExternalDependent,
+  primary: ResourceDefinition,
+): string | undefined {
+  const { create, update, idOf, state, source } = external;
+  const isWritten = create !== undefined || update !== undefined;
+  if (isWritten && desired === undefined)
+    return "has no desired(); state what it should be, or leave out create and update";
+  if (!isWritten && desired !== undefined)
+    return "has a desired(), and neither create nor update; leave out desired, or add one of them";
+  if (bulk !== undefined && idOf === undefined)
+    return "is a bulk dependent without idOf, which tells its items apart; add it";
+  if ("intervalMs" in source && !(source.intervalMs > 0))
+    return `has ${source.intervalMs} for source.intervalMs; it needs more than 0`;
+  if (state === undefined) return undefined;
+  if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
+  if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
+  if (state.kind === "configMap" && primary.scope === "Cluster")
+    return `keeps ids in ConfigMaps, and ${kindNameOf(primary)} is in no namespace; keep them in its status`;
+  if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
+  if (state.kind === "status" && !primary.hasStatusSubresource)
+    return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
+  return undefined;
+}
 
 function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
   if (mode !== "readOnly")

@@ -25,8 +25,11 @@ export interface Live {
   readonly object: object;
 }
 
-/** What a write did; `waiting`: nothing, because the object is being deleted and can be made anew only when it is gone. */
-export type WriteOutcome = "created" | "updated" | "unchanged" | "waiting";
+/**
+ * What a write did; `waiting`: nothing, because the object is being deleted and can be made anew only when it is gone; `absent`: nothing,
+ * because there is no object and somebody else has to create it.
+ */
+export type WriteOutcome = "created" | "updated" | "unchanged" | "waiting" | "absent";
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentDriver {

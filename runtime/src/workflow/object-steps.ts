@@ -15,7 +15,7 @@ export interface Target {
   /** What `desired` returned. */
   desired?: { readonly object: unknown };
   wanted?: Wanted;
-  written?: Exclude<WriteOutcome, "waiting">;
+  written?: Exclude<WriteOutcome, "waiting" | "absent">;
 }
 
 /** Creates the target of a dependent, or of one of its items. */
@@ -51,12 +51,17 @@ export async function reconcileObject(target: Target, run: DriverRun, step: Step
     signal.throwIfAborted();
     if (written === "waiting")
       return { kind: "waiting", for: [], because: "the object is being deleted", ...conditionsOf(conditions) };
+    if (written === "absent") return { kind: "waiting", for: [nameOf(target)], ...conditionsOf(conditions) };
     target.written = written;
   } else if (liveOf(target, run) === undefined) {
     return { kind: "waiting", for: [definition.name], ...conditionsOf(conditions) };
   }
   const isReady = await ask("readyPostcondition", target, { run, step });
   return { kind: target.written ?? "unchanged", isReady, ...conditionsOf(conditions) };
+}
+
+function nameOf({ definition, item }: Target): string {
+  return item === undefined ? definition.name : `${definition.name}[${item}]`;
 }
 
 /** How an object is deleted. */

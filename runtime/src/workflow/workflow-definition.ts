@@ -148,7 +148,10 @@ export interface ExternalDependent extends NodeDefinition {
 }
 
 /** What is given to the functions of an external dependent besides their subject. */
-export type ExternalArguments<Primary = never, Secondary = never> = DependentArguments<Primary, Secondary>;
+export interface ExternalArguments<Primary = never, Secondary = never> extends DependentArguments<Primary, Secondary> {
+  /** The id that was kept when it was created; undefined if there is none, or the dependent has no state. */
+  readonly state?: string | undefined;
+}
 
 /** Where the runtime keeps the id of an external resource; `path` leads through the status: `["databaseId"]`. */
 export type ExternalState =

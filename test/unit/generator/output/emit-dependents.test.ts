@@ -160,6 +160,11 @@ suite("emitted dependents", (declareTest) => {
     assert.match(textOf("src/main.ts"), /other: await loadConnection\(\{ kubeconfig: process\.env\.OTHER_KUBECONFIG/);
     assert.match(textOf("src/shop/reconciler.ts"), /await context\.workflow\.reconcile\(\)/);
     assert.match(textOf("src/generated/shop/external/tickets.ts"), /kind: "bug" \| "wish";/);
+    assert.match(
+      textOf("src/generated/shop/types.ts"),
+      /UsersDelete = [^;]*readonly state\?: string/,
+      "the id that is kept",
+    );
     assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
     await writeProject(folder.path, emitted);
     for (const { command } of compilers) assert.is(compileProject(folder.path, command), "");

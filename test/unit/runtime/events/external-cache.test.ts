@@ -120,6 +120,27 @@ suite("external cache", (test) => {
     assert.is(cache.replace("x", [a2]), false);
   });
 
+  test("what a fetch brings that began before an own change does not undo that", () => {
+    const cache = createCache();
+    cache.replace("x", [a1, b1]);
+    const since = cache.now;
+    cache.recordUpdated("x", a2, a1);
+    cache.recordDeleted("x", b1);
+    cache.recordCreated("y", a1);
+    assert.equal(cache.replaceAll(new Map([["x", [a1, b1]]]), since), []);
+    assert.equal([cache.of("x"), cache.of("y")], [[a2], [a1]]);
+    assert.is(cache.replace("x", [a1, b1], since), false, "nor does another one");
+    assert.equal(cache.of("x"), [a2]);
+  });
+
+  test("what a fetch brings that began after an own change is newer", () => {
+    const cache = createCache();
+    cache.recordCreated("x", a1);
+    cache.recordCreated("y", a1);
+    assert.equal(cache.replaceAll(new Map([["x", [b1]]]), cache.now), ["y", "x"]);
+    assert.equal([cache.of("x"), cache.of("y")], [[b1], []]);
+  });
+
   test("two resources of one primary with one id are refused, and nothing is taken", () => {
     const cache = createCache();
     cache.replace("x", [a1]);

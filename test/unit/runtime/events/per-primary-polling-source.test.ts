@@ -232,4 +232,25 @@ suite("per-primary polling source", (test) => {
     assert.match(source.health.reason ?? "", "intervalOf failed: what it returned is NaN");
     await source.stop();
   });
+
+  test("what may be wrong is fetched again before it is read, and nothing that began earlier will do", async () => {
+    const answers: ((answer: readonly string[]) => void)[] = [];
+    const { source, fetched, load } = createSource(() => new Promise((resolve) => answers.push(resolve)));
+    const { context, addPrimary, advance, settle } = createSourceContext();
+    await source.start(context);
+    addPrimary(primaryOf("home/one"));
+    source.onPrimaryChange?.(added("home/one"));
+    await advance(INTERVAL_MS);
+    source.recordCreated("home/one", "b1");
+    source.invalidate("home/one");
+    const loaded = load("home/one");
+    answers[0]!(["a1"]);
+    await settle();
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["a1", "b1"]);
+    assert.is(fetched.length, 2);
+    answers[1]!(["a2"]);
+    await loaded;
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["a2"]);
+    await source.stop();
+  });
 });

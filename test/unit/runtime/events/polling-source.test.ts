@@ -166,4 +166,50 @@ suite("polling source", (test) => {
     assert.equal(notified(), []);
     await source.stop();
   });
+
+  test("what may be wrong is fetched again before it is read, once, and until that succeeds", async () => {
+    const { source, calls } = createSource(answersInTurn(one, new Error("no route"), both));
+    const { context } = createSourceContext();
+    const { signal } = new AbortController();
+    const load = async () => source.load?.(primaryOf("home/two"), signal);
+    await source.start(context);
+    await load();
+    assert.is(calls.length, 1, "nothing is wrong");
+    source.invalidate("home/two");
+    const failure = await load().catch((error: unknown) => error);
+    assert.match((failure as Error).message, "no route");
+    await Promise.all([load(), load()]);
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await load();
+    assert.is(calls.length, 3);
+    await source.stop();
+  });
+
+  test("a poll that is under way does not undo what the controller writes meanwhile", async () => {
+    const answers: ((answer: Answer) => void)[] = [];
+    const { source, calls } = createSource(() => new Promise((resolve) => answers.push(resolve)));
+    const { context, advance, notified, settle } = createSourceContext();
+    const started = source.start(context);
+    answers[0]!(one);
+    await started;
+    await advance(INTERVAL_MS);
+    notified();
+    source.recordCreated("home/two", "a1");
+    source.recordDeleted("home/one", "a1");
+    // One that is asked for now has to see what failed now.
+    source.invalidate("home/two");
+    const loaded = source.load?.(primaryOf("home/two"), new AbortController().signal);
+    answers[1]!(one);
+    await settle();
+    assert.equal(
+      ["home/one", "home/two"].map((key) => source.secondariesOf(primaryOf(key as ObjectKey))),
+      [[], ["a1"]],
+    );
+    assert.equal(notified(), []);
+    assert.is(calls.length, 3);
+    answers[2]!(both);
+    await loaded;
+    assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
+    await source.stop();
+  });
 });

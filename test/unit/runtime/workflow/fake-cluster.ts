@@ -195,12 +195,14 @@ export function createFakeDriver(dependent: FakeDependent, cluster: FakeCluster)
 
 /** Returns the definition of a dependent whose objects are in memory. */
 export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
-  const { isGarbageCollected: _, canWrite = true, canRemove: __, ...definition } = rest;
+  const { isGarbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
+  // The driver does not call them; that they are there says what can be done.
+  const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(canRemove ? { delete: () => {} } : {}) };
   const returned = typeof desired === "function" ? desired : () => desired ?? {};
   return {
     name,
     dependsOn,
-    external: { source: { kind: "inbound" } },
+    external: { source: { kind: "inbound" }, idOf: () => "", ...functions },
     ...(canWrite ? { desired: returned as never } : {}),
     ...definition,
   };

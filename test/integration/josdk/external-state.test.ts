@@ -1,0 +1,154 @@
+// External dependents whose ids nothing but the runtime knows, after JOSDK's integration tests.
+import { waitFor } from "#runtime/base/wait-for.js";
+import type { ExternalSource } from "#runtime/events/external-source.js";
+import { informerSource } from "#runtime/events/informer-source.js";
+import { byAnnotation } from "#runtime/events/mappers.js";
+import { perPrimaryPollingSource } from "#runtime/events/per-primary-polling-source.js";
+import { assert, suite } from "../../support/suite.js";
+import { startAccountService, type Account } from "./account-service.js";
+import { outcomeOf } from "./sample-dependents.js";
+import { EVERY_MS, itemsOf, namelessOf, ownerOf, sample, startWith, untilValues } from "./sample-externals.js";
+import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "./sample-kind.js";
+import { spacesOf, type Space } from "./space.js";
+
+const openSpace = spacesOf();
+
+suite("an external dependent with explicit state", (test) => {
+  const stateIn = async (space: Space) =>
+    (await space.list(ConfigMap)).find(({ metadata }) => metadata.labels?.["gen-operator.dev/external-state"]);
+
+  test("keeps the id in a ConfigMap, and finds the resource by it (ExternalStateDependentIT)", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const dependent = namelessOf(service, { state: { kind: "configMap" } });
+    const running = await startWith(space, dependent);
+    const { metadata } = await space.create(Sample, sample());
+    await untilValues(service, "first");
+    const state = await waitFor("the id is kept", () => stateIn(space));
+    assert.equal(state.data, { id: "id-1" });
+    assert.is(state.metadata.ownerReferences?.[0]?.uid, metadata.uid);
+    await running.quiet();
+    assert.is(running.events.length, 1);
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValues(service, "second");
+    await running.operator.stop();
+    // Another process knows nothing but what is kept.
+    await using _ = await startWith(space, dependent);
+    await space.patch(Sample, "one", { spec: { value: "third" } });
+    await untilValues(service, "third");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+    assert.is(await stateIn(space), undefined);
+    assert.equal(service.changes, ["POST nobody", "PUT id-1", "PUT id-1", "DELETE id-1"]);
+  });
+
+  test("keeps the id in the status of its primary", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const running = await startWith(space, namelessOf(service, { state: { kind: "status", path: ["message"] } }));
+    await space.create(Sample, sample());
+    await space.until(Sample, "one", ({ status }) => status?.message === "id-1");
+    await running.quiet();
+    assert.is(running.events.length, 1, "what the runtime writes causes no reconcile");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValues(service, "second");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal(service.changes, ["POST nobody", "PUT id-1", "DELETE id-1"]);
+  });
+
+  test("that vanishes is created anew, and the new id is kept", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    await using _ = await startWith(space, namelessOf(service, { state: { kind: "configMap" } }));
+    await space.create(Sample, sample());
+    await waitFor("the id is kept", async () => (await stateIn(space))?.data?.["id"] === "id-1");
+    service.accounts.clear();
+    await waitFor("the new id is kept", async () => (await stateIn(space))?.data?.["id"] === "id-2");
+    assert.equal([...service.accounts.keys()], ["id-2"]);
+  });
+
+  test("may be one of many, each with its id (ExternalStateBulkIT)", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const bulk = namelessOf(service, { state: { kind: "configMap" }, bulk: {}, desired: (args) => itemsOf(args) });
+    await using running = await startWith(space, bulk);
+    const keysIn = async () => Object.keys((await stateIn(space))?.data ?? {}).sort();
+    await space.create(Sample, sample("first", 3));
+    await untilValues(service, "first", "first", "first");
+    await space.patch(Sample, "one", { spec: { number: 4 } });
+    await untilValues(service, ...Array<string>(4).fill("first"));
+    await space.patch(Sample, "one", { spec: { number: 2, value: "second" } });
+    await untilValues(service, "second", "second");
+    await waitFor("two ids are kept", async () => (await keysIn()).join() === "item.n0,item.n1");
+    await running.quiet();
+    assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 4);
+    assert.is(outcomeOf(running, "account")?.kind, "updated");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+    assert.is(await stateIn(space), undefined);
+  });
+});
+
+suite("a reconciler that keeps the id of an external resource itself", (test) => {
+  test("finds by it what it created, and creates it once (ExternalStateIT)", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const stateOf = (primary: Sample, id: string) => ({
+      metadata: {
+        name: `${primary.metadata.name}-id`,
+        namespace: primary.metadata.namespace ?? "",
+        annotations: { sample: primary.metadata.name },
+      },
+      data: { id },
+    });
+    const reconciler: SampleReconciler = {
+      async reconcile({ primary, context }) {
+        const accounts = context.eventSources.get("accounts") as ExternalSource<Account>;
+        const known = context.secondary<Account>("account");
+        const { value = "none" } = primary.spec;
+        if (known === undefined) {
+          const created = await service.create({ owner: "nobody", value });
+          await context.resources.of(ConfigMap).create(stateOf(primary, created.id));
+          accounts.recordCreated(ownerOf(primary), created);
+        } else if (known.value !== value) {
+          accounts.recordUpdated(ownerOf(primary), await service.update({ ...known, value }), known);
+        }
+      },
+      async cleanup({ primary, context }) {
+        const known = context.secondary<Account>("account");
+        if (known !== undefined) await service.delete(known.id);
+        await context.client.delete(ConfigMap, { name: `${primary.metadata.name}-id`, namespace: space.namespace });
+      },
+    };
+    const states = informerSource({
+      name: "states",
+      resource: ConfigMap,
+      mapper: byAnnotation(Sample, { name: "sample" }),
+      startPriority: "first",
+    });
+    const accounts = perPrimaryPollingSource<Account, Sample>({
+      name: "accounts",
+      type: "account",
+      idOf: ({ id }) => id,
+      intervalMs: EVERY_MS,
+      async fetch(primary) {
+        const [state] = states.secondariesOf(primary) as DataObject[];
+        const found = state === undefined ? undefined : await service.get(state.data?.["id"] ?? "");
+        return found === undefined ? [] : [found];
+      },
+    });
+    const controller = sampleController(reconciler, { eventSources: () => [states, accounts] });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await running.quiet();
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValues(service, "second");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal(service.changes, ["POST nobody", "PUT id-1", "DELETE id-1"]);
+  });
+});
