@@ -30,7 +30,15 @@ import {
   type ExternalWatch,
 } from "./external-watch.js";
 import { HealthRecord } from "./health-record.js";
-import { checkedKeys, healthOf, isViewSource, type RegisteredSource } from "./registered-source.js";
+import {
+  byStart,
+  checkedKeys,
+  healthOf,
+  isViewSource,
+  reasonsOf,
+  startingOf,
+  type RegisteredSource,
+} from "./registered-source.js";
 import { switchNamespaces } from "./switch-namespaces.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 
@@ -142,7 +150,7 @@ export class ControllerSources implements SecondarySources {
   async start(): Promise<void> {
     this.#isStarted = true;
     this.#primaryRecord.start(this.#options.logger);
-    const { ofDependents, first, others } = this.#byStart();
+    const { ofDependents, first, others } = byStart(this.#registered.values());
     const isStartedNow = ({ source }: RegisteredSource) => !this.#activatedLater.has(source);
     const watched = this.#startAll(ofDependents.filter(isStartedNow));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), watched]);
@@ -160,7 +168,7 @@ export class ControllerSources implements SecondarySources {
    */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#isStarted = false;
-    const { ofDependents, first, others } = this.#byStart();
+    const { ofDependents, first, others } = byStart(this.#registered.values());
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
     const cancel =
@@ -238,11 +246,7 @@ export class ControllerSources implements SecondarySources {
 
   /** How each source is doing, by name; dependents that are not activated are unknown. */
   health(): { readonly [name: string]: SourceHealth } {
-    const all = [...this.#registered].map(([name, { source, record }]) => {
-      const stated = healthOf(source);
-      const isFailing = record.health.status === "unhealthy" && stated.status !== "unhealthy";
-      return [name, isFailing ? record.health : stated] as const;
-    });
+    const all = [...this.#registered].map(([name, each]) => [name, healthOf(each)] as const);
     const ofWatch = this.#primaryWatch.health;
     const ofPrimaries = ofWatch.status === "healthy" ? this.#primaryRecord.health : ofWatch;
     return Object.fromEntries([[PRIMARY_SOURCE, ofPrimaries], ...all]);
@@ -251,19 +255,12 @@ export class ControllerSources implements SecondarySources {
   /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
     const health = this.health();
-    const reasons = Object.values(health).flatMap(({ status, reason }) =>
-      status === "unhealthy" && reason !== undefined ? [reason] : [],
-    );
-    const starting = [...this.#registered].filter(
-      ([name, each]) => each.isStarting && health[name]?.reason === undefined,
-    );
+    const starting = startingOf(this.#registered, health);
     const { controller, primary } = this.#options;
-    const waiting = starting.map(
-      ([name]) => `event source "${name}" of controller "${controller}" has not started yet`,
-    );
+    const waiting = starting.map((name) => `event source "${name}" of controller "${controller}" has not started yet`);
     if (health[PRIMARY_SOURCE]?.status === "unknown")
       waiting.unshift(`the ${primary.plural} of controller "${controller}" are not known yet`);
-    return [...new Set([...reasons, ...waiting])];
+    return [...new Set([...reasonsOf(health), ...waiting])];
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
@@ -289,19 +286,6 @@ export class ControllerSources implements SecondarySources {
     const sources = [...this.#registered.values()].map(({ source }) => source);
     const watches = sources.flatMap((source) => (isViewSource(source) ? (source.following ?? []) : []));
     return [...watches, this.#primaryWatch];
-  }
-
-  #byStart(): { ofDependents: RegisteredSource[]; first: RegisteredSource[]; others: RegisteredSource[] } {
-    const all = [...this.#registered.values()];
-    // What is outside may be fetched by what the sources know that come first.
-    const isWatched = ({ source, dependents }: RegisteredSource) => dependents.length > 0 && isViewSource(source);
-    const rest = all.filter((each) => !isWatched(each));
-    const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
-    return {
-      ofDependents: all.filter(isWatched),
-      first: rest.filter(isFirst),
-      others: rest.filter((each) => !isFirst(each)),
-    };
   }
 
   // Several sources may know one object, each from a watch of its own, and the primaries are a source as well.

@@ -25,13 +25,49 @@ export function isViewSource(source: EventSource): source is ViewSource {
   return "startOrThrow" in source && "following" in source;
 }
 
-/** Returns how a source is doing; its getter may fail like any other function of the user. */
-export function healthOf(source: EventSource): SourceHealth {
+/** Returns how a source is doing, and what calls it; its getter may fail like any other function of the user. */
+export function healthOf({ source, record }: RegisteredSource): SourceHealth {
+  const stated = statedHealthOf(source);
+  return record.health.status === "unhealthy" && stated.status !== "unhealthy" ? record.health : stated;
+}
+
+function statedHealthOf(source: EventSource): SourceHealth {
   try {
     return source.health;
   } catch (error) {
     return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
   }
+}
+
+/** Returns what is wrong with sources. */
+export function reasonsOf(health: { readonly [name: string]: SourceHealth }): string[] {
+  return Object.values(health).flatMap(({ status, reason }) =>
+    status === "unhealthy" && reason !== undefined ? [reason] : [],
+  );
+}
+
+/** Returns the names of the sources whose start is under way, without any that says why it takes so long. */
+export function startingOf(
+  registered: ReadonlyMap<string, RegisteredSource>,
+  health: { readonly [name: string]: SourceHealth },
+): string[] {
+  const starting = [...registered].filter(([name, { isStarting }]) => isStarting && health[name]?.reason === undefined);
+  return starting.map(([name]) => name);
+}
+
+/** Returns the sources by when they are started: what is outside may be fetched by what the sources know that come first. */
+export function byStart(
+  registered: Iterable<RegisteredSource>,
+): Readonly<Record<"ofDependents" | "first" | "others", readonly RegisteredSource[]>> {
+  const all = [...registered];
+  const isWatched = ({ source, dependents }: RegisteredSource) => dependents.length > 0 && isViewSource(source);
+  const rest = all.filter((each) => !isWatched(each));
+  const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
+  return {
+    ofDependents: all.filter(isWatched),
+    first: rest.filter(isFirst),
+    others: rest.filter((each) => !isFirst(each)),
+  };
 }
 
 /** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
