@@ -119,6 +119,26 @@ suite("the items of a bulk dependent", (test) => {
     assert.is(running.events.length, 2, "own writes are no events");
   });
 
+  test("that are only created are left as they are once they exist", async () => {
+    await using space = await openSpace();
+    const dependents = [bulkOf("a", { mode: "createOnly", isGarbageCollected: false })];
+    await using running = await space.start([dependentController(dependents)]);
+    await space.create(Sample, sample(2));
+    await untilValues(space, wanted("a", 2));
+    await space.patch(ConfigMap, "one-a-0", { data: { value: "theirs" } });
+    await space.patch(Sample, "one", { spec: { number: 3, value: "second" } });
+    await untilValues(space, { "one-a-0": "theirs", "one-a-1": "first", "one-a-2": "second" });
+    await space.delete(ConfigMap, "one-a-1");
+    await untilValues(space, { "one-a-0": "theirs", "one-a-1": "second", "one-a-2": "second" });
+    await running.quiet();
+    assert.is((await space.get(ConfigMap, "one-a-0"))?.data?.["value"], "theirs");
+    await space.patch(Sample, "one", { spec: { number: 1 } });
+    await untilValues(space, { "one-a-0": "theirs" });
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.equal(await valuesIn(space), {});
+  });
+
   test("are known again after a restart, by the functions of the user too", async () => {
     await using space = await openSpace();
     {
