@@ -1,13 +1,16 @@
 // Bulk dependents of objects of Kubernetes, after JOSDK's integration tests.
 import { waitFor } from "#runtime/base/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
 import {
+  bulkOf,
   configOf,
   dependentController,
   outcomeOf,
   untilOutcome,
+  untilValues,
+  valuesIn,
+  wantedOf,
   writesOf,
   type SampleArguments,
 } from "./sample-dependents.js";
@@ -17,49 +20,18 @@ import { spacesOf, type Space } from "./space.js";
 const openSpace = spacesOf({ simulate: true });
 const sample = (number: number, value = "first") => ({ metadata: { name: "one" }, spec: { number, value } });
 
-/** As many ConfigMaps as the primary says, each with its value. */
-function bulkOf(name: string, rest: Parameters<typeof configOf>[1] = {}): KubernetesDependent {
-  return configOf(name, {
-    bulk: {},
-    desired: ({ primary: { metadata, spec } }) =>
-      Object.fromEntries(
-        Array.from({ length: spec.number ?? 0 }, (_, index) => [
-          `item-${index}`,
-          { metadata: { name: `${metadata.name}-${name}-${index}` }, data: { value: spec.value ?? "none" } },
-        ]),
-      ),
-    ...rest,
-  });
-}
-
-/** The values of the ConfigMaps of the tests, by their names. */
-async function valuesIn(space: Space): Promise<{ [name: string]: string | undefined }> {
-  return Object.fromEntries(
-    (await space.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data?.["value"]]),
-  );
-}
-
-const wanted = (name: string, number: number, value = "first") =>
-  Object.fromEntries(Array.from({ length: number }, (_, index) => [`one-${name}-${index}`, value]));
-
-async function untilValues(space: Space, expected: { [name: string]: string }): Promise<void> {
-  let last: object = {};
-  const isReached = async () => JSON.stringify((last = await valuesIn(space))) === JSON.stringify(expected);
-  await waitFor("the objects are as wanted", isReached).catch(() => assert.equal(last, expected));
-}
-
 /** Changes how many there should be and what they say, and deletes the primary. */
 async function leadThroughLife(space: Space, name: string): Promise<void> {
   await space.create(Sample, sample(3));
-  await untilValues(space, wanted(name, 3));
+  await untilValues(space, wantedOf(name, 3));
   for (const number of [1, 5]) {
     await space.patch(Sample, "one", { spec: { number } });
-    await untilValues(space, wanted(name, number));
+    await untilValues(space, wantedOf(name, number));
   }
   await space.patch(Sample, "one", { spec: { value: "second" } });
-  await untilValues(space, wanted(name, 5, "second"));
+  await untilValues(space, wantedOf(name, 5, "second"));
   await space.delete(ConfigMap, `one-${name}-2`);
-  await untilValues(space, wanted(name, 5, "second"));
+  await untilValues(space, wantedOf(name, 5, "second"));
   await space.delete(Sample, "one");
   await space.untilGone(Sample, "one");
 }
@@ -110,7 +82,7 @@ suite("the items of a bulk dependent", (test) => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([bulkOf("a")], { workflow: { inventory: false } })]);
     await space.create(Sample, sample(3));
-    await untilValues(space, wanted("a", 3));
+    await untilValues(space, wantedOf("a", 3));
     await space.patch(Sample, "one", { spec: { other: "x" } });
     await waitFor("all is as desired", () => outcomeOf(running, "a")?.kind === "unchanged");
     await running.quiet();
@@ -124,7 +96,7 @@ suite("the items of a bulk dependent", (test) => {
     const dependents = [bulkOf("a", { mode: "createOnly", isGarbageCollected: false })];
     await using running = await space.start([dependentController(dependents)]);
     await space.create(Sample, sample(2));
-    await untilValues(space, wanted("a", 2));
+    await untilValues(space, wantedOf("a", 2));
     await space.patch(ConfigMap, "one-a-0", { data: { value: "theirs" } });
     await space.patch(Sample, "one", { spec: { number: 3, value: "second" } });
     await untilValues(space, { "one-a-0": "theirs", "one-a-1": "first", "one-a-2": "second" });
@@ -144,7 +116,7 @@ suite("the items of a bulk dependent", (test) => {
     {
       await using running = await space.start([dependentController([bulkOf("a")])]);
       await space.create(Sample, sample(3));
-      await untilValues(space, wanted("a", 3));
+      await untilValues(space, wantedOf("a", 3));
       await running.quiet();
     }
     await space.patch(Sample, "one", { spec: { number: 2 } });
@@ -154,7 +126,7 @@ suite("the items of a bulk dependent", (test) => {
         void seen.push(Object.keys((secondary as { a: object }).a).join()),
     };
     await using _ = await space.start([dependentController([bulkOf("a")], { reconciler })]);
-    await untilValues(space, wanted("a", 2));
+    await untilValues(space, wantedOf("a", 2));
     await waitFor("the reconciler sees two", () => seen.at(-1) === "item-0,item-1");
   });
 });
@@ -178,7 +150,7 @@ suite("conditions of a bulk dependent", (test) => {
     await using running = await space.start([dependentController(dependents, { reconciler })]);
     await space.create(Sample, sample(2));
     await space.until(Sample, "one", ({ status }) => status?.message === "not ready");
-    assert.equal(await valuesIn(space), wanted("a", 2));
+    assert.equal(await valuesIn(space), wantedOf("a", 2));
     await label(space, "one-a-0");
     await waitFor("one is ready", () => {
       const item = outcomeOf(running, "a")?.items?.["item-0"];
@@ -187,7 +159,7 @@ suite("conditions of a bulk dependent", (test) => {
     assert.equal(outcomeOf(running, "after"), { kind: "waiting", for: ["a"] });
     await label(space, "one-a-1");
     await space.until(Sample, "one", ({ status }) => status?.message === "ready");
-    assert.equal(await valuesIn(space), { ...wanted("a", 2), "one-after": "first" });
+    assert.equal(await valuesIn(space), { ...wantedOf("a", 2), "one-after": "first" });
     await space.patch(Sample, "one", { spec: { number: 3 } });
     await space.until(Sample, "one", ({ status }) => status?.message === "not ready");
   });
@@ -247,7 +219,7 @@ suite("conditions of a bulk dependent", (test) => {
     {
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample(3));
-      await untilValues(space, wanted("a", 3));
+      await untilValues(space, wantedOf("a", 3));
       await running.quiet();
     }
     await space.delete(Sample, "one");
