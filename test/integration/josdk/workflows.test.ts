@@ -123,7 +123,8 @@ suite("the order of a workflow", (test) => {
 
   test("leaves to the garbage collector what has an owner, and deletes it itself when a precondition says so", async () => {
     await using space = await openSpace();
-    const dependents = [configOf("a", { reconcilePrecondition: isNotOff })];
+    // The second one gives the primary a cleanup.
+    const dependents = [configOf("a", { reconcilePrecondition: isNotOff }), configOf("b", ordered)];
     await using running = await space.start([dependentController(dependents)]);
     await space.create(Sample, sample());
     const { metadata } = await untilValue(space, "one-a", "first");
@@ -137,7 +138,7 @@ suite("the order of a workflow", (test) => {
     assert.is(before.filter((write) => write.startsWith("DELETE")).length, 1);
     await space.delete(Sample, "one");
     await space.untilGone(ConfigMap, "one-a");
-    assert.equal(dependentWrites(running), before);
+    assert.equal(dependentWrites(running), [...before, "DELETE configmaps/one-b 200"]);
   });
 });
 
