@@ -4,7 +4,16 @@ import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
-import { configOf, dependentController, outcomeOf, writesOf } from "./sample-dependents.js";
+import {
+  bulkOf,
+  configOf,
+  dependentController,
+  outcomeOf,
+  untilValues,
+  valuesIn,
+  wantedOf,
+  writesOf,
+} from "./sample-dependents.js";
 import { ConfigMap, Sample } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";
 
@@ -81,5 +90,74 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     await space.delete(Sample, "one");
     await space.untilGone(Sample, "one");
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
+  });
+
+  for (const how of ["a workflow of its own", "the explicit workflow of the controller"] as const)
+    test(`is left as it is by a reconcile that does not run it, where it is of ${how}`, async () => {
+      await using space = await openSpace();
+      const isOwn = how === "a workflow of its own";
+      const dependents = [configOf("a"), bulkOf("b")];
+      const start = () => {
+        const reconciler: Parameters<typeof dependentController>[1] = {
+          workflow: { invocation: "explicit" },
+          ...(isOwn ? { workflows: { extra: { primary: Sample.definition, dependents } } } : {}),
+          reconciler: {
+            reconcile: async ({ primary, context }) => {
+              const invocation = isOwn ? context.workflows.get("extra") : context.workflow!;
+              if (primary.spec.other === "run") await invocation.reconcile();
+              return updateStatus({ message: `${primary.spec.other} ${primary.spec.value}` });
+            },
+          },
+        };
+        return space.start([dependentController(isOwn ? [] : dependents, reconciler)]);
+      };
+      const made = { "one-a": "first", ...wantedOf("b", 2) };
+      {
+        await using running = await start();
+        await space.create(Sample, sample({ value: "first", number: 2, other: "run" }));
+        await untilValues(space, made);
+        await space.patch(Sample, "one", { spec: { other: "rest", value: "second" } });
+        await space.until(Sample, "one", ({ status }) => status?.message === "rest second");
+        await running.quiet();
+        assert.equal(await valuesIn(space), made);
+      }
+      await space.patch(Sample, "one", { spec: { value: "third" } });
+      await using running = await start();
+      await space.until(Sample, "one", ({ status }) => status?.message === "rest third");
+      await running.quiet();
+      assert.equal(await valuesIn(space), made);
+      await space.patch(Sample, "one", { spec: { other: "run", number: 1 } });
+      await untilValues(space, { "one-a": "third", ...wantedOf("b", 1, "third") });
+      assert.equal(
+        running.events.flatMap(({ error }) => error ?? []),
+        [],
+      );
+    });
+
+  test("keeps the object that it had in the workflow of an earlier version", async () => {
+    await using space = await openSpace();
+    {
+      await using running = await space.start([dependentController([configOf("a")])]);
+      await space.create(Sample, sample());
+      await untilValues(space, { "one-a": "first" });
+      await running.quiet();
+    }
+    const { uid } = (await space.get(ConfigMap, "one-a"))!.metadata;
+    const controller = dependentController([], {
+      workflows: { later: { primary: Sample.definition, dependents: [configOf("a")] } },
+      reconciler: {
+        reconcile: async ({ primary, context }) => {
+          if (primary.spec.value === "second") await context.workflows.get("later").reconcile();
+          return updateStatus({ message: primary.spec.value ?? "" });
+        },
+      },
+    });
+    await using running = await space.start([controller]);
+    await space.until(Sample, "one", ({ status }) => status?.message === "first");
+    await running.quiet();
+    assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, uid, "nobody deletes what a workflow has");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await untilValue(space, "one-a", "second");
+    assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, uid);
   });
 });
