@@ -160,4 +160,23 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     await untilValue(space, "one-a", "second");
     assert.is((await space.get(ConfigMap, "one-a"))?.metadata.uid, uid);
   });
+
+  test("is deleted by a later version that says that it is removed", async () => {
+    await using space = await openSpace();
+    {
+      const controller = dependentController([], {
+        workflows: { extra: { primary: Sample.definition, dependents: [configOf("a"), configOf("b")] } },
+        reconciler: { reconcile: async ({ context }) => void (await context.workflows.get("extra").reconcile()) },
+      });
+      await using running = await space.start([controller]);
+      await space.create(Sample, sample());
+      await untilValues(space, { "one-a": "first", "one-b": "first" });
+      await running.quiet();
+    }
+    const removed = { a: { resource: ConfigMap.definition, policy: "delete" } } as const;
+    await using running = await space.start([dependentController([], { workflow: { removed } })]);
+    await untilValues(space, { "one-b": "first" });
+    await running.quiet();
+    assert.ok(await space.get(ConfigMap, "one-b"), "what is not named stays");
+  });
 });
