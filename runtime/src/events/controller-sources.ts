@@ -9,13 +9,7 @@ import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } fr
 import type { IndexFunction } from "../cluster/object-index.js";
 import type { ResourceChange } from "../cluster/resource-change.js";
 import { ResourceView } from "../cluster/resource-view.js";
-import {
-  describeSource,
-  hasType,
-  nameOfType,
-  type SecondarySources,
-  type SecondaryType,
-} from "../cluster/secondary-sources.js";
+import { describeSource, hasType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
 import type { SharedInformers } from "../cluster/shared-informers.js";
 import {
   createDependentSources,
@@ -33,10 +27,12 @@ import { HealthRecord } from "./health-record.js";
 import {
   byStart,
   checkedKeys,
+  failuresOf,
+  followedBy,
   healthOf,
   isViewSource,
-  reasonsOf,
-  startingOf,
+  PRIMARY_SOURCE,
+  twinsOf,
   type RegisteredSource,
 } from "./registered-source.js";
 import { switchNamespaces } from "./switch-namespaces.js";
@@ -67,9 +63,6 @@ export interface ControllerSourcesOptions {
   onPrimaryChange(change: ResourceChange): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
 }
-
-/** The name under which the watch of the primaries is reported; no other source may have it. */
-export const PRIMARY_SOURCE = "primary";
 
 // Whom a source tells while it runs: one that two controllers share would tell one of them.
 const owners = new WeakMap<EventSource, ControllerSources>();
@@ -254,13 +247,8 @@ export class ControllerSources implements SecondarySources {
 
   /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
-    const health = this.health();
-    const starting = startingOf(this.#registered, health);
     const { controller, primary } = this.#options;
-    const waiting = starting.map((name) => `event source "${name}" of controller "${controller}" has not started yet`);
-    if (health[PRIMARY_SOURCE]?.status === "unknown")
-      waiting.unshift(`the ${primary.plural} of controller "${controller}" are not known yet`);
-    return [...new Set([...reasonsOf(health), ...waiting])];
+    return failuresOf({ registered: this.#registered, health: this.health(), controller, primary });
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
@@ -283,18 +271,13 @@ export class ControllerSources implements SecondarySources {
 
   // The primaries come last: whoever reconciles them finds the secondaries there.
   #following(): readonly ViewWatch[] {
-    const sources = [...this.#registered.values()].map(({ source }) => source);
-    const watches = sources.flatMap((source) => (isViewSource(source) ? (source.following ?? []) : []));
-    return [...watches, this.#primaryWatch];
+    return [...followedBy(this.#registered.values()), this.#primaryWatch];
   }
 
-  // Several sources may know one object, each from a watch of its own, and the primaries are a source as well.
-  *#twinsOf({ view, client }: Pick<EventSource, "view" | "client">): Iterable<ResourceView> {
-    const kind = nameOfType(view?.definition);
-    const own = { view: this.primaries, client: undefined };
-    for (const other of [own, ...[...this.#registered.values()].map(({ source }) => source)])
-      if (other.view !== undefined && other.view !== view && other.client === client)
-        if (nameOfType(other.view.definition) === kind) yield other.view;
+  // The primaries are a source as well.
+  #twinsOf(source: Pick<EventSource, "view" | "client">): Iterable<ResourceView> {
+    const all = [...this.#registered.values()].map((each) => each.source);
+    return twinsOf(source, [{ view: this.primaries }, ...all]);
   }
 
   #named(name: string): RegisteredSource | undefined {

@@ -1,9 +1,16 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource, SourceHealth } from "../cluster/event-source.js";
+import type { ResourceView } from "../cluster/resource-view.js";
+import { nameOfType } from "../cluster/secondary-sources.js";
 import type { HealthRecord } from "./health-record.js";
 import type { ViewSource } from "./view-source.js";
+import type { ViewWatch } from "./view-watch.js";
+
+/** The name under which the watch of the primaries is reported; no other source may have it. */
+export const PRIMARY_SOURCE = "primary";
 
 /** A source with what is known of its start. */
 export interface RegisteredSource {
@@ -39,20 +46,26 @@ function statedHealthOf(source: EventSource): SourceHealth {
   }
 }
 
-/** Returns what is wrong with sources. */
-export function reasonsOf(health: { readonly [name: string]: SourceHealth }): string[] {
-  return Object.values(health).flatMap(({ status, reason }) =>
+/** Returns what is wrong with the sources of a controller, and which have not started yet. */
+export function failuresOf({
+  registered,
+  health,
+  controller,
+  primary,
+}: {
+  readonly registered: ReadonlyMap<string, RegisteredSource>;
+  readonly health: { readonly [name: string]: SourceHealth };
+  readonly controller: string;
+  readonly primary: ResourceDefinition;
+}): readonly string[] {
+  const reasons = Object.values(health).flatMap(({ status, reason }) =>
     status === "unhealthy" && reason !== undefined ? [reason] : [],
   );
-}
-
-/** Returns the names of the sources whose start is under way, without any that says why it takes so long. */
-export function startingOf(
-  registered: ReadonlyMap<string, RegisteredSource>,
-  health: { readonly [name: string]: SourceHealth },
-): string[] {
-  const starting = [...registered].filter(([name, { isStarting }]) => isStarting && health[name]?.reason === undefined);
-  return starting.map(([name]) => name);
+  const starting = [...registered].filter(([name, each]) => each.isStarting && health[name]?.reason === undefined);
+  const waiting = starting.map(([name]) => `event source "${name}" of controller "${controller}" has not started yet`);
+  if (health[PRIMARY_SOURCE]?.status === "unknown")
+    waiting.unshift(`the ${primary.plural} of controller "${controller}" are not known yet`);
+  return [...new Set([...reasons, ...waiting])];
 }
 
 /** Returns the sources by when they are started: what is outside may be fetched by what the sources know that come first. */
@@ -68,6 +81,22 @@ export function byStart(
     first: rest.filter(isFirst),
     others: rest.filter((each) => !isFirst(each)),
   };
+}
+
+/** Returns the watches that follow the namespaces of their controller. */
+export function followedBy(registered: Iterable<RegisteredSource>): readonly ViewWatch[] {
+  return [...registered].flatMap(({ source }) => (isViewSource(source) ? (source.following ?? []) : []));
+}
+
+/** Yields the views of other sources that may show the same objects, each from a watch of its own. */
+export function* twinsOf(
+  { view, client }: Pick<EventSource, "view" | "client">,
+  others: Iterable<Pick<EventSource, "view" | "client">>,
+): Iterable<ResourceView> {
+  const kind = nameOfType(view?.definition);
+  for (const other of others)
+    if (other.view !== undefined && other.view !== view && other.client === client)
+      if (nameOfType(other.view.definition) === kind) yield other.view;
 }
 
 /** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */

@@ -23,6 +23,8 @@ import { isAnswerTo, type JsonWrite } from "./json-write.js";
 export interface InventoryKeeperOptions {
   readonly controller: string;
   readonly workflow: WorkflowDefinition;
+  /** The other workflows of the controller. What they have is not noted, and was not removed either. */
+  readonly others?: readonly WorkflowDefinition[];
   readonly write: JsonWrite;
   readonly removedDrivers: RemovedDrivers;
 }
@@ -33,6 +35,8 @@ export class InventoryKeeper {
   readonly #annotation: string;
   readonly #isNoted: boolean;
   readonly #current: readonly InventoryEntry[];
+  /** What any workflow of the controller has. */
+  readonly #known: readonly InventoryEntry[];
   /** The text of an inventory without anything that is left. */
   readonly #currentText: string | undefined;
   readonly #declared: readonly InventoryEntry[];
@@ -46,11 +50,12 @@ export class InventoryKeeper {
   readonly #opened = new Map<ObjectKey, readonly RemovedEntry[]>();
 
   constructor(options: InventoryKeeperOptions) {
-    const { workflow, controller } = options;
+    const { workflow, controller, others = [] } = options;
     this.#options = options;
     this.#annotation = inventoryAnnotationOf(controller);
     this.#isNoted = workflow.inventory !== false;
     this.#current = inventoryOf(workflow);
+    this.#known = [workflow, ...others].flatMap(inventoryOf);
     this.#currentText = formatInventory(this.#current);
     this.#declared = removedOf(workflow);
   }
@@ -109,7 +114,7 @@ export class InventoryKeeper {
   #leftOf(text: string | undefined): readonly InventoryEntry[] {
     if (text === undefined || text === this.#currentText) return [];
     if (this.#lastParsed.text !== text)
-      this.#lastParsed = { text, entries: withoutEntries(parseInventory(text), this.#current) };
+      this.#lastParsed = { text, entries: withoutEntries(parseInventory(text), this.#known) };
     return this.#lastParsed.entries;
   }
 

@@ -89,7 +89,8 @@ export class PrimaryReconciler {
     this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
     const { removedDrivers } = dependencies;
     const prunes = removedDrivers !== undefined && definition.reconcilesOnAllEvents !== true;
-    const kept = { controller: name, workflow, write: this.#write };
+    const others = Object.values(definition.workflows ?? {});
+    const kept = { controller: name, workflow, others, write: this.#write };
     const inventory = prunes ? new InventoryKeeper({ ...kept, removedDrivers }) : undefined;
     this.#inventory = inventory;
     this.#workflows = new ControllerWorkflows(definition, {

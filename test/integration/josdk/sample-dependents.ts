@@ -6,6 +6,7 @@ import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
+import { assert } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "./sample-kind.js";
 import type { Space, TestOperator } from "./space.js";
 
@@ -29,6 +30,39 @@ export function configOf(name: string, rest: Stated = {}): KubernetesDependent {
   const dependent = { name, resource: ConfigMap.definition, dependsOn: [], isGarbageCollected: true, desired, ...rest };
   if (rest.mode === "readOnly" && rest.desired === undefined) delete (dependent as { desired?: unknown }).desired;
   return dependent as KubernetesDependent;
+}
+
+/** As many ConfigMaps as the primary says, each with its value. */
+export function bulkOf(name: string, rest: Stated = {}): KubernetesDependent {
+  return configOf(name, {
+    bulk: {},
+    desired: ({ primary: { metadata, spec } }) =>
+      Object.fromEntries(
+        Array.from({ length: spec.number ?? 0 }, (_, index) => [
+          `item-${index}`,
+          { metadata: { name: `${metadata.name}-${name}-${index}` }, data: { value: spec.value ?? "none" } },
+        ]),
+      ),
+    ...rest,
+  });
+}
+
+/** The values of the ConfigMaps of the tests, by their names. */
+export async function valuesIn(space: Space): Promise<{ [name: string]: string | undefined }> {
+  return Object.fromEntries(
+    (await space.list(ConfigMap)).map(({ metadata, data }) => [metadata.name, data?.["value"]]),
+  );
+}
+
+/** What `valuesIn` returns when as many items of a bulk dependent are there. */
+export const wantedOf = (name: string, number: number, value = "first") =>
+  Object.fromEntries(Array.from({ length: number }, (_, index) => [`one-${name}-${index}`, value]));
+
+/** Waits until the ConfigMaps of the tests have these values, and none else is there. */
+export async function untilValues(space: Space, expected: { [name: string]: string }): Promise<void> {
+  let last: object = {};
+  const isReached = async () => JSON.stringify((last = await valuesIn(space))) === JSON.stringify(expected);
+  await waitFor("the objects are as wanted", isReached).catch(() => assert.equal(last, expected));
 }
 
 /** A controller of Samples with these dependents; its reconciler does nothing unless `rest` has one. */
