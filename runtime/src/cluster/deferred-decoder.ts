@@ -59,6 +59,9 @@ export class DeferredDecoder {
   /** The object that was decoded last. */
   #last: DecodedResource | undefined;
   #before: DecodedResource | undefined;
+  /** The fields of the state before that were found in the bytes, which need not be compared again. */
+  #found: OwnedFields | undefined;
+  #foundAt = 0;
   #isAscii = false;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
@@ -76,14 +79,16 @@ export class DeferredDecoder {
     // What was not understood here is no model of others.
     this.#last = entry;
     this.#before = undefined;
-    return entry ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
+    const { start, end } = range;
+    return entry ?? decodeResource(bytes, { start, end, fieldManagers: this.#search.fieldManagers });
   }
 
   /** Decodes an object if it is made as those of Kubernetes are: with metadata, and with one member of each name. */
   #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
     // One byte for a character is read and kept much faster than any other text.
-    this.#isAscii = isAscii(bytes.subarray(start, end));
+    this.#isAscii = isAsciiIn(bytes, start, end);
     this.#before = this.#last;
+    this.#found = undefined;
     const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
     const before = this.#before;
@@ -91,7 +96,8 @@ export class DeferredDecoder {
     const known = this.#comparable(before);
     const object = decodeObject({ bytes, start, end, encoding, head, before, known });
     if (object === undefined) return undefined;
-    const owned = readOwned({ bytes, encoding, head, before, known });
+    const found = this.#found && { fields: this.#found, start: this.#foundAt };
+    const owned = readOwned({ bytes, encoding, head, before, known, found });
     return owned.length === 0 ? { object } : { object, owned };
   }
 
@@ -107,9 +113,13 @@ export class DeferredDecoder {
     if (last !== undefined && start + last.length <= bytes.length)
       if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
     if (this.#before?.owned === undefined || this.#comparable(this.#before) === undefined) return undefined;
-    for (const { fieldsV1 } of this.#before.owned) {
+    for (const fields of this.#before.owned) {
+      const { fieldsV1 } = fields;
       const end = start + fieldsV1.length;
-      if (bytes[end - 1] === CLOSE_BRACE && hasText(bytes, { start, end }, fieldsV1)) return end;
+      if (bytes[end - 1] !== CLOSE_BRACE || !hasText(bytes, { start, end }, fieldsV1)) continue;
+      this.#found = fields;
+      this.#foundAt = start;
+      return end;
     }
     return undefined;
   }
@@ -117,6 +127,13 @@ export class DeferredDecoder {
   #rememberFields(bytes: Buffer, { start, end }: Range, entry: number): void {
     this.#lastFields[entry] = bytes[start] === OPEN_BRACE ? Buffer.from(bytes.subarray(start, end)) : undefined;
   }
+}
+
+// So much around an object, as an event has, is looked at with it: that is cheaper than a view of the object alone.
+const FEW_BYTES = 256;
+
+function isAsciiIn(bytes: Buffer, start: number, end: number): boolean {
+  return isAscii(bytes.length - end + start <= FEW_BYTES ? bytes : bytes.subarray(start, end));
 }
 
 /** Decodes the metadata and defers the rest; undefined if that cannot be done. */
@@ -189,13 +206,12 @@ function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): s
   return text;
 }
 
-function readOwned({
-  bytes,
-  encoding,
-  head: { owned },
-  before,
-  known,
-}: Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known">): readonly OwnedFields[] {
+interface OwnedReading extends Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known"> {
+  /** Fields of the state before that are known to stand at an index. */
+  readonly found: { readonly fields: OwnedFields; readonly start: number } | undefined;
+}
+
+function readOwned({ bytes, encoding, head: { owned }, before, known, found }: OwnedReading): readonly OwnedFields[] {
   if (owned.length === 0) return NONE;
   const ownedBefore = before?.owned ?? NONE;
   let isSame = owned.length === ownedBefore.length;
@@ -203,6 +219,7 @@ function readOwned({
     const candidate = ownedBefore[at];
     if (candidate !== undefined && isOf(candidate, range)) {
       const { fieldsStart: start, fieldsEnd: end } = range;
+      if (candidate === found?.fields && start === found.start) return candidate;
       if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
     }
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);

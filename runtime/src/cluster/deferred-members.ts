@@ -25,34 +25,43 @@ export interface Deferred {
   readonly isAscii: boolean;
 }
 
+/** What was parsed of members of which an accessor could not be replaced by what it stands for. */
+class ParsedMembers {
+  readonly members: Members;
+
+  constructor(members: Members) {
+    this.members = members;
+  }
+}
+
 /** An object with members that were not parsed. No property tells of it, and it goes with the object. */
 class Deferring extends Adopt {
-  #deferred: Deferred | undefined;
-  /** The members, if an accessor could not be replaced by what it stands for. */
-  #members: Members | undefined;
+  // One field, for which V8 mostly has room in the object itself.
+  #state: Deferred | ParsedMembers | undefined;
 
   constructor(object: object, deferred: Deferred) {
     super(object);
-    this.#deferred = deferred;
+    this.#state = deferred;
   }
 
   static has(object: object): object is Deferring {
-    return #deferred in object;
+    return #state in object;
   }
 
   static deferredOf(object: object): Deferred | undefined {
-    return #deferred in object ? object.#deferred : undefined;
+    if (!(#state in object)) return undefined;
+    const state = object.#state;
+    return state instanceof ParsedMembers ? undefined : state;
   }
 
   static membersOf(object: Deferring): Members | undefined {
-    return object.#members;
+    const state = object.#state;
+    return state instanceof ParsedMembers ? state.members : undefined;
   }
 
   /** Takes that there is nothing deferred any more, but for the members that still have an accessor. */
   static complete(object: object, members: Members | undefined): void {
-    if (!(#deferred in object)) return;
-    object.#deferred = undefined;
-    object.#members = members;
+    if (#state in object) object.#state = members && new ParsedMembers(members);
   }
 }
 

@@ -33,11 +33,12 @@ export class WatchedDecoder {
     this.#deferred = options.project === undefined ? new DeferredDecoder(options) : undefined;
   }
 
-  decode(bytes: Buffer, { start, end, lacksType }: WatchedRange): DecodedResource {
+  decode(bytes: Buffer, range: WatchedRange): DecodedResource {
     const { definition, fieldManagers, project } = this.#options;
-    const entry = this.#deferred?.decode(bytes, { start, end }) ?? decodeResource(bytes, { start, end, fieldManagers });
+    const { start, end } = range;
+    const entry = this.#deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
     const { apiVersion, kind } = definition;
-    if (lacksType) Object.assign(entry.object, { apiVersion, kind });
+    if (range.lacksType) Object.assign(entry.object, { apiVersion, kind });
     // Of an object that is not whole nobody can tell what was applied to it.
     return project === undefined ? entry : { object: project(entry.object) };
   }

@@ -46,22 +46,21 @@ export class WatchReader {
     const type = findMember(line, 0, '"type"');
     const object = findMember(line, 0, '"object"');
     if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-    const range = { start: object.value, end: endOfEventObject(line, { type: type.key, object: object.value }) };
-    const { isMetadataOnly } = this.#options;
-    const decode = () => this.#decoder.decode(line, { ...range, lacksType: isMetadataOnly === true });
+    const end = endOfEventObject(line, { type: type.key, object: object.value });
+    const range = { start: object.value, end, lacksType: this.#options.isMetadataOnly === true };
     const parse = () => JSON.parse(line.toString("utf8", range.start, range.end)) as unknown;
     switch (asciiString(line, type.value)) {
       case "ADDED":
       case "MODIFIED": {
         if (this.#isKnown(line, range.start)) return;
-        const entry = decode();
+        const entry = this.#decoder.decode(line, range);
         if (this.#isInitial) return this.#consumer.observeListed(entry);
         this.#consumer.observe(entry);
         this.#state.version = entry.object.metadata.resourceVersion;
         return;
       }
       case "DELETED": {
-        const { object: deleted } = decode();
+        const { object: deleted } = this.#decoder.decode(line, range);
         if (this.#isInitial) return this.#consumer.forgetListed(deleted);
         this.#consumer.observeDeletion(deleted);
         this.#state.version = deleted.metadata.resourceVersion;
