@@ -1,6 +1,6 @@
 // node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist.
 //
-// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; one more at
+// Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; two more at
 // once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
 // or does not exit by itself.
 import { fork, type ChildProcess } from "node:child_process";
@@ -124,7 +124,7 @@ async function main(paths: string[]): Promise<number> {
       printOutcome(outcome);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker));
+  await Promise.all(Array.from({ length: availableParallelism() + 2 }, worker));
   return printSummary(outcomes, empty);
 }
 

@@ -15,11 +15,12 @@ import { isRealApiServer, startTestApiServer } from "../../support/api-server.js
 import { ObjectGrower, randomOf, type Random } from "../../support/grown-objects.js";
 import { builtinDefinition } from "../../support/kind-definitions.js";
 import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../support/minimal-objects.js";
+import { runs } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
 const FIELD_MANAGER = "laws";
 const SEED = Number(process.env["MATCH_SEED"] ?? 1);
-const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : 12));
+const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : Math.max(6, runs(12))));
 /** How many changes the server has to take, so that the laws are known to have been tried. */
 const MIN_ACCEPTED = 3;
 
