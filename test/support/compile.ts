@@ -5,6 +5,7 @@ import { dirname, join, relative } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/library.js";
 import { repositoryRoot } from "./repository.js";
+import { isThorough } from "./runs.js";
 
 const compiler = loadLibrary("typescript");
 
@@ -49,6 +50,9 @@ export const compilers = [
   { name: "typescript 5.9", command: join(repositoryRoot, "node_modules/typescript/bin/tsc") },
   { name: "typescript 7", command: join(repositoryRoot, "node_modules/typescript-7/bin/tsc") },
 ].filter(({ command }) => existsSync(command));
+
+/** Those that large output is compiled with: the fast one, and all of them where there is time. */
+export const chosenCompilers = isThorough ? compilers : compilers.slice(-1);
 
 /** Writes files into a folder as a project of its own, with the repository's packages, and returns nothing. */
 export async function writeProject(

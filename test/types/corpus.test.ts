@@ -1,15 +1,12 @@
 import { emitResources } from "#generator/output/emit-project.js";
-import { compileProject, compilers, writeProject } from "../support/compile.js";
+import { chosenCompilers, compileProject, writeProject } from "../support/compile.js";
 import { hasCorpus, listCorpusProjects, readCorpusProject } from "../support/corpus.js";
-import { isThorough } from "../support/runs.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
 import { checkManifests } from "./check-manifests.js";
 import { certificates, clusters } from "./manifests.js";
 
-// Every built-in kind is compiled with all of them anyway.
-const chosen = isThorough ? compilers : compilers.slice(-1);
-const compilerNames = chosen.map(({ name }) => name).join(" and ");
+const compilerNames = chosenCompilers.map(({ name }) => name).join(" and ");
 
 // Compilers take seconds, more so when other tests run beside them.
 const slow = { timeoutMs: 120_000 };
@@ -27,7 +24,7 @@ suite("generated code of other projects' kinds", (test) => {
           files.push({ ...file, path: `${project}/${file.path}` });
       assert.ok(files.length > 200);
       await writeProject(folder.path, files, { isolatedDeclarations: true, declaration: true });
-      for (const { command } of chosen) assert.is(compileProject(folder.path, command), "");
+      for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
     },
     slow,
   );
