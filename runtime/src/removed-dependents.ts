@@ -125,7 +125,7 @@ export class RemovedDependents implements RemovedDrivers {
       usesServerSideApply: entry.put !== true,
     };
     const edges = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
-    const node = { definition, ...edges, sharesKind: false };
+    const node = { definition, ...edges };
     const writer = new Writer(client, fieldManager, this.#parts.fieldManagers);
     return new KubernetesDriver({ node, source, writer, client, controller });
   }

@@ -1,25 +1,12 @@
-import { keyOf, type KubernetesObject, type StatusCondition } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
+import { crdNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { customResourceDefinition, type CustomResourceDefinition } from "../cluster/custom-resource-definition.js";
 import type { EventSource, SourceHealth } from "../cluster/event-source.js";
-import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
+import type { ServedKind } from "../cluster/served-kind.js";
 import { ViewSource } from "./view-source.js";
 
-interface Definition extends KubernetesObject {
-  readonly spec?: { readonly versions?: readonly { readonly name: string; readonly served?: boolean }[] };
-  readonly status?: { readonly conditions?: readonly StatusCondition[] };
-}
-
-const CUSTOM_RESOURCE_DEFINITION: ResourceDefinition = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-  apiVersion: "apiextensions.k8s.io/v1",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};
+/** What is left of a definition: the parts that it lacks are missing. */
+type Kept = KubernetesObject & Partial<Pick<CustomResourceDefinition, "spec" | "status">>;
 
 // A definition may have a megabyte of schemas.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
@@ -30,10 +17,10 @@ const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditio
  * Nothing waits for it, and nothing is unhealthy where the operator may not watch definitions: what asks has to find out otherwise then.
  */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
-  const name = definitionNameOf(definition);
+  const name = crdNameOf(definition);
   const watch = new ViewSource({
     name,
-    request: { definition: CUSTOM_RESOURCE_DEFINITION, fieldSelector: `metadata.name=${name}`, projection: KEPT },
+    request: { definition: customResourceDefinition, fieldSelector: `metadata.name=${name}`, projection: KEPT },
     namespaces: "all",
     mapper: (_, { primaries }) => primaries.keys(),
   });
@@ -45,7 +32,7 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
     },
     get isServed() {
       if (watch.health.status !== "healthy") return undefined;
-      const found = watch.view.get(keyOf({ name }))?.object as Definition | undefined;
+      const found = watch.view.get(keyOf({ name }))?.object as Kept | undefined;
       return found !== undefined && serves(found, definition.version);
     },
     async start(context) {
@@ -56,7 +43,7 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
   };
 }
 
-function serves({ spec, status }: Definition, version: string): boolean {
+function serves({ spec, status }: Kept, version: string): boolean {
   const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
   return (
     isEstablished === true && (spec?.versions?.some(({ name, served }) => name === version && served === true) ?? false)

@@ -1,27 +1,7 @@
 import { isApiError } from "../base/errors.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
-
-interface CustomResourceDefinition extends KubernetesObject {
-  readonly spec: {
-    readonly scope: string;
-    readonly names: { readonly kind: string };
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-  };
-}
-
-const crdDefinition: ResourceDefinition<CustomResourceDefinition> = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  scope: "Cluster",
-  apiVersion: "apiextensions.k8s.io/v1",
-  hasStatusSubresource: true,
-  isCustom: false,
-  schema: {},
-};
+import { customResourceDefinition, type CustomResourceDefinition } from "../cluster/custom-resource-definition.js";
 
 /**
  * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything
@@ -56,7 +36,7 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition): Pr
 
 async function readCrd(client: ApiClient, name: string): Promise<CustomResourceDefinition | undefined> {
   try {
-    return await client.get({ definition: crdDefinition }, { name });
+    return await client.get({ definition: customResourceDefinition }, { name });
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
     throw new Error(`checksCrds needs the permission to get customresourcedefinitions: ${error.message}`, {

@@ -49,8 +49,7 @@ export class ControllerWorkflows {
     const twice = all.find((each, index) => all.findIndex((other) => other.name === each.name) !== index);
     let next = 0;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => {
-      const others = all.filter((dependent) => !each.dependents.includes(dependent));
-      const plan = buildPlan(each, others);
+      const plan = buildPlan(each);
       const drivers = plan.nodes.map((node) => dependencies.driverOf(node, next++));
       return { definition: each, plan, drivers, places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE) };
     };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject, StatusCondition } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { definitionNameOf, type ServedKind } from "../cluster/served-kind.js";
+import { crdNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import type { ServedKind } from "../cluster/served-kind.js";
 import { isOfGeneration, isReady } from "./readiness.js";
 import { isKubernetes, type Condition, type DependentDefinition } from "./workflow-definition.js";
 
@@ -57,7 +57,7 @@ export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent
   const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
-  const source = client === context.client ? context.eventSources.get(definitionNameOf(definition)) : undefined;
+  const source = client === context.client ? context.eventSources.get(crdNameOf(definition)) : undefined;
   const watched = source as Partial<ServedKind> | undefined;
   if (watched?.isServed !== undefined) return watched.isServed;
   const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
@@ -81,7 +81,7 @@ export function kindsAskedFor(dependents: readonly DependentDefinition[]): Resou
       ({ resource, cluster, ...dependent }) =>
         resource.isCustom && cluster === undefined && CONDITION_NAMES.some((name) => dependent[name] === crdPresent),
     );
-  return [...new Map(asking.map(({ resource }) => [definitionNameOf(resource), resource])).values()];
+  return [...new Map(asking.map(({ resource }) => [crdNameOf(resource), resource])).values()];
 }
 
 const CONDITION_NAMES = [

@@ -1,7 +1,7 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import { checkDependents } from "./check-dependents.js";
-import { isKubernetes, type DependentDefinition, type WorkflowDefinition } from "./workflow-definition.js";
+import { checkStepNumbers } from "./check-step-numbers.js";
+import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
 
 /** A dependent in the graph; neighbours are indexes into the plan. */
 export interface PlanNode<Definition extends DependentDefinition = DependentDefinition> {
@@ -14,8 +14,6 @@ export interface PlanNode<Definition extends DependentDefinition = DependentDefi
   readonly itemsDependOn: readonly number[];
   /** The bulk dependents whose items need its item of their key. */
   readonly itemDependents: readonly number[];
-  /** Whether the workflow has another dependent of the same kind. */
-  readonly sharesKind: boolean;
 }
 
 /** The graph of a workflow. */
@@ -41,12 +39,9 @@ export interface Steps {
   readonly delete: readonly number[];
 }
 
-/**
- * Builds the graph; throws for unknown names, duplicates and cycles, which only a hand-written definition can have. `others` are the
- * dependents of the other workflows of the controller.
- */
-export function buildPlan({ dependents }: WorkflowDefinition, others: readonly DependentDefinition[] = []): Plan {
-  checkDependents(dependents);
+/** Builds the graph; throws for unknown names, duplicates and cycles, which only a hand-written definition can have. */
+export function buildPlan({ dependents }: WorkflowDefinition): Plan {
+  checkStepNumbers(dependents);
   const indexes = new Map<string, number>();
   for (const [index, { name }] of dependents.entries()) {
     if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
@@ -66,14 +61,12 @@ export function buildPlan({ dependents }: WorkflowDefinition, others: readonly D
   );
   const reverse = (edges: readonly (readonly number[])[], index: number) =>
     edges.flatMap((needed, other) => (needed.includes(index) ? [other] : []));
-  const all = [...dependents, ...others];
   const nodes = dependents.map((definition, index) => ({
     definition,
     dependsOn: dependsOn[index]!,
     dependents: reverse(dependsOn, index),
     itemsDependOn: itemsDependOn[index]!,
     itemDependents: reverse(itemsDependOn, index),
-    sharesKind: all.some((other) => other !== definition && isSameKind(other, definition)),
   }));
   return { nodes, sweepOrder: sweepOrderOf(nodes) };
 }
@@ -90,11 +83,6 @@ function neededItemsOf(
       `dependent "${name}" has itemsDependOn (${itemsDependOn.join(", ")}), and "${single}" is no bulk dependent; use dependsOn`,
     );
   return needed;
-}
-
-function isSameKind(a: DependentDefinition, b: DependentDefinition): boolean {
-  if (!isKubernetes(a) || !isKubernetes(b)) return false;
-  return a.resource.apiVersion === b.resource.apiVersion && a.resource.kind === b.resource.kind;
 }
 
 function checkForCycle(dependents: readonly DependentDefinition[], dependsOn: readonly (readonly number[])[]): void {

@@ -1,7 +1,7 @@
 import type { DependentDefinition } from "./workflow-definition.js";
 
 /** Throws if the numbers of a dependent cannot work, saying which and what they need. */
-export function checkDependents(dependents: readonly DependentDefinition[]): void {
+export function checkStepNumbers(dependents: readonly DependentDefinition[]): void {
   for (const dependent of dependents) {
     const { name, timeoutMs, retry, bulk } = dependent;
     const check = (what: string, value: number | undefined, least: number) => {
