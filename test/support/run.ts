@@ -31,7 +31,7 @@ export interface FileOutcome {
 /** How long a test file may take. */
 export interface FileLimits {
   fileTimeoutMs?: number;
-  /** From the end of its last test until the process has ended. */
+  /** From the end of its last test, and of the disposal of what the tests share, until the process has ended. */
   exitGraceMs?: number;
 }
 
@@ -62,7 +62,7 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
     child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.on("message", (message) => {
       report = message as SuiteReport;
-      if (report.passed + report.failed < report.declared) return;
+      if (report.finished === undefined) return;
       exitGrace ??= setTimeout(
         () => kill(`did not exit within ${exitGraceMs} ms after its last test: a handle was left open`),
         exitGraceMs,

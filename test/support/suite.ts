@@ -15,8 +15,10 @@ export interface SuiteReport {
   passedTitles: string[];
   /** Title and message of every failure, for a file that is ended before it can print them. */
   failures: string[];
-  /** The title of the test that runs. */
+  /** The title of the test that runs, or what is done after the last one. */
   running?: string;
+  /** Set once nothing is left to do: all tests ran, and what they shared is disposed. */
+  finished?: true;
 }
 
 /** Declares one test; its title states a law in the present tense. */
@@ -67,6 +69,16 @@ async function disposeSharedResources(): Promise<void> {
     await last[Symbol.asyncDispose]();
 }
 
+/** What is shared may be slow to dispose: a folder with thousands of installed files, for example. */
+async function finish(): Promise<void> {
+  report.running = "disposing of what the tests share";
+  process.send?.(report);
+  await disposeSharedResources();
+  delete report.running;
+  report.finished = true;
+  process.send?.(report);
+}
+
 async function counted(title: string, run: () => Promise<void>): Promise<void> {
   report.running = title;
   process.send?.(report);
@@ -81,7 +93,7 @@ async function counted(title: string, run: () => Promise<void>): Promise<void> {
   } finally {
     delete report.running;
     process.send?.(report);
-    if (report.passed + report.failed === report.declared) await disposeSharedResources();
+    if (report.passed + report.failed === report.declared) await finish();
   }
 }
 

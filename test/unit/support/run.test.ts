@@ -23,6 +23,7 @@ suite("test runner", (test) => {
     ["passes-after-a-failure", /^failed 1 of 2 tests$/, "a failure that a later suite outshines"],
     ["hangs", /^failed 1 of 1 tests$/, "a test that never ends"],
     ["exits-early", /^left 2 tests unfinished$/, "a test that ends the process with code 0"],
+    ["exits-while-disposing", /^exited with code 1$/, "a tear-down of a shared resource that never ends"],
     ["exits-at-the-end", /^exited with code 1$/, "a rejection that nobody waits for"],
   ];
   for (const [fixture, problem, what] of failures) {
@@ -45,7 +46,26 @@ suite("test runner", (test) => {
   test("a file that passes is reported with its counts", async () => {
     const { report, problem } = await run("passes");
     assert.is(problem, undefined);
-    assert.equal(report, { declared: 2, passed: 2, failed: 0, skipped: 1, passedTitles: ["one", "two"], failures: [] });
+    assert.equal(report, {
+      declared: 2,
+      passed: 2,
+      failed: 0,
+      skipped: 1,
+      passedTitles: ["one", "two"],
+      failures: [],
+      finished: true,
+    });
+  });
+
+  test("what is shared may take longer to dispose than a file may take to exit", async () => {
+    const { report, problem } = await runFile(fixtureFile("disposes-slowly"), { exitGraceMs: 100 });
+    assert.is(problem, undefined);
+    assert.is(report.passed, 1);
+  });
+
+  test("what is shared and never disposed fails the file, which says so", async () => {
+    const { problem } = await runFor(await someTime(), "never-disposes");
+    assert.match(problem ?? "no problem", /^did not finish within \d+ ms, in "disposing of what the tests share"$/);
   });
 
   test("a shared resource is created once and disposed after the last test", async () => {
