@@ -1,6 +1,6 @@
 // The table of layers. A folder may import itself and what is listed for it; "types of" means that nothing of it is left at run
 // time. Files beside the folders of a package (operator.ts, generate.ts, server.ts, cli.ts, index.ts) put the parts together and
-// may import everything in it; `diagnostic` is such a file that others may import.
+// may import everything in it; `diagnostic` is such a file that others may import. Nor may files import each other in a circle.
 import { readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
@@ -43,9 +43,10 @@ const ownPackages: Record<(typeof packages)[number], string[]> = {
   apiserver: [],
 };
 
-suite("layers", (test) => {
-  const sources = readPackageSources();
+// Parsed once for both suites.
+const sources = readPackageSources();
 
+suite("layers", (test) => {
   test("a folder imports only what its layer allows", () => {
     const violations = sources.flatMap((source) =>
       source.imports
@@ -107,6 +108,24 @@ suite("layers", (test) => {
   });
 });
 
+suite("import cycles", (test) => {
+  for (const name of packages) {
+    test(`the sources of ${name} import each other without a cycle`, () => {
+      assert.equal(findCycles(sources.filter(({ path }) => path.startsWith(`${name}/`))), []);
+    });
+  }
+
+  test("a cycle is reported with its full path", () => {
+    const file = (path: string, ...targets: string[]): SourceFile => ({
+      path,
+      text: "",
+      syntax: undefined as never,
+      imports: targets.map((target) => ({ line: 1, specifier: target, isTypeOnly: false, target })),
+    });
+    assert.equal(findCycles([file("a", "b"), file("b", "c"), file("c", "b"), file("d", "a")]), ["b → c → b"]);
+  });
+});
+
 function isAllowed(source: SourceFile, { specifier, target, isTypeOnly }: Import): boolean {
   const name = packageOf(source.path);
   const from = layerOf(source.path);
@@ -153,4 +172,27 @@ function dependencyOf(specifier: string): string {
 
 function isOpen(name: (typeof packages)[number], specifier: string): boolean {
   return !specifier.startsWith("@gen-operator/") || ownPackages[name].includes(specifier);
+}
+
+/** Cycles among imports that are left at run time; each is named once. */
+function findCycles(sources: SourceFile[]): string[] {
+  const targets = new Map(
+    sources.map(({ path, imports }) => [
+      path,
+      imports.filter(({ isTypeOnly }) => !isTypeOnly).flatMap(({ target }) => target ?? []),
+    ]),
+  );
+  const finished = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: string[]): void => {
+    if (trail.includes(path)) {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(" → "));
+      return;
+    }
+    if (finished.has(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...trail, path]);
+    finished.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return cycles;
 }
