@@ -114,6 +114,7 @@ export interface WorkflowBuilder<
   external<
     const Name extends string,
     Resource,
+    Wanted = Resource,
     const Names extends keyof Nodes & string = never,
     const ItemNames extends keyof Bulks & string = never,
     Bulk extends BulkOption = undefined,
@@ -123,7 +124,13 @@ export interface WorkflowBuilder<
     Delete = never,
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
-    options: ExternalOptions<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, Resource, Bulk> &
+    options: ExternalOptions<
+      Primary,
+      SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+      Resource,
+      Wanted,
+      Bulk
+    > &
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,

@@ -1,6 +1,7 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSource, EventSourceContext } from "../cluster/event-source.js";
+import type { InboundChannel } from "../cluster/inbound.js";
 import { cachingInboundSource } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
 import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
@@ -24,6 +25,7 @@ export type ExternalOrigin =
   | {
       readonly kind: "inbound";
       readonly fetch?: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
+      readonly channel?: InboundChannel<unknown>;
     }
   | { readonly kind: "eventSource"; readonly name: string };
 
@@ -91,11 +93,12 @@ export function createExternalSource({ name, origin, idOf }: ExternalWatch): Own
     const { intervalMs, fetch } = origin;
     return { source: pollingSource({ ...shared, intervalMs, fetch: (by) => told(() => fetch(by)) }), onFailure };
   }
-  const { fetch } = origin;
-  if (origin.kind === "inbound")
-    return { source: cachingInboundSource({ ...shared, ...(fetch === undefined ? {} : { fetch }) }), onFailure };
-  const { intervalMs } = origin;
-  return { source: perPrimaryPollingSource({ ...shared, intervalMs, fetch: origin.fetch }), onFailure };
+  if (origin.kind === "inbound") {
+    const { kind: _, ...rest } = origin;
+    return { source: cachingInboundSource({ ...shared, ...rest }), onFailure };
+  }
+  const { intervalMs, fetch } = origin;
+  return { source: perPrimaryPollingSource({ ...shared, intervalMs, fetch }), onFailure };
 }
 
 /** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */

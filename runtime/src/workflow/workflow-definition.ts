@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { EventFilters } from "../cluster/event-filters.js";
+import type { InboundChannel } from "../cluster/inbound.js";
 import type { Context } from "./context.js";
 
 export type { Context } from "./context.js";
@@ -163,7 +164,13 @@ export interface ExternalDefinition {
   readonly source:
     | { readonly kind: "poll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
     | { readonly kind: "perPrimaryPoll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | { readonly kind: "inbound"; readonly fetch?: (...args: never) => unknown }
+    | {
+        readonly kind: "inbound";
+        /** Returns what there is of a primary of which nothing was handed over yet. */
+        readonly fetch?: (...args: never) => unknown;
+        /** What the user's code hands resources over to. */
+        readonly channel?: InboundChannel<never>;
+      }
     | { readonly kind: "eventSource"; readonly name: string };
   /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
   readonly idOf?: (resource: never) => string;
