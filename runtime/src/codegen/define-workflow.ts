@@ -222,8 +222,8 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...{ name, resource: resource.definition },
     });
   const external = (name: string, options: UntypedExternal) => {
-    const { source, idOf, state, create, update, delete: remove, matches, ...node } = options;
-    const stated = { source, idOf, state, create, update, delete: remove, matches };
+    const { source, idOf, isOwn, state, create, update, delete: remove, matches, ...node } = options;
+    const stated = { source, idOf, isOwn, state, create, update, delete: remove, matches };
     const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
     return withDependent({ dependsOn: [], ...node, name, external: functions });
   };

@@ -114,6 +114,8 @@ export interface ExternalOptions<Primary, Secondary, Resource, Wanted, Bulk> {
    * about what is desired as well.
    */
   readonly idOf: (resource: Resource) => string;
+  /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
+  readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
   readonly state?: ExternalState;
   /** Absent if it is only read. */
   readonly desired?: Desired<

@@ -39,6 +39,7 @@ type Functions = {
   readonly delete?: (live: unknown, args: object) => unknown;
   readonly matches?: (desired: unknown, live: unknown) => boolean;
   readonly idOf?: (resource: unknown) => string;
+  readonly isOwn?: (resource: unknown, primary: KubernetesObject) => boolean;
 };
 
 /** The key under which the id of the only resource of a dependent is kept. */
@@ -92,14 +93,14 @@ export class ExternalDriver implements DependentDriver {
     const { name } = this.#definition;
     const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
     throw new Error(
-      `${found.length} resources belong to its primary (${ids}), and dependent "${name}" is one; give it an event source of its own that knows ` +
-        "one of them, let the runtime keep its id (state), or make it a bulk dependent",
+      `${found.length} resources belong to its primary (${ids}), and dependent "${name}" is one; say which (isOwn), give it an event source of ` +
+        "its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
     );
   }
 
   findItems({ primary }: Pick<DriverRun, "primary">): ReadonlyMap<string, ExternalLive> {
     const keys = new Map([...(this.#state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
-    const all = this.#source.secondariesOf(primary).flatMap((object) => {
+    const all = this.#ownOf(primary).flatMap((object) => {
       const id = this.#idOf(object);
       const key = keys.get(id);
       // What is not noted in the state of a shared source may be of another dependent.
@@ -152,12 +153,21 @@ export class ExternalDriver implements DependentDriver {
     } finally {
       this.#source.recordCreated(keyOf(run.primary.metadata), created);
     }
-    if (this.#state === undefined && wanted.id !== "" && wanted.id !== id)
-      throw new TerminalError(
-        `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
-          "what both have, or let the runtime keep the id (state)",
-      );
+    const problem = this.#problemOf(created, wanted, run.primary);
+    if (problem !== undefined) throw new TerminalError(problem);
     return "created";
+  }
+
+  /** Says why a resource will not be found again; undefined if it will. */
+  #problemOf(created: object, wanted: Wanted, primary: KubernetesObject): string | undefined {
+    const id = this.#idOf(created);
+    if (this.#functions.isOwn?.(created, primary) === false)
+      return `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`;
+    if (this.#state !== undefined || wanted.id === "" || wanted.id === id) return undefined;
+    return (
+      `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
+      "what both have, or let the runtime keep the id (state)"
+    );
   }
 
   async #attempt<Result>({ primary }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
@@ -170,7 +180,7 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly unknown[] {
-    const all = this.#source.secondariesOf(primary);
+    const all = this.#ownOf(primary);
     if (this.#state === undefined) {
       // An id that the service gives is not known before; then whatever there is is meant.
       const isKnown = wanted !== undefined && wanted.id !== "";
@@ -180,6 +190,12 @@ export class ExternalDriver implements DependentDriver {
     const own = id === undefined ? [] : all.filter((each) => this.#idOf(each) === id);
     // What was created but could not be noted is found by its source, if that knows nothing else.
     return own.length > 0 || this.#source.isShared ? own : all;
+  }
+
+  #ownOf(primary: KubernetesObject): readonly unknown[] {
+    const all = this.#source.secondariesOf(primary);
+    const { isOwn } = this.#functions;
+    return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
   }
 
   #argumentsOf({ primary, secondary, context }: DriverRun, key: string): ExternalArguments<KubernetesObject, object> {

@@ -174,6 +174,11 @@ export interface ExternalDefinition {
     | { readonly kind: "eventSource"; readonly name: string };
   /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
   readonly idOf?: (resource: never) => string;
+  /**
+   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well; asked about all of the
+   * primary's. All of them are its own unless given, or with `state` those whose ids are kept.
+   */
+  readonly isOwn?: (resource: never, primary: never) => boolean;
   readonly create?: (desired: never, args: never) => unknown;
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;

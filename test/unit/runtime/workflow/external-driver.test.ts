@@ -190,6 +190,24 @@ suite("the driver of an external dependent", (test) => {
     assert.match((await rejected(other.write({ id: "a", value: "1" }))).message, /the id "b" for one with the id "a"/);
   });
 
+  test("finds its own among those of others in a source that it shares", async () => {
+    const functions = {
+      isOwn: ({ id = "" }: Row, { metadata }: KubernetesObject) => id.startsWith(`${metadata.name}-a`),
+    };
+    const { driver, known, write } = createDriver({ isShared: true, functions });
+    known.set("one-b", { id: "one-b", value: "theirs" });
+    assert.is(driver.find(run), undefined, "before it is known what is wanted, as in a cleanup");
+    assert.is(await write({ id: "one-a", value: "1" }), "created");
+    assert.equal(driver.find(run)?.object, { id: "one-a", value: "1" });
+    const bulk = createDriver({ isShared: true, isBulk: true, functions });
+    for (const id of ["one-a1", "one-a2", "one-b"]) bulk.known.set(id, { id, value: "1" });
+    assert.equal([...bulk.driver.findItems(run).keys()], ["one-a1", "one-a2"]);
+    assert.match(
+      (await rejected(bulk.write({ id: "two", value: "1" }, "two"))).message,
+      /a resource \(id "two"\) that isOwn says is of another dependent/,
+    );
+  });
+
   test("is activated and deactivated with its source", async () => {
     const { driver, history } = createDriver();
     await driver.activate("home/one");
