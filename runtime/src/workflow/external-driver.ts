@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import type { ExternalStateStore } from "./external-state.js";
+import type { KnownIds } from "./external-state.js";
 import type { ExternalArguments, ExternalDependent } from "./workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
@@ -25,7 +25,7 @@ export interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
   /** Keeps the ids of what was created; absent if the dependent has no state. */
-  readonly state?: ExternalStateStore | undefined;
+  readonly state?: KnownIds | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -52,7 +52,7 @@ export class ExternalDriver implements DependentDriver {
   readonly #definition: ExternalDependent;
   readonly #functions: Functions;
   readonly #source: ExternalResources;
-  readonly #state: ExternalStateStore | undefined;
+  readonly #state: KnownIds | undefined;
 
   constructor({ definition, source, state }: ExternalDriverOptions) {
     this.#definition = definition;
@@ -116,9 +116,8 @@ export class ExternalDriver implements DependentDriver {
     const { object } = live;
     const key = this.#keyOf(wanted);
     const id = this.#idOf(object);
-    // An id that could not be kept when its resource was created is kept now.
-    if (this.#state !== undefined && this.#state.read(run.primary).get(key) !== id)
-      await this.#state.write(run, key, id);
+    // An id that could not be kept when its resource was created is kept now, and so is one that somebody took away.
+    if (this.#state?.isKept(run.primary, key, id) === false) await this.#state.write(run, key, id);
     const { update, matches = isDeepStrictEqual } = this.#functions;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
     const updated = await this.#attempt(run, () => update(wanted.object, object, this.#argumentsOf(run, key)));

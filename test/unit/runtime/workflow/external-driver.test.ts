@@ -4,7 +4,7 @@ import { singleResource } from "#runtime/events/external-cache.js";
 import { cachingInboundSource } from "#runtime/events/caching-inbound-source.js";
 import type { DriverRun } from "#runtime/workflow/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/external-driver.js";
-import type { ExternalStateStore } from "#runtime/workflow/external-state.js";
+import type { KnownIds } from "#runtime/workflow/external-state.js";
 import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
@@ -28,7 +28,7 @@ const run = {
 } as unknown as DriverRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements ExternalStateStore {
+class MemoryState implements KnownIds {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   readonly #history: string[];
@@ -39,6 +39,10 @@ class MemoryState implements ExternalStateStore {
 
   read(): ReadonlyMap<string, string> {
     return this.ids;
+  }
+
+  isKept(_: unknown, key: string, id: string): boolean {
+    return this.ids.get(key) === id;
   }
 
   async write(_: unknown, key: string, id: string): Promise<void> {
