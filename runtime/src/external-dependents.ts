@@ -11,6 +11,7 @@ import { ViewSource } from "./events/view-source.js";
 import { dependentsOf, type ControllerDefinition } from "./reconcile/controller-definition.js";
 import { ExternalDriver, type ExternalResources } from "./workflow/external-driver.js";
 import { ConfigMapState, STATE_LABEL, StatusState, type ExternalStateStore } from "./workflow/external-state.js";
+import { RememberedState } from "./workflow/remembered-state.js";
 import { isKubernetes, type ExternalDependent } from "./workflow/workflow-definition.js";
 import { ApplyMatcher } from "./write/apply-matcher.js";
 import { Writer } from "./write/apply.js";
@@ -54,7 +55,7 @@ export class ExternalDependents {
   readonly #parts: ExternalParts;
   readonly #label: string;
   readonly #stateView: ViewSource;
-  readonly #stores = new Map<string, ExternalStateStore>();
+  readonly #stores = new Map<string, RememberedState>();
 
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
@@ -68,7 +69,7 @@ export class ExternalDependents {
     const externals = externalsOf(definition);
     for (const each of externals) {
       const store = this.#createStore(each);
-      if (store !== undefined) this.#stores.set(each.name, store);
+      if (store !== undefined) this.#stores.set(each.name, new RememberedState(store));
     }
     this.watches = externals.map((each) => this.#watchOf(each));
     const isNeeded = externals.some(({ external }) => external.state?.kind === "configMap");
@@ -78,6 +79,11 @@ export class ExternalDependents {
   /** Makes the driver of a dependent. */
   createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
     return new ExternalDriver({ definition, source, state: this.#stores.get(definition.name) });
+  }
+
+  /** Says that a primary is gone. */
+  forget(primary: ObjectKey): void {
+    for (const store of this.#stores.values()) store.forget(primary);
   }
 
   #watchOf({ name, external, activationCondition }: ExternalDependent): ExternalWatch {

@@ -59,6 +59,8 @@ export { perPrimaryPollingSource } from "./events/per-primary-polling-source.js"
 export type { PerPrimaryPollingSourceOptions } from "./events/per-primary-polling-source.js";
 export { cachingInboundSource } from "./events/caching-inbound-source.js";
 export type { CachingInboundSource, CachingInboundSourceOptions } from "./events/caching-inbound-source.js";
+export { createInbound } from "./cluster/inbound.js";
+export type { Inbound, InboundChannel } from "./cluster/inbound.js";
 export { inboundSource } from "./events/inbound-source.js";
 export type { InboundSource } from "./events/inbound-source.js";
 export { timerSource } from "./events/timer-source.js";

@@ -249,7 +249,10 @@ export class RunningController {
       informers,
       logger,
       onPrimaryChange: (change) => {
-        if (change.kind === "deleted") this.#expectations.forget(change.key);
+        if (change.kind === "deleted") {
+          this.#expectations.forget(change.key);
+          externals.forget(change.key);
+        }
         this.#controller.onPrimaryChange(change);
       },
       onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),

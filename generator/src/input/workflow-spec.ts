@@ -80,12 +80,14 @@ export interface UntypedKindSpec {
 export interface ExternalSpec {
   readonly poll?: { readonly every: string };
   readonly perPrimaryPoll?: { readonly every: string };
-  readonly inbound?: object;
+  readonly inbound?: { readonly fetch?: true };
   readonly eventSource?: string;
   /** A file and the type that it exports: `src/database.ts#Database`. */
   readonly type?: string;
   /** A file with a JSON Schema. */
   readonly schema?: string;
+  /** A file and the type that it exports, of what is desired; that of a resource unless given. */
+  readonly desiredType?: string;
   readonly state?: { readonly configMap?: true; readonly status?: string };
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
 }

@@ -84,9 +84,14 @@ function objectOf(
 
 function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalDependentModel["external"] {
   const { state, capabilities = CAPABILITIES } = spec;
+  const { desiredFile, isSelected = false } = dependent;
   return {
     source: sourceOf(spec),
     type: typeOf(spec, dependent),
+    ...(desiredFile?.typeName === undefined
+      ? {}
+      : { desiredType: { kind: "imported", file: desiredFile.path, name: desiredFile.typeName } as const }),
+    ...(isSelected ? { isSelected } : {}),
     ...(state === undefined
       ? {}
       : {
@@ -99,11 +104,16 @@ function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalD
   };
 }
 
-function sourceOf({ poll, perPrimaryPoll, eventSource }: ExternalSpec): ExternalDependentModel["external"]["source"] {
+function sourceOf({
+  poll,
+  perPrimaryPoll,
+  inbound,
+  eventSource,
+}: ExternalSpec): ExternalDependentModel["external"]["source"] {
   if (eventSource !== undefined) return { kind: "eventSource", name: eventSource };
   if (poll !== undefined) return { kind: "poll", intervalMs: parseDuration(poll.every) };
   if (perPrimaryPoll !== undefined) return { kind: "perPrimaryPoll", intervalMs: parseDuration(perPrimaryPoll.every) };
-  return { kind: "inbound" };
+  return inbound?.fetch === true ? { kind: "inbound", isFetched: true } : { kind: "inbound" };
 }
 
 function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): ExternalTypeModel {

@@ -2,7 +2,7 @@ import { hasErrors, type Diagnostic, type SourcePosition } from "../diagnostic.j
 import type { BuiltinKinds } from "../input/builtin-kinds.js";
 import type { Crd } from "../input/crd.js";
 import type { ExternalFile } from "../input/read-external-files.js";
-import type { UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
+import type { DependentSpec, ExternalSpec, UntypedKindSpec, WorkflowSpec } from "../input/workflow-spec.js";
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
 import {
@@ -29,6 +29,7 @@ import { checkDependentOption } from "./rules/dependent-option.js";
 import { checkDependentSource } from "./rules/dependent-source.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkExternalState } from "./rules/external-state.js";
 import { checkExternalType } from "./rules/external-type.js";
 import { checkFieldSelector } from "./rules/field-selector.js";
 import { checkItemDependency } from "./rules/item-dependency.js";
@@ -71,6 +72,7 @@ const RULES: readonly Rule[] = [
   checkDependentOption,
   checkDependentSource,
   checkExternalType,
+  checkExternalState,
   checkDependentNamespace,
   checkOwnerNamespace,
   checkOwnerCluster,
@@ -137,13 +139,27 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
     spec,
     ...(primary === undefined ? {} : { primary }),
     dependents: [...spec.dependents].map(([name, dependent]) => {
-      const { type, schema } = dependent.external ?? {};
+      const { type, schema, desiredType } = dependent.external ?? {};
       const file = externalFiles.get(type ?? schema ?? "");
-      return { ...member("dependents", name, dependent), ...(file === undefined ? {} : { file }) };
+      const desiredFile = externalFiles.get(desiredType ?? "");
+      return {
+        ...member("dependents", name, dependent),
+        ...(file === undefined ? {} : { file }),
+        ...(desiredFile === undefined ? {} : { desiredFile }),
+        isSelected: isSelected(dependent, spec),
+      };
     }),
     eventSources: [...spec.eventSources].map(([name, source]) => member("eventSources", name, source)),
     removed: [...spec.removed].map(([name, removed]) => member("removed", name, removed)),
   };
+}
+
+// With a state, the ids that are kept tell which are its own; what is only read may see all.
+function isSelected({ external }: DependentSpec, { dependents }: WorkflowSpec): boolean {
+  const isAmbiguous = (each: ExternalSpec | undefined) => each?.state === undefined && each?.capabilities?.length !== 0;
+  if (external?.eventSource === undefined || !isAmbiguous(external)) return false;
+  const users = [...dependents.values()].filter(({ external: other }) => other?.eventSource === external.eventSource);
+  return users.filter((each) => isAmbiguous(each.external)).length > 1;
 }
 
 function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): ResourceModel | undefined {

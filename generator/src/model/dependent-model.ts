@@ -48,20 +48,29 @@ export const CAPABILITIES = ["create", "update", "delete"] as const;
 /** What can be done with an external resource. */
 export type Capability = (typeof CAPABILITIES)[number];
 
+/** A type that a file of the user's exports. */
+export interface ImportedTypeModel {
+  readonly kind: "imported";
+  readonly file: string;
+  readonly name: string;
+}
+
 /** Where the type of an external resource comes from: the stub, another file of the user's, or a schema. */
 export type ExternalTypeModel =
-  | { readonly kind: "declared" }
-  | { readonly kind: "imported"; readonly file: string; readonly name: string }
-  | { readonly kind: "schema"; readonly schema: RawSchema };
+  { readonly kind: "declared" } | ImportedTypeModel | { readonly kind: "schema"; readonly schema: RawSchema };
 
 /** A dependent that Kubernetes does not have. */
 export interface ExternalDependentModel extends NodeModel {
   readonly external: {
     readonly source:
       | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number }
-      | { readonly kind: "inbound" }
+      | { readonly kind: "inbound"; readonly isFetched?: true }
       | { readonly kind: "eventSource"; readonly name: string };
     readonly type: ExternalTypeModel;
+    /** The type of what is desired; that of a resource if absent. */
+    readonly desiredType?: ImportedTypeModel;
+    /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
+    readonly isSelected?: true;
     readonly state?: { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
     readonly capabilities: readonly Capability[];
   };
@@ -78,7 +87,8 @@ export function isKubernetes(dependent: DependentModel): dependent is Kubernetes
 /** Tells whether somebody else makes what a dependent stands for, so that it has no `desired`. */
 export function isReadOnly(dependent: DependentModel): boolean {
   if (isKubernetes(dependent)) return dependent.mode === "readOnly";
-  return dependent.external.capabilities.length === 0;
+  const { capabilities } = dependent.external;
+  return !capabilities.includes("create") && !capabilities.includes("update");
 }
 
 /** A dependent of an earlier version. */

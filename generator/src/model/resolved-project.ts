@@ -37,6 +37,10 @@ export interface ResolvedDependent {
   readonly resource?: ResourceModel;
   /** What the file of an external dependent says; absent if it names none. */
   readonly file?: ExternalFile;
+  /** The same of the type of what is desired. */
+  readonly desiredFile?: ExternalFile;
+  /** Whether other dependents take their resources from its event source, too, and nothing else tells which are its own. */
+  readonly isSelected?: boolean;
 }
 
 /** A dependent of an earlier version with its kind. */

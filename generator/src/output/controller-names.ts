@@ -87,8 +87,13 @@ export interface DependentNames {
   readonly matcher: string;
   /** What an external dependent consists of, and the types of the functions that find and change it. */
   readonly resource: string;
+  /** What is desired, where that has a type of its own. */
+  readonly draft: string;
+  /** `pricesSource`: where the user's code hands over resources that something else brings. */
+  readonly source: string;
   readonly fetch: string;
   readonly idOf: string;
+  readonly isOwn: string;
   readonly create: string;
   readonly update: string;
   readonly delete: string;
@@ -108,8 +113,11 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     conditionArguments: `${type}ConditionArguments`,
     matcher: `${type}Matcher`,
     resource: `${type}Resource`,
+    draft: `${type}Draft`,
+    source: `${name}Source`,
     fetch: `${type}Fetch`,
     idOf: `${type}IdOf`,
+    isOwn: `${type}IsOwn`,
     create: `${type}Create`,
     update: `${type}Update`,
     delete: `${type}Delete`,

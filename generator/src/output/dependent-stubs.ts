@@ -8,7 +8,7 @@ import {
   type ResourceModel,
 } from "../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
-import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
+import { CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
 import { minimalFieldsOf } from "./minimal-value.js";
 import { printLine } from "./print-value.js";
 import { inputNameOf } from "./resource-name.js";
@@ -85,27 +85,32 @@ export function objectNameOf({ name, resource }: KubernetesDependentModel, { dep
 
 async function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): Promise<string> {
   const types = dependentNamesOf(dependent);
-  const { source, type, capabilities } = dependent.external;
+  const { source, type, desiredType, capabilities, isSelected, state } = dependent.external;
   const isDeclared = type.kind === "declared" && source.kind !== "eventSource";
   // Only of what is declared in the same file are the fields known.
   const form = isDeclared ? "" : "unknown-";
+  const wantedForm = desiredType === undefined ? form : "unknown-";
+  const idForm = state === undefined ? wantedForm : form;
   const bulk = dependent.bulk === undefined ? "" : "bulk-";
-  const isPolled = source.kind === "poll" || source.kind === "perPrimaryPoll";
+  const fetches = isFetched(dependent);
   const parts = [
     ...(isDeclared ? ["resource"] : []),
-    ...(isPolled ? [source.kind] : []),
-    `${form}idOf`,
-    ...(isReadOnly(dependent) ? [] : [`${form}${bulk}desired`]),
-    ...capabilities,
+    ...(fetches ? [source.kind === "poll" ? "poll" : "perPrimaryPoll"] : []),
+    `${idForm}idOf`,
+    ...(isSelected === true ? ["isOwn"] : []),
+    ...(isReadOnly(dependent) ? [] : [`${wantedForm}${bulk}desired`]),
+    ...capabilities.map((each) => (desiredType === undefined || each === "delete" ? each : `unknown-${each}`)),
   ];
   const used = [
-    ...(isPolled ? [types.fetch] : []),
+    ...(fetches ? [types.fetch] : []),
     types.idOf,
+    ...(isSelected === true ? [types.isOwn] : []),
     ...(isReadOnly(dependent) ? [] : [types.desired]),
     ...capabilities.map((capability) => types[capability]),
   ];
   const replacements = {
     ...{ name: dependent.name, Primary: names.primary, Fetch: types.fetch, IdOf: types.idOf, Desired: types.desired },
+    IsOwn: types.isOwn,
     ...{ Create: types.create, Update: types.update, Delete: types.delete, remove: CAPABILITY_FUNCTIONS.delete },
   };
   const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/external/${part}.ts`, replacements)));

@@ -36,9 +36,15 @@ function objectTypesOf(resource: ResourceModel, resources: ControllerNames["reso
 }
 
 // The resources of an event source have its type.
-function externalTypesOf({ name, external: { source } }: ExternalDependentModel) {
-  const type = source.kind === "eventSource" ? sourceNamesOf(source).resource : dependentNamesOf({ name }).resource;
-  return { live: type, input: type };
+function externalTypesOf({ name, external: { source, desiredType } }: ExternalDependentModel) {
+  const names = dependentNamesOf({ name });
+  const live = source.kind === "eventSource" ? sourceNamesOf(source).resource : names.resource;
+  return { live, input: desiredType === undefined ? live : names.draft };
+}
+
+/** Tells whether a function of the user's fetches the resources of a dependent. */
+export function isFetched({ external: { source } }: ExternalDependentModel): boolean {
+  return source.kind === "inbound" ? source.isFetched === true : source.kind !== "eventSource";
 }
 
 /** Tells whether a dependent has a file of the user's: with `desired`, with what an external one can do, or with both. */

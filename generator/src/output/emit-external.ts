@@ -1,8 +1,9 @@
 import type { ImportDeclarationStructure } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
+import type { ImportedTypeModel } from "../model/dependent-model.js";
 import { isKubernetes, type ControllerModel, type ExternalDependentModel } from "../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
-import { dependentTypesOf } from "./dependent-types.js";
+import { dependentTypesOf, isFetched } from "./dependent-types.js";
 import { shapesOf } from "./emit-resource.js";
 import type { Printers } from "./emit-resource.js";
 import { normaliseObject } from "./normalise.js";
@@ -32,27 +33,44 @@ export function emitExternalTypes(
 
 /** Returns the imports of the types of external resources, each by the name that it has in the files of a controller. */
 export function externalDependentImports(controller: ControllerModel, folder: string): ImportDeclarationStructure[] {
-  return ownTypesOf(controller).map((dependent) => {
+  const importOf = (moduleSpecifier: string, name: string, alias: string): ImportDeclarationStructure => ({
+    kind: StructureKind.ImportDeclaration,
+    isTypeOnly: true,
+    moduleSpecifier,
+    namedImports: [name === alias ? { name } : { name, alias }],
+  });
+  const resources = ownTypesOf(controller).map((dependent) => {
     const { file, resource } = dependentNamesOf(dependent);
     const { type } = dependent.external;
-    const [moduleSpecifier, name] =
-      type.kind === "declared"
-        ? [`../../${folder}/dependents/${file}.js`, "Resource"]
-        : type.kind === "schema"
-          ? [`./external/${file}.js`, resource]
-          : [`../../../${type.file.replace(/\.ts$/, ".js")}`, type.name];
-    return {
-      kind: StructureKind.ImportDeclaration,
-      isTypeOnly: true,
-      moduleSpecifier,
-      namedImports: [name === resource ? { name } : { name, alias: resource }],
-    };
+    if (type.kind === "imported") return importOf(moduleOf(type.file), type.name, resource);
+    return type.kind === "schema"
+      ? importOf(`./external/${file}.js`, resource, resource)
+      : importOf(`../../${folder}/dependents/${file}.js`, "Resource", resource);
+  });
+  const drafts = draftsOf(controller).map(([draft, { file, name }]) => importOf(moduleOf(file), name, draft));
+  return [...resources, ...drafts];
+}
+
+// From the folder of a controller in src/generated.
+function moduleOf(file: string): string {
+  return `../../../${file.replace(/\.ts$/, ".js")}`;
+}
+
+/** Returns the types of what is desired that are not those of resources, by the names that they have in the files of a controller. */
+function draftsOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
+  return dependents.flatMap((dependent) => {
+    if (isKubernetes(dependent)) return [];
+    const { desiredType } = dependent.external;
+    return desiredType === undefined ? [] : [[dependentNamesOf(dependent).draft, desiredType]];
   });
 }
 
 /** Returns the export of the same types, for the user's files. */
 export function externalDependentExports(controller: ControllerModel): Statements & string[] {
-  const names = ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource);
+  const names = [
+    ...ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource),
+    ...draftsOf(controller).map(([draft]) => draft),
+  ];
   return names.length === 0 ? [] : [`\nexport type { ${names.sort().join(", ")} };`];
 }
 
@@ -62,8 +80,8 @@ export function externalFunctionTypesOf(
   names: ControllerNames,
 ): [name: string, type: string][] {
   const types = dependentNamesOf(dependent);
-  const { live } = dependentTypesOf(dependent, names);
-  const { source, capabilities, state } = dependent.external;
+  const { live, input } = dependentTypesOf(dependent, names);
+  const { source, capabilities, state, isSelected } = dependent.external;
   const kept = state === undefined ? "" : " & { readonly state?: string | undefined }";
   const args = `args: ${types.arguments}${kept}`;
   const maybe = (type: string) => `${type} | Promise<${type}>`;
@@ -71,16 +89,18 @@ export function externalFunctionTypesOf(
     [types.fetch]:
       source.kind === "poll"
         ? `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, readonly ${live}[]>`)}`
-        : source.kind === "perPrimaryPoll"
+        : isFetched(dependent)
           ? `(primary: ${names.primary}, context: FetchContext) => ${maybe(`readonly ${live}[]`)}`
           : undefined,
-    [types.idOf]: `(resource: ${live}) => string`,
-    [types.create]: capabilities.includes("create") ? `(desired: ${live}, ${args}) => ${maybe(live)}` : undefined,
+    // Without a state the id of what is desired tells which resource is meant.
+    [types.idOf]: `(resource: ${state === undefined && input !== live ? `${live} | ${input}` : live}) => string`,
+    [types.isOwn]: isSelected === true ? `(resource: ${live}, primary: ${names.primary}) => boolean` : undefined,
+    [types.create]: capabilities.includes("create") ? `(desired: ${input}, ${args}) => ${maybe(live)}` : undefined,
     [types.update]: capabilities.includes("update")
-      ? `(desired: ${live}, live: ${live}, ${args}) => ${maybe(live)}`
+      ? `(desired: ${input}, live: ${live}, ${args}) => ${maybe(live)}`
       : undefined,
     [types.delete]: capabilities.includes("delete") ? `(live: ${live}, ${args}) => ${maybe("void")}` : undefined,
-    [types.matcher]: dependent.matcher === undefined ? undefined : `(desired: ${live}, live: ${live}) => boolean`,
+    [types.matcher]: dependent.matcher === undefined ? undefined : `(desired: ${input}, live: ${live}) => boolean`,
   };
   return Object.entries(all).flatMap(([name, type]) => (type === undefined ? [] : [[name, type] as [string, string]]));
 }

@@ -13,7 +13,7 @@ import {
   type ResourceModel,
 } from "../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
-import { alwaysThere, dependentTypesOf, detailedConditionsOf } from "./dependent-types.js";
+import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
 import { inputNameOf } from "./resource-name.js";
 import {
@@ -60,7 +60,9 @@ function importTypes(controller: ControllerModel): ImportDeclarationStructure {
   const reduced = isReduced(controller);
   const isExplicit = workflow.invocation === "explicit";
   const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
-  const isPolled = dependents.some((each) => !isKubernetes(each) && each.external.source.kind === "perPrimaryPoll");
+  const isFetchedForOne = dependents.some(
+    (each) => !isKubernetes(each) && isFetched(each) && each.external.source.kind !== "poll",
+  );
   const types: { readonly [K in RuntimeType]?: boolean } = {
     Condition: dependents.length > 0 && !reduced,
     ConditionArguments: dependents.length > 0,
@@ -71,7 +73,7 @@ function importTypes(controller: ControllerModel): ImportDeclarationStructure {
     DetailOf: detailedConditionsOf(controller).length > 0,
     Explicit: isExplicit,
     ExplicitReconciler: isExplicit,
-    FetchContext: isPolled,
+    FetchContext: isFetchedForOne,
     ItemsOf: dependents.some(({ bulk }) => bulk !== undefined),
     Kept: reduced,
     Narrowed: reduced,

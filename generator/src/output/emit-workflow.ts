@@ -1,6 +1,7 @@
 import type { ImportDeclarationStructure } from "ts-morph";
 import {
   isKubernetes,
+  isReadOnly,
   type ConditionModel,
   type ControllerModel,
   type DependentModel,
@@ -11,7 +12,7 @@ import {
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
-import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile } from "./dependent-types.js";
+import { alwaysThere, CAPABILITY_FUNCTIONS, dependentTypesOf, hasFile, isFetched } from "./dependent-types.js";
 import { hasFunctions, renderFilters } from "./filtered.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
@@ -29,6 +30,7 @@ export function emitWorkflow(
   const links = controller.dependents.map((dependent) => renderLink(dependent, names));
   return source.print(`src/generated/${names.folder}/workflow.ts`, [
     ...importsOf(controller, names),
+    ...inboundOf(controller).map((dependent) => renderInbound(dependent)),
     {
       kind: StructureKind.VariableStatement,
       isExported: true,
@@ -86,20 +88,35 @@ function renderDependent(dependent: KubernetesDependentModel, names: ControllerN
 }
 
 function renderExternal(dependent: ExternalDependentModel): string {
-  const { source, state, capabilities } = dependent.external;
+  const { source, state, capabilities, isSelected } = dependent.external;
   const module = moduleNameOf(dependent);
-  const fetch = source.kind === "poll" || source.kind === "perPrimaryPoll" ? `, fetch: ${module}.fetch` : "";
-  const facts = Object.entries(source).map(([name, value]) => `${name}: ${printLine(value)}`);
+  const facts = Object.entries(source).flatMap(([name, value]) =>
+    name === "isFetched" ? [] : [`${name}: ${printLine(value)}`],
+  );
+  if (isFetched(dependent)) facts.push(`fetch: ${module}.fetch`);
+  if (source.kind === "inbound") facts.push(`channel: ${dependentNamesOf(dependent).source}`);
   const options = [
-    `source: { ${facts.join(", ")}${fetch} }`,
+    `source: { ${facts.join(", ")} }`,
     `idOf: ${module}.idOf`,
-    ...(capabilities.length > 0 ? [`desired: ${module}.desired`] : []),
+    ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
+    ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
     ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
     ...renderStated({ state, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
     ...renderConditions(dependent),
   ];
   return `\n.external(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
+}
+
+function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
+  return dependents.flatMap((each) => (!isKubernetes(each) && each.external.source.kind === "inbound" ? [each] : []));
+}
+
+// The user's code has to reach it, wherever the operator is made.
+function renderInbound(dependent: ExternalDependentModel): string {
+  const { source, resource } = dependentNamesOf(dependent);
+  const doc = `/** Takes what there is of "${dependent.name}" outside of Kubernetes, from whatever brings it. */`;
+  return `\n${doc}\nexport const ${source} = createInbound<${resource}>();`;
 }
 
 /** Returns what any dependent may state, in the words of the runtime. */
@@ -153,7 +170,9 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
     all.flatMap(({ condition }) => (condition.kind === "builtin" ? [builtinConditions[condition.name]] : [])),
   );
   const typed = all.filter(({ condition }) => condition.kind === "when" && condition.names.includes("secondary"));
+  const inbound = inboundOf(controller).map(dependentNamesOf);
   const importedTypes = new Set([
+    ...inbound.map(({ resource }) => resource),
     ...typed.map(({ types }) => types.conditionArguments),
     ...alwaysThere(controller, names),
   ]);
@@ -166,7 +185,9 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
     matchers: dependents.some(({ matcher }) => matcher !== undefined),
   };
   return [
-    ...(builtins.size > 0 ? [named(runtimeModule, [...builtins].sort())] : []),
+    ...(builtins.size > 0 || inbound.length > 0
+      ? [named(runtimeModule, [...builtins, ...(inbound.length > 0 ? ["createInbound"] : [])].sort())]
+      : []),
     named(codegenModule, ["defineWorkflow", ...(isUntyped ? ["untypedResource"] : [])]),
     ...Object.entries(functions).flatMap(([file, isUsed]) => (isUsed ? [namespace(`${user}/${file}.js`, file)] : [])),
     ...dependents

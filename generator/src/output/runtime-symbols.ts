@@ -102,6 +102,7 @@ export const eventSourceValues = [
   "byLabel",
   "byOwnerReference",
   "cachingInboundSource",
+  "createInbound",
   "informerSource",
   "perPrimaryPollingSource",
   "pollingSource",

@@ -114,6 +114,7 @@ export interface WorkflowBuilder<
   external<
     const Name extends string,
     Resource,
+    Wanted = Resource,
     const Names extends keyof Nodes & string = never,
     const ItemNames extends keyof Bulks & string = never,
     Bulk extends BulkOption = undefined,
@@ -123,7 +124,13 @@ export interface WorkflowBuilder<
     Delete = never,
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
-    options: ExternalOptions<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, Resource, Bulk> &
+    options: ExternalOptions<
+      Primary,
+      SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+      Resource,
+      Wanted,
+      Bulk
+    > &
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
@@ -215,8 +222,8 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...{ name, resource: resource.definition },
     });
   const external = (name: string, options: UntypedExternal) => {
-    const { source, idOf, state, create, update, delete: remove, matches, ...node } = options;
-    const stated = { source, idOf, state, create, update, delete: remove, matches };
+    const { source, idOf, isOwn, state, create, update, delete: remove, matches, ...node } = options;
+    const stated = { source, idOf, isOwn, state, create, update, delete: remove, matches };
     const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
     return withDependent({ dependsOn: [], ...node, name, external: functions });
   };

@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
 import type { EventFilters } from "../cluster/event-filters.js";
+import type { InboundChannel } from "../cluster/inbound.js";
 import type {
   BulkOptions,
   Condition,
@@ -95,29 +96,45 @@ export type ExternalSourceOption<Primary, Resource> =
       readonly intervalMs: number;
       readonly fetch: (primary: Primary, context: FetchContext) => Eventually<readonly Resource[]>;
     }
-  | { readonly kind: "inbound" }
+  | {
+      readonly kind: "inbound";
+      readonly fetch?: (primary: Primary, context: FetchContext) => Eventually<readonly Resource[]>;
+      readonly channel?: InboundChannel<Resource>;
+    }
   | { readonly kind: "eventSource"; readonly name: string };
 
-/** What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. */
-export interface ExternalOptions<Primary, Secondary, Resource, Bulk> {
+/**
+ * What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. `Wanted` is what is desired of a
+ * `Resource`: the same, unless the parameters of `create`, `update` or `matches` say otherwise, as where the service adds an id.
+ */
+export interface ExternalOptions<Primary, Secondary, Resource, Wanted, Bulk> {
   readonly source: ExternalSourceOption<Primary, Resource>;
-  /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
+  /**
+   * What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. Without `state` it is asked
+   * about what is desired as well.
+   */
   readonly idOf: (resource: Resource) => string;
+  /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
+  readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
   readonly state?: ExternalState;
   /** Absent if it is only read. */
-  readonly desired?: Desired<Primary, Secondary, [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>>;
+  readonly desired?: Desired<
+    Primary,
+    Secondary,
+    [Bulk] extends [undefined] ? NoInfer<Wanted> : ItemsOf<NoInfer<Wanted>>
+  >;
   readonly create?: (
-    desired: NoInfer<Resource>,
+    desired: Wanted,
     args: ExternalFunctionArguments<Primary, Secondary>,
   ) => Eventually<NoInfer<Resource>>;
   readonly update?: (
-    desired: NoInfer<Resource>,
+    desired: Wanted,
     live: NoInfer<Resource>,
     args: ExternalFunctionArguments<Primary, Secondary>,
   ) => Eventually<NoInfer<Resource>>;
   readonly delete?: (live: NoInfer<Resource>, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
   /** Tells whether a live resource is as desired; deep equality unless given. */
-  readonly matches?: (desired: NoInfer<Resource>, live: NoInfer<Resource>) => boolean;
+  readonly matches?: (desired: Wanted, live: NoInfer<Resource>) => boolean;
 }
 
 /** How the items of a bulk dependent are written; `undefined` for any other dependent. */

@@ -1,5 +1,6 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSourceContext } from "../cluster/event-source.js";
+import type { Inbound, InboundChannel } from "../cluster/inbound.js";
 import { createEventGate } from "./event-gate.js";
 import { ExternalCache } from "./external-cache.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
@@ -9,6 +10,8 @@ import { HealthRecord } from "./health-record.js";
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
   /** Returns the resources of a primary of which nothing was pushed yet; called once for each. Nothing is fetched unless given. */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
+  /** Hands over what is pushed to it while the source runs. */
+  readonly channel?: InboundChannel<Resource>;
 }
 
 /**
@@ -16,14 +19,7 @@ export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOpt
  *
  * What is pushed while it is stopped is lost.
  */
-export interface CachingInboundSource<Resource> extends ExternalSource<Resource> {
-  /** Takes one resource of a primary. */
-  put(primary: ObjectKey, resource: Resource): void;
-  /** Takes all resources of a primary; others that it had are gone. */
-  replace(primary: ObjectKey, resources: readonly Resource[]): void;
-  /** Takes that a resource of this id is gone. */
-  delete(primary: ObjectKey, id: string): void;
-}
+export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
 interface Fetch {
   ended: Promise<void>;
@@ -42,6 +38,7 @@ export function cachingInboundSource<Resource>(
   const complete = new Set<ObjectKey>();
   const fetches = new Map<ObjectKey, Fetch>();
   let context: EventSourceContext | undefined;
+  let disconnect = () => {};
 
   const take = (primary: ObjectKey, change: () => boolean) => {
     if (context !== undefined && change()) context.notify([primary]);
@@ -71,7 +68,7 @@ export function cachingInboundSource<Resource>(
     record.succeed(`the fetch for "${key}"`);
   };
 
-  return {
+  const source: CachingInboundSource<Resource> = {
     name,
     type,
     get health() {
@@ -80,8 +77,11 @@ export function cachingInboundSource<Resource>(
     async start(given) {
       context = given;
       record.start(given.logger);
+      disconnect();
+      disconnect = options.channel?.connect(source) ?? disconnect;
     },
     async stop() {
+      disconnect();
       context = undefined;
       record.stop();
       cache.forget();
@@ -119,4 +119,5 @@ export function cachingInboundSource<Resource>(
     },
     invalidate: (primary) => void complete.delete(primary),
   };
+  return source;
 }

@@ -112,14 +112,14 @@ export class ControllerSources implements SecondarySources {
     const own = externals.map(createExternalSource);
     this.#activatedLater = new Set<EventSource>([
       ...groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
-      ...own.flatMap((each, index) => (externals[index]!.isActivatedLater ? (each?.source ?? []) : [])),
+      ...own.flatMap((each, index) => (externals[index]!.isActivatedLater ? (each ?? []) : [])),
     ]);
     for (const { source, members } of groups)
       this.#add(
         source,
         members.map(({ name }) => name),
       );
-    externals.forEach(({ name }, index) => own[index] !== undefined && this.#add(own[index].source, [name]));
+    externals.forEach(({ name }, index) => own[index] !== undefined && this.#add(own[index], [name]));
     for (const source of sources) this.#add(source);
     for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#users.set(origin.name, name);
     for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#users.set(eventSource, name);

@@ -1,11 +1,13 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSource, EventSourceContext } from "../cluster/event-source.js";
+import type { InboundChannel } from "../cluster/inbound.js";
 import { cachingInboundSource } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
 import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
+import { isolated } from "./isolated-source.js";
 import { perPrimaryPollingSource } from "./per-primary-polling-source.js";
-import { pollingSource } from "./polling-source.js";
+import { createPollingSource } from "./polling-source.js";
 
 type Resources = readonly unknown[];
 
@@ -24,6 +26,7 @@ export type ExternalOrigin =
   | {
       readonly kind: "inbound";
       readonly fetch?: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
+      readonly channel?: InboundChannel<unknown>;
     }
   | { readonly kind: "eventSource"; readonly name: string };
 
@@ -48,7 +51,7 @@ export interface ExternalDependentSource extends Pick<EventSource, "secondariesO
   recordUpdated(primary: ObjectKey, resource: unknown, previous: unknown): void;
   recordDeleted(primary: ObjectKey, resource: unknown): void;
   invalidate(primary: ObjectKey): void;
-  /** Starts it for a primary, and fetches what that has; throws if it fails now. */
+  /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
   activate(primary: ObjectKey): Promise<void>;
   /** Says that a primary does not need it; with the last one it is stopped. */
   deactivate(primary: ObjectKey): Promise<void>;
@@ -63,50 +66,36 @@ export interface ExternalSourcesOptions {
   names(): readonly string[];
 }
 
-/** An external dependent with the event source of its own. */
-export interface OwnExternalSource {
-  readonly source: ExternalSource<unknown>;
-  /** Calls back with every fetch that fails from now on; returns how to end that. */
-  onFailure(tell: (error: unknown) => void): () => void;
-}
-
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
-export function createExternalSource({ name, origin, idOf }: ExternalWatch): OwnExternalSource | undefined {
-  if (origin.kind === "eventSource") return undefined;
-  const listeners = new Set<(error: unknown) => void>();
-  const onFailure = (tell: (error: unknown) => void) => {
-    listeners.add(tell);
-    return () => void listeners.delete(tell);
-  };
-  const told = async <Result>(fetch: () => MaybePromise<Result>): Promise<Result> => {
-    try {
-      return await fetch();
-    } catch (error) {
-      for (const tell of listeners) tell(error);
-      throw error;
-    }
-  };
+export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
   const shared = { name, type: name, idOf };
-  if (origin.kind === "poll") {
-    const { intervalMs, fetch } = origin;
-    return { source: pollingSource({ ...shared, intervalMs, fetch: (by) => told(() => fetch(by)) }), onFailure };
+  switch (origin.kind) {
+    case "eventSource":
+      return undefined;
+    case "poll": {
+      const { intervalMs, fetch } = origin;
+      return isolated(createPollingSource({ ...shared, intervalMs, fetch }, { isAwaited: false }));
+    }
+    case "perPrimaryPoll": {
+      const { intervalMs, fetch } = origin;
+      return isolated(perPrimaryPollingSource({ ...shared, intervalMs, fetch }));
+    }
+    case "inbound": {
+      const { kind: _, ...rest } = origin;
+      return isolated(cachingInboundSource({ ...shared, ...rest }));
+    }
   }
-  const { fetch } = origin;
-  if (origin.kind === "inbound")
-    return { source: cachingInboundSource({ ...shared, ...(fetch === undefined ? {} : { fetch }) }), onFailure };
-  const { intervalMs } = origin;
-  return { source: perPrimaryPollingSource({ ...shared, intervalMs, fetch: origin.fetch }), onFailure };
 }
 
 /** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */
 export function createExternalDependentSource(
   watch: ExternalWatch,
-  own: OwnExternalSource | undefined,
+  own: ExternalSource<unknown> | undefined,
   { contextOf, named, names }: ExternalSourcesOptions,
 ): ExternalDependentSource {
-  const source = own?.source ?? sharedSourceOf(watch, named, names);
+  const source = own ?? sharedSourceOf(watch, named, names);
   const activation =
-    own !== undefined && watch.isActivatedLater ? new ExternalActivation(own, () => contextOf(own.source)) : undefined;
+    own !== undefined && watch.isActivatedLater ? new ExternalActivation(own, () => contextOf(own)) : undefined;
   return {
     source,
     isShared: own === undefined,
@@ -147,13 +136,12 @@ function sharedSourceOf(
 
 /** The event source of a dependent's own, as the primaries need it. */
 class ExternalActivation {
-  readonly #own: OwnExternalSource;
+  readonly #own: ExternalSource<unknown>;
   readonly #contextOf: () => EventSourceContext;
   readonly #users = new Set<ObjectKey>();
-  readonly #refused = new Set<ObjectKey>();
   #started: Promise<void> | undefined;
 
-  constructor(own: OwnExternalSource, contextOf: () => EventSourceContext) {
+  constructor(own: ExternalSource<unknown>, contextOf: () => EventSourceContext) {
     this.#own = own;
     this.#contextOf = contextOf;
   }
@@ -161,41 +149,16 @@ class ExternalActivation {
   async activate(primary: ObjectKey): Promise<void> {
     this.#users.add(primary);
     const context = this.#contextOf();
-    this.#started ??= this.#start(context);
-    try {
-      await this.#startedOrFailed(this.#started);
-    } catch (error) {
-      this.#refused.add(primary);
-      throw error;
-    }
+    this.#started ??= this.#own.start(context);
+    await this.#started;
     const object = context.primaries.get(primary)?.object;
-    if (object !== undefined) await this.#own.source.load?.(object, new AbortController().signal);
+    if (object !== undefined) await this.#own.load?.(object, new AbortController().signal);
   }
 
   async deactivate(primary: ObjectKey): Promise<void> {
     this.#users.delete(primary);
-    this.#refused.delete(primary);
     if (this.#users.size > 0 || this.#started === undefined) return;
     this.#started = undefined;
-    await this.#own.source.stop();
-  }
-
-  async #start(context: EventSourceContext): Promise<void> {
-    await this.#own.source.start(context);
-    // Whoever was refused is told when the state is known after all.
-    const refused = [...this.#refused];
-    this.#refused.clear();
-    if (refused.length > 0) context.notify(refused);
-  }
-
-  // A reconcile must not wait as long as a service is down.
-  async #startedOrFailed(started: Promise<void>): Promise<void> {
-    let end = () => {};
-    const failed = new Promise<never>((_, reject) => (end = this.#own.onFailure(reject)));
-    try {
-      await Promise.race([started, failed]);
-    } finally {
-      end();
-    }
+    await this.#own.stop();
   }
 }

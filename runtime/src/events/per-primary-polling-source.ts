@@ -45,6 +45,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const reloads = new Reloads();
+  /** The primaries for which something could not be fetched, which are told when it can. */
+  const refused = new Set<ObjectKey>();
   let polls: PrimaryPolls<Resource, Primary> | undefined;
   const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
   const isPolled = (primary: KubernetesObject) =>
@@ -59,7 +61,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     async start(context) {
       if (polls !== undefined) throw new Error(`event source "${name}" is started already`);
       record.start(context.logger);
-      polls = new PrimaryPolls(options, { context, cache, record, partOf });
+      polls = new PrimaryPolls(options, { context, cache, record, refused, partOf });
       for (const { object } of context.primaries.list()) if (isPolled(object)) polls.add(keyOf(object.metadata));
     },
     async stop() {
@@ -68,18 +70,26 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       record.stop();
       cache.forget();
       reloads.forget();
+      refused.clear();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary) {
       const key = keyOf(primary.metadata);
-      await reloads.load(key, async () => polls?.reload(key, primary as Primary));
-      if (!cache.has(key)) await polls?.load(key, primary as Primary);
+      refused.delete(key);
+      try {
+        await reloads.load(key, async () => polls?.reload(key, primary as Primary));
+        if (!cache.has(key)) await polls?.load(key, primary as Primary);
+      } catch (error) {
+        refused.add(key);
+        throw error;
+      }
     },
     onPrimaryChange({ kind, key, object }) {
       if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
       polls?.forget(key);
       cache.forget(key);
       reloads.forget(key);
+      refused.delete(key);
       record.succeed(partOf(key));
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
@@ -93,6 +103,7 @@ interface PrimaryPollsDependencies<Resource> {
   readonly context: EventSourceContext;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
+  readonly refused: Set<ObjectKey>;
   partOf(key: ObjectKey): string;
 }
 
@@ -170,11 +181,14 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
   }
 
   async #poll(key: ObjectKey): Promise<void> {
-    const { context } = this.#dependencies;
+    const { context, refused } = this.#dependencies;
     const wait = this.#waits.get(key);
     const primary = context.primaries.get(key)?.object as Primary | undefined;
     if (primary !== undefined) {
-      const hasEvent = await this.#fetch(key, primary).catch(() => false);
+      const hasEvent = await this.#fetch(key, primary).then(
+        (isNews) => refused.delete(key) || isNews,
+        () => false,
+      );
       if (hasEvent && this.#waits.get(key) === wait) context.notify([key]);
     }
     // It may have been removed, and even added again, meanwhile.

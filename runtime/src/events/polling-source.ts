@@ -21,6 +21,15 @@ export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Re
   fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
 }
 
+/** The polls from one start to the next stop. */
+interface Running {
+  readonly abort: AbortController;
+  /** Why nothing is known yet, if that is so. */
+  failure: { readonly error: unknown } | undefined;
+  cancel(): void;
+  refetch(): Promise<void>;
+}
+
 // The start waits for the first success, so the first attempts come sooner than the interval says.
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
@@ -30,12 +39,25 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
  * Its start resolves after the first poll that succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
+  return createPollingSource(options, { isAwaited: true });
+}
+
+/**
+ * Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails. Then `load` throws why, and the
+ * primaries that it was called for are told when a poll succeeds.
+ */
+export function createPollingSource<Resource>(
+  options: PollingSourceOptions<Resource>,
+  { isAwaited }: { readonly isAwaited: boolean },
+): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const reloads = new Reloads();
-  let running: { readonly abort: AbortController; cancel(): void; refetch(): Promise<void> } | undefined;
+  /** The primaries for which something could not be fetched. */
+  const refused = new Set<ObjectKey>();
+  let running: Running | undefined;
 
   const pollForever = (context: EventSourceContext, onSynced: () => void) => {
     const abort = new AbortController();
@@ -52,7 +74,10 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
         const changed = cache.replaceAll(all, since);
         record.succeed("fetch");
         if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
+        if (refused.size > 0) context.notify([...refused]);
+        refused.clear();
         isSynced = true;
+        run.failure = undefined;
         onSynced();
       } finally {
         isFetching = false;
@@ -63,8 +88,9 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       isFetching = true;
       return (fetching = fetchAll());
     };
-    const run = {
+    const run: Running = {
       abort,
+      failure: undefined,
       cancel: () => {},
       async refetch() {
         // The one under way may have begun too early to see what it is about.
@@ -79,6 +105,10 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       } catch (error) {
         if (signal.aborted) return;
         record.fail("fetch", error);
+        if (!isSynced && !isAwaited) {
+          run.failure = { error };
+          onSynced();
+        }
       }
       const delayMs = isSynced ? intervalMs : Math.min(intervalMs, backoff.next());
       run.cancel = context.clock.schedule(delayMs, () => void poll());
@@ -109,9 +139,21 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       record.stop();
       cache.forget();
       reloads.forget();
+      refused.clear();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
-    load: ({ metadata }) => reloads.load(keyOf(metadata), async () => running?.refetch()),
+    async load({ metadata }) {
+      const key = keyOf(metadata);
+      refused.delete(key);
+      try {
+        if (running?.failure !== undefined) throw running.failure.error;
+        await reloads.load(key, async () => running?.refetch());
+      } catch (error) {
+        refused.add(key);
+        throw error;
+      }
+    },
+    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && refused.delete(key)),
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),

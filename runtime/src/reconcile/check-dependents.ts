@@ -15,9 +15,32 @@ export function checkDependents(workflow: WorkflowDefinition, fail: (problem: st
       : problemOfExternal(dependent, workflow.primary);
     if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
   }
+  checkShared(workflow, fail);
   const present = removedOf(workflow).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
   if (present !== undefined)
     throw fail(`says that dependent "${present.name}" is removed, and has it; take it out of one of them`);
+}
+
+// Each would take the resources of the other for its own, and a bulk dependent would delete them.
+function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
+  const users = new Map<string, string>();
+  for (const dependent of dependents) {
+    if (isKubernetes(dependent) || !isAmbiguous(dependent.external)) continue;
+    const { source } = dependent.external;
+    if (source.kind !== "eventSource") continue;
+    const other = users.get(source.name);
+    users.set(source.name, dependent.name);
+    if (other !== undefined)
+      throw fail(
+        `has the dependents "${other}" and "${dependent.name}", which share event source "${source.name}", and nothing says whose a resource is; ` +
+          "give each of them isOwn, or let the runtime keep the ids (state)",
+      );
+  }
+}
+
+function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalDependent["external"]): boolean {
+  const isWritten = create !== undefined || update !== undefined || remove !== undefined;
+  return isWritten && isOwn === undefined && state === undefined;
 }
 
 type Dependent = KubernetesDependent;

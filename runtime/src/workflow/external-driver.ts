@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { TerminalError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import type { ExternalStateStore } from "./external-state.js";
+import type { KnownIds } from "./external-state.js";
 import type { ExternalArguments, ExternalDependent } from "./workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
@@ -25,7 +25,7 @@ export interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
   /** Keeps the ids of what was created; absent if the dependent has no state. */
-  readonly state?: ExternalStateStore | undefined;
+  readonly state?: KnownIds | undefined;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -39,6 +39,7 @@ type Functions = {
   readonly delete?: (live: unknown, args: object) => unknown;
   readonly matches?: (desired: unknown, live: unknown) => boolean;
   readonly idOf?: (resource: unknown) => string;
+  readonly isOwn?: (resource: unknown, primary: KubernetesObject) => boolean;
 };
 
 /** The key under which the id of the only resource of a dependent is kept. */
@@ -51,7 +52,7 @@ export class ExternalDriver implements DependentDriver {
   readonly #definition: ExternalDependent;
   readonly #functions: Functions;
   readonly #source: ExternalResources;
-  readonly #state: ExternalStateStore | undefined;
+  readonly #state: KnownIds | undefined;
 
   constructor({ definition, source, state }: ExternalDriverOptions) {
     this.#definition = definition;
@@ -92,14 +93,14 @@ export class ExternalDriver implements DependentDriver {
     const { name } = this.#definition;
     const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
     throw new Error(
-      `${found.length} resources belong to its primary (${ids}), and dependent "${name}" is one; give it an event source of its own that knows ` +
-        "one of them, let the runtime keep its id (state), or make it a bulk dependent",
+      `${found.length} resources belong to its primary (${ids}), and dependent "${name}" is one; say which (isOwn), give it an event source of ` +
+        "its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
     );
   }
 
   findItems({ primary }: Pick<DriverRun, "primary">): ReadonlyMap<string, ExternalLive> {
     const keys = new Map([...(this.#state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
-    const all = this.#source.secondariesOf(primary).flatMap((object) => {
+    const all = this.#ownOf(primary).flatMap((object) => {
       const id = this.#idOf(object);
       const key = keys.get(id);
       // What is not noted in the state of a shared source may be of another dependent.
@@ -115,9 +116,8 @@ export class ExternalDriver implements DependentDriver {
     const { object } = live;
     const key = this.#keyOf(wanted);
     const id = this.#idOf(object);
-    // An id that could not be kept when its resource was created is kept now.
-    if (this.#state !== undefined && this.#state.read(run.primary).get(key) !== id)
-      await this.#state.write(run, key, id);
+    // An id that could not be kept when its resource was created is kept now, and so is one that somebody took away.
+    if (this.#state?.isKept(run.primary, key, id) === false) await this.#state.write(run, key, id);
     const { update, matches = isDeepStrictEqual } = this.#functions;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
     const updated = await this.#attempt(run, () => update(wanted.object, object, this.#argumentsOf(run, key)));
@@ -152,12 +152,21 @@ export class ExternalDriver implements DependentDriver {
     } finally {
       this.#source.recordCreated(keyOf(run.primary.metadata), created);
     }
-    if (this.#state === undefined && wanted.id !== "" && wanted.id !== id)
-      throw new TerminalError(
-        `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
-          "what both have, or let the runtime keep the id (state)",
-      );
+    const problem = this.#problemOf(created, wanted, run.primary);
+    if (problem !== undefined) throw new TerminalError(problem);
     return "created";
+  }
+
+  /** Says why a resource will not be found again; undefined if it will. */
+  #problemOf(created: object, wanted: Wanted, primary: KubernetesObject): string | undefined {
+    const id = this.#idOf(created);
+    if (this.#functions.isOwn?.(created, primary) === false)
+      return `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`;
+    if (this.#state !== undefined || wanted.id === "" || wanted.id === id) return undefined;
+    return (
+      `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
+      "what both have, or let the runtime keep the id (state)"
+    );
   }
 
   async #attempt<Result>({ primary }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
@@ -170,7 +179,7 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly unknown[] {
-    const all = this.#source.secondariesOf(primary);
+    const all = this.#ownOf(primary);
     if (this.#state === undefined) {
       // An id that the service gives is not known before; then whatever there is is meant.
       const isKnown = wanted !== undefined && wanted.id !== "";
@@ -180,6 +189,12 @@ export class ExternalDriver implements DependentDriver {
     const own = id === undefined ? [] : all.filter((each) => this.#idOf(each) === id);
     // What was created but could not be noted is found by its source, if that knows nothing else.
     return own.length > 0 || this.#source.isShared ? own : all;
+  }
+
+  #ownOf(primary: KubernetesObject): readonly unknown[] {
+    const all = this.#source.secondariesOf(primary);
+    const { isOwn } = this.#functions;
+    return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
   }
 
   #argumentsOf({ primary, secondary, context }: DriverRun, key: string): ExternalArguments<KubernetesObject, object> {

@@ -15,6 +15,12 @@ export interface ExternalStateStore {
   remove(run: Pick<DriverRun, "primary">, key: string): Promise<void>;
 }
 
+/** Kept ids as a driver works with them: some may be known and not kept yet, or not any more. */
+export interface KnownIds extends ExternalStateStore {
+  /** Tells whether an id is kept under a key. */
+  isKept(primary: KubernetesObject, key: string, id: string): boolean;
+}
+
 /** The label of the ConfigMaps that keep ids, with the name of the controller, as far as that is a value of a label. */
 export const STATE_LABEL = "gen-operator.dev/external-state";
 

@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { EventFilters } from "../cluster/event-filters.js";
+import type { InboundChannel } from "../cluster/inbound.js";
 import type { Context } from "./context.js";
 
 export type { Context } from "./context.js";
@@ -163,10 +164,21 @@ export interface ExternalDefinition {
   readonly source:
     | { readonly kind: "poll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
     | { readonly kind: "perPrimaryPoll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | { readonly kind: "inbound"; readonly fetch?: (...args: never) => unknown }
+    | {
+        readonly kind: "inbound";
+        /** Returns what there is of a primary of which nothing was handed over yet. */
+        readonly fetch?: (...args: never) => unknown;
+        /** What the user's code hands resources over to. */
+        readonly channel?: InboundChannel<never>;
+      }
     | { readonly kind: "eventSource"; readonly name: string };
   /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
   readonly idOf?: (resource: never) => string;
+  /**
+   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well; asked about all of the
+   * primary's. All of them are its own unless given, or with `state` those whose ids are kept.
+   */
+  readonly isOwn?: (resource: never, primary: never) => boolean;
   readonly create?: (desired: never, args: never) => unknown;
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;

@@ -4,7 +4,7 @@ import { waitFor } from "#runtime/base/wait-for.js";
 import type { CachingInboundSource } from "#runtime/events/caching-inbound-source.js";
 import { assert, suite } from "../../support/suite.js";
 import { startAccountService, type Account } from "./account-service.js";
-import { untilOutcome } from "./sample-dependents.js";
+import { configOf, dependentController, outcomeOf, untilOutcome } from "./sample-dependents.js";
 import {
   accountOf,
   byOwner,
@@ -16,7 +16,7 @@ import {
   untilValues,
   type Arguments,
 } from "./sample-externals.js";
-import { Sample } from "./sample-kind.js";
+import { ConfigMap, Sample } from "./sample-kind.js";
 import { spacesOf } from "./space.js";
 
 const openSpace = spacesOf();
@@ -178,6 +178,29 @@ suite("an external dependent", (test) => {
     service.faults.clear();
     await untilValues(service, "first");
     await waitFor("it is healthy", () => health()?.status === "healthy");
+  });
+
+  test("fails by itself while its service is down, and is made when a poll succeeds, however often it was tried", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const each = { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch: (one: Sample) => service.list(ownerOf(one)) };
+    const all = { kind: "poll", intervalMs: EVERY_MS, fetch: () => byOwner(service) };
+    for (const source of [each, all]) {
+      service.faults.set("GET", "refused");
+      const dependents = [configOf("config"), accountOf("account", service, { external: { source } })];
+      await using running = await space.start([
+        dependentController(dependents as never, { retry: { maxAttempts: 0 } }),
+      ]);
+      await space.create(Sample, sample());
+      const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
+      assert.match(error.message, /was answered with 503/);
+      assert.is(outcomeOf(running, "config")?.kind, "created");
+      service.faults.clear();
+      await untilValues(service, "first");
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      for (const { metadata } of await space.list(ConfigMap)) await space.delete(ConfigMap, metadata.name);
+    }
   });
 
   test("is neither polled nor made while its activation condition does not hold", async () => {

@@ -69,6 +69,33 @@ suite("an external dependent with explicit state", (test) => {
     assert.equal([...service.accounts.keys()], ["id-2"]);
   });
 
+  test("is found, and its id kept again, when somebody deletes the ConfigMap or a part of it", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const bulk = namelessOf(service, { state: { kind: "configMap" }, bulk: {}, desired: (args) => itemsOf(args) });
+    await using running = await startWith(space, bulk);
+    const textOf = (state?: DataObject) =>
+      Object.entries(state?.data ?? {})
+        .sort()
+        .join(" ");
+    const dataOf = async () => textOf(await stateIn(space));
+    await space.create(Sample, sample("first", 2));
+    const kept = await waitFor("two ids are kept", async () => {
+      const state = await stateIn(space);
+      return Object.keys(state?.data ?? {}).length === 2 ? state : undefined;
+    });
+    const data = textOf(kept);
+    await space.delete(ConfigMap, kept.metadata.name);
+    await waitFor("the ids are kept again", async () => (await dataOf()) === data);
+    await space.patch(ConfigMap, kept.metadata.name, { data: { "item.n0": null } });
+    await waitFor("the id is kept again", async () => (await dataOf()) === data);
+    await running.quiet();
+    assert.equal(
+      service.changes,
+      ["POST home/one", "POST home/one"].map((change) => change.replace("home", space.namespace)),
+    );
+  });
+
   test("may be one of many, each with its id (ExternalStateBulkIT)", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();

@@ -12,7 +12,7 @@ import {
 const SUFFIXES = ["Secondary", "Arguments", "Desired", "Condition", "ConditionArguments"];
 
 /** What the names of the types of an external dependent end in besides. */
-const EXTERNAL_SUFFIXES = ["Resource", "Fetch", "IdOf", "Create", "Update", "Delete"];
+const EXTERNAL_SUFFIXES = ["Resource", "Draft", "Fetch", "IdOf", "IsOwn", "Create", "Update", "Delete"];
 
 /** What the names of the types of filters end in, where there are filters. */
 const FILTER_SUFFIXES = ["Filter", "UpdateFilter", "DeleteFilter"];

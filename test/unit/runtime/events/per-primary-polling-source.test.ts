@@ -253,4 +253,24 @@ suite("per-primary polling source", (test) => {
     assert.equal(source.secondariesOf(primaryOf("home/one")), ["a2"]);
     await source.stop();
   });
+
+  test("a primary for which nothing could be fetched is told as soon as a poll succeeds", async () => {
+    let isDown = true;
+    const { source, load } = createSource(() => {
+      if (isDown) throw new Error("no route");
+      return [];
+    });
+    const { context, advance, notified } = createSourceContext("home/one");
+    await source.start(context);
+    const failure = await Promise.resolve(load("home/one")).catch((error: Error) => error.message);
+    assert.is(failure, "no route");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    isDown = false;
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/one"], "although there is nothing");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await source.stop();
+  });
 });

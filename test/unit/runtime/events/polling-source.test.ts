@@ -1,6 +1,7 @@
 // JOSDK's PollingEventSourceTest; the titles in brackets are its own.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { pollingSource } from "#runtime/events/polling-source.js";
+import type { ExternalSource } from "#runtime/events/external-source.js";
+import { createPollingSource, pollingSource, type PollingSourceOptions } from "#runtime/events/polling-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext, primaryOf } from "./source-context.js";
 
@@ -8,9 +9,9 @@ type Answer = ReadonlyMap<ObjectKey, readonly string[]>;
 
 const INTERVAL_MS = 5_000;
 
-function createSource(answer: () => Answer | Promise<Answer>) {
+function createSource(answer: () => Answer | Promise<Answer>, mode?: { readonly isAwaited: boolean }) {
   const calls: AbortSignal[] = [];
-  const source = pollingSource<string>({
+  const options: PollingSourceOptions<string> = {
     name: "prices",
     type: "Price",
     intervalMs: INTERVAL_MS,
@@ -19,8 +20,19 @@ function createSource(answer: () => Answer | Promise<Answer>) {
       calls.push(signal);
       return answer();
     },
-  });
+  };
+  const source = mode === undefined ? pollingSource(options) : createPollingSource(options, mode);
   return { source, calls };
+}
+
+/** Says why nothing can be loaded of home/two; empty if it can. */
+async function failureOf({ load }: ExternalSource<string>): Promise<string> {
+  try {
+    await load?.(primaryOf("home/two"), new AbortController().signal);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 function answersInTurn(...answers: readonly (Answer | Error)[]): () => Answer {
@@ -182,6 +194,32 @@ suite("polling source", (test) => {
     assert.equal(source.secondariesOf(primaryOf("home/two")), ["a1", "b1"]);
     await load();
     assert.is(calls.length, 3);
+    await source.stop();
+  });
+
+  test("a primary for which nothing could be fetched is told as soon as a poll succeeds", async () => {
+    const { source } = createSource(answersInTurn(one, new Error("no route"), one, one));
+    const { context, advance, notified } = createSourceContext();
+    await source.start(context);
+    notified();
+    source.invalidate("home/two");
+    assert.match(await failureOf(source), "no route");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/two"]);
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await source.stop();
+  });
+
+  test("of a dependent it starts although its first poll fails, and says so to whoever needs it", async () => {
+    const { source } = createSource(answersInTurn(new Error("no route"), one), { isAwaited: false });
+    const { context, advance, notified } = createSourceContext();
+    await source.start(context);
+    assert.match(await failureOf(source), "no route");
+    assert.is(source.health.status, "unhealthy");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/one", "home/two"]);
+    assert.is(await failureOf(source), "");
     await source.stop();
   });
 

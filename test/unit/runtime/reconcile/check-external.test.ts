@@ -46,6 +46,35 @@ suite("an external dependent that cannot work", (test) => {
     test(`is refused: ${title}`, () => assert.throws(() => checkController(controller), message));
 });
 
+suite("two external dependents of one event source", (test) => {
+  const shared = { source: { kind: "eventSource", name: "rows" } };
+  const controllerWith = (...externals: readonly object[]) => {
+    const dependents = externals.flatMap(
+      (external, index) => controllerOf({ ...shared, ...external }, { name: `row${index}` }).workflow.dependents,
+    );
+    return { name: "pages", workflow: { primary: page, dependents } };
+  };
+
+  test("are refused if nothing says whose a resource is", () => {
+    assert.throws(
+      () => checkController(controllerWith({}, { isOwn: () => true }, {})),
+      /"row0" and "row2", which share event source "rows", and nothing says whose a resource is/,
+    );
+  });
+
+  test("are told apart by isOwn, or by the ids that are kept; what only reads may see all", () => {
+    const state = { kind: "configMap" };
+    const readOnly = { create: none, delete: none, update: none };
+    const dependents = controllerWith({ isOwn: () => true }, { isOwn: () => true }, { state }, {}, readOnly);
+    const [reader] = dependents.workflow.dependents.splice(-1);
+    const { desired: _, ...seen } = reader!;
+    checkController({
+      ...dependents,
+      workflow: { primary: page, dependents: [...dependents.workflow.dependents, seen] },
+    });
+  });
+});
+
 suite("the finalizer for external dependents", (test) => {
   test("is needed where one can be deleted", () => {
     checkController(controllerOf({}));

@@ -4,7 +4,7 @@ import { singleResource } from "#runtime/events/external-cache.js";
 import { cachingInboundSource } from "#runtime/events/caching-inbound-source.js";
 import type { DriverRun } from "#runtime/workflow/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/external-driver.js";
-import type { ExternalStateStore } from "#runtime/workflow/external-state.js";
+import type { KnownIds } from "#runtime/workflow/external-state.js";
 import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
@@ -28,7 +28,7 @@ const run = {
 } as unknown as DriverRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements ExternalStateStore {
+class MemoryState implements KnownIds {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   readonly #history: string[];
@@ -39,6 +39,10 @@ class MemoryState implements ExternalStateStore {
 
   read(): ReadonlyMap<string, string> {
     return this.ids;
+  }
+
+  isKept(_: unknown, key: string, id: string): boolean {
+    return this.ids.get(key) === id;
   }
 
   async write(_: unknown, key: string, id: string): Promise<void> {
@@ -188,6 +192,24 @@ suite("the driver of an external dependent", (test) => {
     assert.match((await rejected(silent.write({ id: "a", value: "1" }))).message, /create\(\) returned undefined/);
     const other = createDriver({ functions: { create: () => ({ id: "b", value: "1" }) } });
     assert.match((await rejected(other.write({ id: "a", value: "1" }))).message, /the id "b" for one with the id "a"/);
+  });
+
+  test("finds its own among those of others in a source that it shares", async () => {
+    const functions = {
+      isOwn: ({ id = "" }: Row, { metadata }: KubernetesObject) => id.startsWith(`${metadata.name}-a`),
+    };
+    const { driver, known, write } = createDriver({ isShared: true, functions });
+    known.set("one-b", { id: "one-b", value: "theirs" });
+    assert.is(driver.find(run), undefined, "before it is known what is wanted, as in a cleanup");
+    assert.is(await write({ id: "one-a", value: "1" }), "created");
+    assert.equal(driver.find(run)?.object, { id: "one-a", value: "1" });
+    const bulk = createDriver({ isShared: true, isBulk: true, functions });
+    for (const id of ["one-a1", "one-a2", "one-b"]) bulk.known.set(id, { id, value: "1" });
+    assert.equal([...bulk.driver.findItems(run).keys()], ["one-a1", "one-a2"]);
+    assert.match(
+      (await rejected(bulk.write({ id: "two", value: "1" }, "two"))).message,
+      /a resource \(id "two"\) that isOwn says is of another dependent/,
+    );
   });
 
   test("is activated and deactivated with its source", async () => {

@@ -1,5 +1,6 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { ConfigMapState, STATE_LABEL, StatusState, type AppliedConfigMap } from "#runtime/workflow/external-state.js";
+import { RememberedState } from "#runtime/workflow/remembered-state.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 
@@ -129,5 +130,63 @@ suite("the state of an external dependent in the status", (test) => {
       { ids: { account: { a: "1" } } },
       { ids: { account: { a: null } } },
     ]);
+  });
+});
+
+suite("kept ids that are remembered", (test) => {
+  const createRemembered = () => {
+    const { state: kept, objects } = createState();
+    let failure: Error | undefined;
+    const state = new RememberedState({
+      read: (each) => kept.read(each),
+      remove: (run, key) => kept.remove(run, key),
+      write: (run, key, id) => (failure === undefined ? kept.write(run, key, id) : Promise.reject(failure)),
+    });
+    const fail = (error?: Error) => void (failure = error);
+    return { state, kept, objects, fail };
+  };
+
+  test("are known although somebody deleted what they are kept in, and are not said to be kept", async () => {
+    const { state, objects } = createRemembered();
+    await state.write({ primary }, "a", "1");
+    await state.write({ primary }, "b", "2");
+    assert.ok(state.isKept(primary, "a", "1"));
+    objects.clear();
+    assert.equal([...state.read(primary)].sort(), [
+      ["a", "1"],
+      ["b", "2"],
+    ]);
+    assert.not.ok(state.isKept(primary, "a", "1"));
+    await state.write({ primary }, "a", "1");
+    assert.ok(state.isKept(primary, "a", "1"));
+    assert.not.ok(state.isKept(primary, "b", "2"));
+  });
+
+  test("are known although they could not be written", async () => {
+    const { state, fail } = createRemembered();
+    fail(new Error("the API server is down"));
+    await state.write({ primary }, "a", "1").catch(() => {});
+    assert.equal([...state.read(primary)], [["a", "1"]]);
+    fail();
+    assert.not.ok(state.isKept(primary, "a", "1"));
+  });
+
+  test("are those that somebody wrote there", async () => {
+    const { state, kept } = createRemembered();
+    await state.write({ primary }, "a", "1");
+    await kept.write({ primary }, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
+  test("are forgotten with the resource, and with the primary", async () => {
+    const { state, objects } = createRemembered();
+    await state.write({ primary }, "a", "1");
+    await state.write({ primary }, "b", "2");
+    await state.remove({ primary }, "a");
+    objects.clear();
+    assert.equal([...state.read(primary)], [["b", "2"]]);
+    assert.is(state.read(primaryNamed("one", "u2")).size, 0, "another primary of the name");
+    state.forget(keyOf(primary.metadata));
+    assert.is(state.read(primary).size, 0);
   });
 });

@@ -1,0 +1,102 @@
+import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
+import { ownSchema } from "../raw-schema.js";
+import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
+import { fieldAt, type FieldAt } from "../schema-path.js";
+
+type Said = Pick<Diagnostic, "message" | "hint">;
+
+/** Finds ids of external resources that would be kept where they cannot be, or of what the operator does not create. */
+export const checkExternalState = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) => {
+    const { external } = dependent.spec;
+    if (external?.state === undefined) return [];
+    const { document } = controller.spec;
+    const at = [...dependent.path, "external", "state"];
+    const fail = (said: Said | undefined, place: object): Diagnostic[] =>
+      said === undefined ? [] : [{ severity: "error", rule: "external-state", ...said, ...place }];
+    if (external.capabilities?.includes("create") === false)
+      return fail(
+        {
+          message: `the ids of what is created are kept, and ${quote(dependent.name)} never is: its capabilities lack create`,
+          hint: "remove state, or add create to capabilities",
+        },
+        document.keyAt(at),
+      );
+    const { status } = external.state;
+    if (status === undefined) return fail(problemOfConfigMap(controller), document.keyAt([...at, "configMap"]));
+    const problem = problemOfStatus(status, dependent, controller) ?? problemOfOthers(status, dependent, controller);
+    return fail(problem, document.valueAt([...at, "status"]));
+  }),
+);
+
+function problemOfConfigMap({ primary }: ResolvedController): Said | undefined {
+  if (primary === undefined || primary.scope === "Namespaced") return undefined;
+  return {
+    message: `a ConfigMap is in a namespace, and ${primary.kind} is in none`,
+    hint: "keep the ids in the status: state: { status: ... }",
+  };
+}
+
+function problemOfStatus(
+  text: string,
+  { spec: { bulk }, name }: ResolvedDependent,
+  { primary }: ResolvedController,
+): Said | undefined {
+  // That there is no such kind is said elsewhere.
+  if (primary === undefined) return undefined;
+  if (!primary.hasStatusSubresource)
+    return {
+      message: `${primary.kind} has no status subresource`,
+      hint: "add it to the definition, or keep the ids in a ConfigMap: state: { configMap: true }",
+    };
+  const found = fieldAt(primary, ["status", ...text.split(".")]);
+  if (found.kind === "unknown") return unknownField(text, found, primary.kind);
+  const isFitting = bulk === undefined ? isText(found) : isMapOfTexts(found);
+  if (isFitting) return undefined;
+  const wanted = bulk === undefined ? "a text" : "an object of texts, the ids by the keys of the items";
+  return {
+    message: `"status.${text}" of ${primary.kind} cannot keep ${bulk === undefined ? "the id" : "the ids"} of ${quote(name)}, which ${bulk === undefined ? "is" : "are"} ${wanted}`,
+    hint:
+      bulk === undefined
+        ? "give the field type: string"
+        : "give the field type: object, with additionalProperties: { type: string }",
+  };
+}
+
+function problemOfOthers(
+  text: string,
+  { name }: ResolvedDependent,
+  { dependents }: ResolvedController,
+): Said | undefined {
+  const other = dependents.find(({ spec: { external } }) => external?.state?.status === text);
+  if (other === undefined || other.name === name) return undefined;
+  return {
+    message: `${quote(name)} and ${quote(other.name)} would keep their ids in one place: status.${text}`,
+    hint: "give each a field of its own",
+  };
+}
+
+function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>, kind: string): Said {
+  const names = text.split(".");
+  // The path of the schema has "status" before.
+  const before = names.slice(0, Math.max(0, found.depth - 1));
+  const candidates = found.known.map((name) => [...before, name].join("."));
+  if (found.depth === 0)
+    return { message: `${kind} has no status`, hint: "add it to the schema, or keep the ids in a ConfigMap" };
+  const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
+  const hint = didYouMean(text, candidates)?.hint ?? listed;
+  return { message: `${kind} has no "status.${text}": the API server would drop what is kept there`, hint };
+}
+
+function isText(found: FieldAt): boolean {
+  return found.kind === "any" || (found.kind === "scalar" && found.schema?.["type"] === "string");
+}
+
+function isMapOfTexts({ kind, ...found }: FieldAt): boolean {
+  if (kind === "any") return true;
+  if (kind !== "map" || !("schema" in found) || found.schema === undefined) return false;
+  const values = ownSchema(found.schema, "additionalProperties");
+  if (values !== undefined)
+    return values["type"] === "string" || values["x-kubernetes-preserve-unknown-fields"] === true;
+  return found.schema["x-kubernetes-preserve-unknown-fields"] === true;
+}

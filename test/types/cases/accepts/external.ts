@@ -1,0 +1,47 @@
+import { createInbound } from "@gen-operator/runtime";
+import { defineWorkflow } from "@gen-operator/runtime/codegen";
+import { WebPage } from "../../../../fixtures/samples/webpage/src/generated/index.js";
+
+type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false;
+type Expect<Holds extends true> = Holds;
+
+interface Draft {
+  readonly owner: string;
+}
+
+interface Account extends Draft {
+  readonly id: string;
+}
+
+const pushed = createInbound<Account>();
+
+// What is desired lacks the id that the service gives.
+export const workflow = defineWorkflow(WebPage)
+  .external("account", {
+    source: {
+      kind: "inbound",
+      fetch: (page, { state }): Account[] => [{ id: `${state.size}`, owner: page.kind }],
+      channel: pushed,
+    },
+    idOf: ({ id }) => id,
+    state: { kind: "status", path: ["accountId"] },
+    desired: ({ primary }) => ({ owner: primary.metadata.name }),
+    create: (desired: Draft) => ({ ...desired, id: "1" }),
+    update: (desired: Draft, live) => ({ ...live, ...desired }),
+    matches: (desired: Draft, live) => desired.owner === live.owner,
+  })
+  .external("accounts", {
+    source: { kind: "eventSource", name: "accounts" },
+    bulk: {},
+    dependsOn: ["account"],
+    idOf: ({ id }: Account) => id,
+    state: { kind: "configMap" },
+    desired: ({ secondary }) => {
+      type Sees = Expect<Equal<typeof secondary.account, Account>>;
+      const holds: [Sees] = [true];
+      return { a: { owner: `${secondary.account.id}${holds.length}` } };
+    },
+    create: (desired: Draft) => ({ ...desired, id: "1" }),
+  });
+
+pushed.put("home/one", { id: "1", owner: "me" });
