@@ -7,7 +7,7 @@ import { nameResources } from "../resource-name.js";
 import { expressionFiles, followDependent, followReconciler } from "./entry-points.js";
 import { ReadFollower } from "./follow-reads.js";
 import { functionOf } from "./functions.js";
-import { objectsOfOneName } from "./object-names.js";
+import { checkObjectNames } from "./object-names.js";
 import { ReadLog } from "./read-log.js";
 import { detailIn } from "./returned-objects.js";
 import { createSourceProgram, type CodeFile, type SourceProgram } from "./source-program.js";
@@ -26,10 +26,9 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
     .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));
   const expressions = controllers.flatMap(({ controller, folder }) => expressionFiles(controller, folder, locate));
   const program = createSourceProgram([...code, ...expressions]);
-  return controllers.flatMap((each) => {
-    const checked = { ...each, program };
-    return [...checkUnorderedReads(checked), ...checkUnreadDetails(checked), ...objectsOfOneName(checked)];
-  });
+  const all = controllers.map((each) => ({ ...each, program }));
+  const ofEach = all.flatMap((each) => [...checkUnorderedReads(each), ...checkUnreadDetails(each)]);
+  return [...ofEach, ...checkObjectNames(all)];
 }
 
 /** Warns of reads of dependents that a dependent does not wait for: what it finds depends on luck. */
