@@ -1,7 +1,7 @@
 // What a text is made of, as far as that is plain to see: other texts, and fields of the primary.
 import type ts from "typescript";
 import { loadLibrary } from "../../model/library.js";
-import { constantOf, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
+import { constantOf, resolveFunction, resultOf, unwrap, type FunctionNode } from "./functions.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
@@ -122,12 +122,4 @@ class Reader {
     }
     return new Reader(this.#program, bindings, this.#depth + 1).read(result);
   }
-}
-
-/** Returns what a function returns, if that is one expression in any case. */
-function resultOf({ body }: FunctionNode): ts.Expression | undefined {
-  if (body === undefined || !compiler.isBlock(body)) return body;
-  const last = body.statements.at(-1);
-  const isStraight = body.statements.slice(0, -1).every((statement) => compiler.isVariableStatement(statement));
-  return isStraight && last !== undefined && compiler.isReturnStatement(last) ? last.expression : undefined;
 }
