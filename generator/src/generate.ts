@@ -54,8 +54,11 @@ export async function deriveModel(model: ProjectModel, root: string, locate: Loc
   const code = sources.map(({ file, text }) => ({ path: file, text }));
   const usesEventSources = model.controllers.some(({ eventSources }) => eventSources.length > 0);
   const unchanged: DerivedModel = { model, diagnostics: [], report: [] };
+  const hasExpressions = model.controllers.some(({ dependents }) =>
+    dependents.some(({ conditions }) => Object.values(conditions).some(({ kind }) => kind === "when")),
+  );
   // The compiler takes a while to load.
-  if (code.length === 0 && !usesEventSources) return unchanged;
+  if (code.length === 0 && !usesEventSources && !hasExpressions) return unchanged;
   const [{ deriveForms }, { checkCode }] = await Promise.all([
     import("./output/reads/derive-forms.js"),
     import("./output/reads/check-code.js"),

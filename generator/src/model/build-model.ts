@@ -41,6 +41,7 @@ import { checkPrimaryCrd, selectPrimary } from "./rules/primary-crd.js";
 import { checkRemovedDependent } from "./rules/removed-dependent.js";
 import { checkReservedName } from "./rules/reserved-name.js";
 import { checkSameObject } from "./rules/same-object.js";
+import { checkSharedFinalizer } from "./rules/shared-finalizer.js";
 import { checkStatusConditions } from "./rules/status-conditions.js";
 import { checkUnknownDependent } from "./rules/unknown-dependent.js";
 import { checkUnknownKind } from "./rules/unknown-kind.js";
@@ -83,6 +84,7 @@ const RULES: readonly Rule[] = [
   checkConditionField,
   checkConstantCondition,
   checkStatusConditions,
+  checkSharedFinalizer,
   checkLabelSelector,
   checkFieldSelector,
   checkMappingScope,

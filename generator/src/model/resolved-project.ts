@@ -66,10 +66,15 @@ export function isGarbageCollected({ garbageCollected, cluster, external }: Depe
   return external === undefined && (garbageCollected ?? cluster === undefined);
 }
 
+/** Tells whether a dependent is left to the garbage collector when its primary goes; what is to be orphaned is untied by the operator before. */
+export function isCollected(spec: DependentSpec): boolean {
+  return spec.mode !== "readOnly" && spec.onDelete !== "orphan" && isGarbageCollected(spec);
+}
+
 /** Tells whether the operator deletes a dependent in a cleanup. */
 export function isDeletedByOperator(spec: DependentSpec): boolean {
   if (spec.external !== undefined) return spec.external.capabilities?.includes("delete") ?? true;
-  return spec.mode !== "readOnly" && !isGarbageCollected(spec);
+  return spec.mode !== "readOnly" && spec.onDelete !== "orphan" && !isGarbageCollected(spec);
 }
 
 /** An event source of a workflow spec, with its kind if it watches one. */

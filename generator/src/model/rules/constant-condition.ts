@@ -1,9 +1,19 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
+import { constantValueOf, type Constant } from "../constant-value.js";
+import { reachableFrom } from "../dependency-graph.js";
 import type { ConditionName } from "../project-model.js";
 import { formatKind } from "../resource-catalog.js";
-import { conditionsOf, ruleOfController, type LocatedCondition, type ResolvedDependent } from "../resolved-project.js";
+import {
+  conditionsOf,
+  edgesOf,
+  ruleOfController,
+  type LocatedCondition,
+  type ResolvedController,
+  type ResolvedDependent,
+} from "../resolved-project.js";
 
-const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
+/** What it means that a condition never holds. */
+export const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
   activationCondition: (name) => `${name} never takes part`,
   reconcilePrecondition: (name) => `${name} is never created`,
   readyPostcondition: (name) => `what depends on ${name} is never created`,
@@ -11,10 +21,11 @@ const NEVER: { readonly [K in ConditionName]: (name: string) => string } = {
 };
 
 /** Warns of conditions that are the same whatever happens: nodes that can never activate, and conditions without effect. */
-export const checkConstantCondition = ruleOfController(({ spec: { document }, dependents }) =>
-  dependents.flatMap((dependent) =>
+export const checkConstantCondition = ruleOfController((controller) =>
+  controller.dependents.flatMap((dependent) =>
     conditionsOf(dependent).flatMap((located): Diagnostic[] => {
-      const problem = problemOf(located, dependent);
+      const { document } = controller.spec;
+      const problem = problemOf(located, { dependent, controller });
       if (problem === undefined) return [];
       const field = located.condition.builtin === undefined ? "when" : "builtin";
       return [
@@ -31,11 +42,46 @@ export const checkConstantCondition = ruleOfController(({ spec: { document }, de
 
 function problemOf(
   { name: kind, condition: { when, builtin } }: LocatedCondition,
-  { name, resource }: ResolvedDependent,
+  { dependent, controller }: { readonly dependent: ResolvedDependent; readonly controller: ResolvedController },
 ): string | undefined {
-  const text = when?.trim();
-  if (text === "false") return `this never holds, so ${NEVER[kind](quote(name))}`;
-  if (text === "true") return `this always holds, as it would if there were no ${kind}`;
+  const { name, resource } = dependent;
+  if (when !== undefined) {
+    const constant = constantValueOf(when);
+    if (constant?.value) return `this always holds, as it would if there were no ${kind}`;
+    if (constant !== undefined) return `this never holds, so ${NEVER[kind](quote(name))}`;
+    const later = laterThan(dependent, controller, kind);
+    const isStuck = later.size > 0 && isFalse(constantValueOf(when, later));
+    return isStuck ? `${describeLater(when, later, name)}, so ${NEVER[kind](quote(name))}` : undefined;
+  }
   if (builtin !== "crdPresent" || resource === undefined || resource.isCustom) return undefined;
   return `${formatKind(resource)} needs no CustomResourceDefinition: Kubernetes 1.36 always has it, so this always holds`;
+}
+
+/** Returns the dependents that are made only after a condition of one holds: itself, and what waits for it. */
+function laterThan(
+  { name }: ResolvedDependent,
+  { dependents }: ResolvedController,
+  kind: ConditionName,
+): ReadonlySet<string> {
+  if (kind === "deletePostcondition") return new Set();
+  const edges = edgesOf(dependents);
+  const isLater = (other: string) =>
+    other === name ? kind !== "readyPostcondition" : reachableFrom(edges, other).has(name);
+  return new Set(dependents.filter((each) => isMadeHere(each) && isLater(each.name)).map((each) => each.name));
+}
+
+// What others make may be there before, and of a bulk dependent there is always a record.
+function isMadeHere({ spec: { external, mode, existing, bulk } }: ResolvedDependent): boolean {
+  return external === undefined && mode !== "readOnly" && existing !== "adopt" && bulk === undefined;
+}
+
+function describeLater(when: string, later: ReadonlySet<string>, name: string): string {
+  const needed = [...later].find((each) => isFalse(constantValueOf(when, new Set([each]))));
+  if (needed === name) return `this never holds before ${quote(name)} is there`;
+  const waiting = needed === undefined ? "what" : `${quote(needed)}, which`;
+  return `this never holds before ${waiting} waits for ${quote(name)}${needed === undefined ? "" : ","} is there`;
+}
+
+function isFalse(constant: Constant | undefined): boolean {
+  return constant !== undefined && !constant.value;
 }

@@ -2,8 +2,8 @@ import { quote, type Diagnostic } from "../../diagnostic.js";
 import { reachableFrom } from "../dependency-graph.js";
 import {
   edgesOf,
+  isCollected,
   isDeletedByOperator,
-  isGarbageCollected,
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
@@ -17,29 +17,44 @@ import {
  */
 export const checkDeletionOrder = ruleOfController((controller) =>
   controller.dependents
-    .filter(({ spec }) => isGarbageCollected(spec) && spec.mode !== "readOnly")
+    .filter(({ spec }) => isCollected(spec))
     .flatMap((dependent) => [
       ...checkEdges(dependent, controller),
       ...(canBeDeletedInTime(dependent, controller) ? [] : checkPostcondition(dependent, controller)),
     ]),
 );
 
-function checkEdges({ name, spec, path }: ResolvedDependent, { spec: { document, dependents } }: ResolvedController) {
+function checkEdges({ name, spec, path }: ResolvedDependent, controller: ResolvedController) {
+  const { document } = controller.spec;
   return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
     (spec[list] ?? []).flatMap((other, index): Diagnostic[] => {
-      const needed = dependents.get(other);
-      if (needed === undefined || !isDeletedByOperator(needed)) return [];
+      const deleted = deletedBehind(other, controller);
+      if (deleted === undefined) return [];
+      const through = deleted === other ? "" : ` through ${quote(other)}`;
       return [
         {
           severity: "error",
           rule: "deletion-order",
-          message: `${quote(name)} would be deleted after ${quote(other)}, which it depends on: only ${quote(name)} is garbage-collected`,
+          message: `${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: only ${quote(name)} is garbage-collected`,
           ...document.valueAt([...path, list, index]),
           hint: `state garbageCollected: false for ${quote(name)}, too; the operator then deletes it first`,
         },
       ];
     }),
   );
+}
+
+/** Returns the first of a dependent and of what it depends on that the operator deletes; what nobody deletes holds up no deletion. */
+function deletedBehind(start: string, { spec, dependents }: ResolvedController): string | undefined {
+  const edges = edgesOf(dependents);
+  const seen = new Set([start]);
+  for (const name of seen) {
+    const needed = spec.dependents.get(name);
+    if (needed === undefined || isCollected(needed)) continue;
+    if (isDeletedByOperator(needed)) return name;
+    for (const next of edges.get(name) ?? []) seen.add(next);
+  }
+  return undefined;
 }
 
 // While the primary lives, the operator deletes what must not exist: where a precondition does not hold, and what depends on that.

@@ -7,18 +7,18 @@ import { ruleOfController, type ResolvedDependent } from "../resolved-project.js
  * What `desired` names is known only at run time, where the operator refuses to write what belongs to another dependent.
  */
 export const checkSameObject = ruleOfController(({ spec: { document }, dependents }) => {
-  const first = new Map<string, ResolvedDependent>();
+  const known = new Map<string, ResolvedDependent[]>();
   return dependents.flatMap((dependent): Diagnostic[] => {
     const { name, spec, path, resource } = dependent;
     const objectName = selectedName(spec.fieldSelector);
     if (resource === undefined || objectName === undefined || spec.mode === "readOnly") return [];
     const { group, kind } = resource;
     const key = JSON.stringify([group, kind, spec.namespace ?? "", spec.cluster ?? "", objectName]);
-    const other = first.get(key);
-    if (other === undefined) {
-      first.set(key, dependent);
-      return [];
-    }
+    const others = known.get(key) ?? [];
+    known.set(key, [...others, dependent]);
+    // Two that have conditions may take turns.
+    const other = others.find((each) => !isConditional(each) || !isConditional(dependent));
+    if (other === undefined) return [];
     const place = formatPosition(document.valueAt([...other.path, "fieldSelector"]).position);
     return [
       {
@@ -31,6 +31,10 @@ export const checkSameObject = ruleOfController(({ spec: { document }, dependent
     ];
   });
 });
+
+function isConditional({ spec }: ResolvedDependent): boolean {
+  return spec.activationCondition !== undefined || spec.reconcilePrecondition !== undefined;
+}
 
 function selectedName(selector = ""): string | undefined {
   return /(?:^|,)metadata\.name==?([^,=!]+)(?:,|$)/.exec(selector)?.[1];

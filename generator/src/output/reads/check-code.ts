@@ -1,16 +1,20 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import { quote } from "../../diagnostic.js";
-import type { ControllerModel, LocateExpression, ProjectModel } from "../../model/project-model.js";
+import { loadLibrary } from "../../model/library.js";
+import type { ConditionName, ControllerModel, LocateExpression, ProjectModel } from "../../model/project-model.js";
+import { NEVER } from "../../model/rules/constant-condition.js";
 import { controllerNamesOf } from "../controller-names.js";
 import { detailedConditionsOf } from "../dependent-types.js";
 import { nameResources } from "../resource-name.js";
 import { expressionFiles, followDependent, followReconciler } from "./entry-points.js";
 import { ReadFollower } from "./follow-reads.js";
-import { functionOf } from "./functions.js";
-import { objectsOfOneName } from "./object-names.js";
+import { functionOf, resultOf } from "./functions.js";
+import { checkObjectNames } from "./object-names.js";
 import { ReadLog } from "./read-log.js";
 import { detailIn } from "./returned-objects.js";
 import { createSourceProgram, type CodeFile, type SourceProgram } from "./source-program.js";
+
+const compiler = loadLibrary("typescript");
 
 interface Code {
   readonly controller: ControllerModel;
@@ -26,10 +30,13 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
     .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));
   const expressions = controllers.flatMap(({ controller, folder }) => expressionFiles(controller, folder, locate));
   const program = createSourceProgram([...code, ...expressions]);
-  return controllers.flatMap((each) => {
-    const checked = { ...each, program };
-    return [...checkUnorderedReads(checked), ...checkUnreadDetails(checked), ...objectsOfOneName(checked)];
-  });
+  const all = controllers.map((each) => ({ ...each, program }));
+  const ofEach = all.flatMap((each) => [
+    ...checkUnorderedReads(each),
+    ...checkUnreadDetails(each),
+    ...checkConstantConditions(each),
+  ]);
+  return [...ofEach, ...checkObjectNames(all)];
 }
 
 /** Warns of reads of dependents that a dependent does not wait for: what it finds depends on luck. */
@@ -85,4 +92,26 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
       },
     ];
   });
+}
+
+/** Warns of functions of conditions that return false and nothing else; what always holds is how a condition begins that is still to be written. */
+function checkConstantConditions({ controller, folder, program }: Code): Diagnostic[] {
+  const file = program.fileAt(`src/${folder}/conditions.ts`);
+  if (file === undefined) return [];
+  return controller.dependents.flatMap(({ name, conditions }) =>
+    Object.entries(conditions).flatMap(([kind, condition]): Diagnostic[] => {
+      const found =
+        condition.kind === "function" ? functionOf(program.exportOf(file, condition.name), program) : undefined;
+      const result = found === undefined ? undefined : resultOf(found);
+      if (result?.kind !== compiler.SyntaxKind.FalseKeyword) return [];
+      return [
+        {
+          severity: "warning",
+          rule: "constant-condition",
+          message: `this never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
+          position: program.positionOf(result),
+        },
+      ];
+    }),
+  );
 }

@@ -5,6 +5,7 @@
 // spread, returned, stored, or given another type - somebody may read all of it.
 import type ts from "typescript";
 import { loadLibrary } from "../../model/library.js";
+import type { FieldPath } from "../../model/schema-path.js";
 import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
 import { listMethodOf } from "./list-methods.js";
 import { lookupOf } from "./lookups.js";
@@ -114,6 +115,8 @@ export class ReadFollower {
     if (value.kind === "eventSources" || value.kind === "resources") return this.#lookUp(call, { value, name }, access);
     if (value.kind === "list" && call !== undefined) return this.#useListMethod(call, name, value);
     if (value.kind === "invocation" && call !== undefined) return this.#use(call, { kind: "result", path: [] });
+    if (value.kind === "result" && value.path.length === 0 && name === "detailOf" && call !== undefined)
+      return this.#log.readResult(detailNamedIn(call));
     const next = this.#step(value, name, access);
     if (next !== undefined) this.#use(access, next);
   }
@@ -245,6 +248,14 @@ export class ReadFollower {
 function callOf(access: ts.Expression): ts.CallExpression | undefined {
   const { parent } = access;
   return compiler.isCallExpression(parent) && parent.expression === access ? parent : undefined;
+}
+
+/** Returns the way to the detail that `detailOf` is called for; to the whole result if that cannot be told. */
+function detailNamedIn(call: ts.CallExpression): FieldPath {
+  const [dependent, condition] = call.arguments;
+  if (dependent === undefined || !compiler.isStringLiteralLike(dependent)) return [];
+  if (condition === undefined || !compiler.isStringLiteralLike(condition)) return ["dependents", dependent.text];
+  return ["dependents", dependent.text, "conditions", condition.text, "detail"];
 }
 
 function enclosingFunction(node: ts.Node): FunctionNode | undefined {

@@ -49,3 +49,11 @@ export function constantOf(declaration: ts.Declaration): ts.Expression | undefin
   const isConstant = (declaration.parent.flags & compiler.NodeFlags.Const) !== 0;
   return isConstant ? unwrap(declaration.initializer) : undefined;
 }
+
+/** Returns what a function returns, if that is one expression in any case. */
+export function resultOf({ body }: FunctionNode): ts.Expression | undefined {
+  if (body === undefined || !compiler.isBlock(body)) return body;
+  const last = body.statements.at(-1);
+  const isStraight = body.statements.slice(0, -1).every((statement) => compiler.isVariableStatement(statement));
+  return isStraight && last !== undefined && compiler.isReturnStatement(last) ? last.expression : undefined;
+}

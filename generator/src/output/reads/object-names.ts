@@ -3,11 +3,15 @@ import { formatPosition, quote, type Diagnostic } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/library.js";
 import { isKubernetes, type ControllerModel, type KubernetesDependentModel } from "../../model/project-model.js";
 import { dependentNamesOf } from "../controller-names.js";
-import { constantOf, functionOf, type FunctionNode } from "./functions.js";
+import { functionOf, type FunctionNode } from "./functions.js";
+import { plainTextOf } from "./plain-text.js";
 import { fieldOf, objectsReturnedBy } from "./returned-objects.js";
 import type { SourceProgram } from "./source-program.js";
 
 const compiler = loadLibrary("typescript");
+
+/** The namespace of the primary, as a name is told by its parts. */
+const OWN_NAMESPACE = "${primary.metadata.namespace}";
 
 interface Code {
   readonly controller: ControllerModel;
@@ -15,82 +19,141 @@ interface Code {
   readonly program: SourceProgram;
 }
 
+/** A part of what a function names its object by, where it stands; without a text if it is more than texts and fields of the primary. */
+interface NamePart {
+  readonly node: ts.Node;
+  readonly text: string | undefined;
+}
+
+/** What a dependent names its object by. */
+interface NamedDependent {
+  readonly code: Code;
+  readonly dependent: KubernetesDependentModel;
+  readonly name: NamePart;
+  /** Absent if the function leaves it to the runtime. */
+  readonly namespace?: NamePart;
+}
+
 /**
- * Finds dependents of one kind whose functions name the same object, where that is plain to see: the name is made of texts and fields of the
- * primary alone. Dependents with conditions may take turns. All else is left to the operator, which refuses to write it.
+ * Finds dependents whose functions name the same object, and namespaces that cannot be, where that is plain to see: the name is made of texts
+ * and fields of the primary alone. All else is left to the operator, which refuses to write it.
  */
-export function objectsOfOneName({ controller, folder, program }: Code): Diagnostic[] {
-  const first = new Map<string, { dependent: KubernetesDependentModel; name: ts.Node }>();
-  return controller.dependents.filter(isKubernetes).flatMap((dependent): Diagnostic[] => {
-    const { resource, cluster = "", namespace = "", conditions, bulk, mode } = dependent;
-    const isConditional =
-      conditions.activationCondition !== undefined || conditions.reconcilePrecondition !== undefined;
-    if (isConditional || bulk !== undefined || mode === "readOnly") return [];
-    const file = program.fileAt(`src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`);
-    const desired = file === undefined ? undefined : functionOf(program.exportOf(file, "desired"), program);
-    const identity = desired === undefined ? undefined : identityIn(desired, program);
-    if (identity === undefined) return [];
-    const kind = [resource.group, resource.kind, cluster, namespace];
-    const key = JSON.stringify([...kind, identity.name.getText(), identity.namespace]);
-    const other = first.get(key);
-    if (other === undefined) {
-      first.set(key, { dependent, name: identity.name });
-      return [];
-    }
-    const place = formatPosition(program.positionOf(other.name));
+export function checkObjectNames(controllers: readonly Code[]): Diagnostic[] {
+  const named = controllers.flatMap((code) =>
+    code.controller.dependents.filter(isKubernetes).flatMap((dependent) => nameOf(dependent, code) ?? []),
+  );
+  return [...named.flatMap(checkNamespace), ...objectsOfOneName(named)];
+}
+
+function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
+  const known = new Map<string, NamedDependent[]>();
+  return named.flatMap((each): Diagnostic[] => {
+    const key = keyOf(each);
+    if (key === undefined) return [];
+    const others = known.get(key) ?? [];
+    known.set(key, [...others, each]);
+    // Two that have conditions may take turns.
+    const other = others.find(({ dependent }) => !isConditional(dependent) || !isConditional(each.dependent));
+    if (other === undefined) return [];
+    const { code, dependent, name } = each;
+    const place = formatPosition(other.code.program.positionOf(other.name.node));
+    const object = `${dependent.resource.kind} ${displayed(name.text ?? "")}`;
     return [
       {
         severity: "error",
         rule: "same-object",
-        message: `${quote(dependent.name)} and ${quote(other.dependent.name)} would write one object: the ${resource.kind} ${identity.name.getText()}, first at ${place}`,
-        position: program.positionOf(identity.name),
+        message: `${quote(dependent.name)} and ${quote(other.dependent.name)} would write one object: the ${object}, first at ${place}`,
+        position: code.program.positionOf(name.node),
         hint: "give it another name, or make one dependent of the two",
       },
     ];
   });
 }
 
-/** Returns what a function names its object by; undefined unless it returns one, and says so in plain words. */
-function identityIn(
-  desired: FunctionNode,
-  program: SourceProgram,
-): { readonly name: ts.Expression; readonly namespace: string } | undefined {
-  const [object, second] = objectsReturnedBy(desired);
-  if (object === undefined || second !== undefined || !takesPrimary(desired)) return undefined;
+/** Returns what is the same for all that name one object, as far as that can be told. */
+function keyOf({ code: { controller }, dependent, name, namespace }: NamedDependent): string | undefined {
+  const { resource, cluster = "", bulk } = dependent;
+  const stated = namespace === undefined ? OWN_NAMESPACE : namespace.text;
+  const place = resource.scope === "Cluster" ? "" : (dependent.namespace ?? stated);
+  if (bulk !== undefined || name.text === undefined || place === undefined) return undefined;
+  const { primary, settings, filters } = controller;
+  // Controllers that limit what they watch may share a kind without sharing an object.
+  const { labelSelector, fieldSelector, namespaces } = settings;
+  const isLimited = [labelSelector, fieldSelector, namespaces].some((limit) => limit !== undefined);
+  const isApart = isLimited || Object.keys(filters).length > 0;
+  const ofWhom = [primary.group, primary.kind, isApart ? controller.name : ""];
+  return JSON.stringify([...ofWhom, resource.group, resource.kind, cluster, place, name.text]);
+}
+
+function isConditional({ conditions }: KubernetesDependentModel): boolean {
+  return conditions.activationCondition !== undefined || conditions.reconcilePrecondition !== undefined;
+}
+
+/** Checks a namespace that is stated as a text against what owns the object, and against what is watched. */
+function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
+  const { name, resource, isGarbageCollected } = dependent;
+  const { primary, settings } = code.controller;
+  const text = namespace?.text;
+  if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
+  const position = code.program.positionOf(namespace.node);
+  const { namespaces } = settings;
+  const watched = Array.isArray(namespaces) ? (namespaces as readonly string[]) : undefined;
+  const isOnlyOne = watched?.length === 1 && watched[0] === text;
+  if (isGarbageCollected && primary.scope === "Namespaced" && !isOnlyOne)
+    return [
+      {
+        severity: "error",
+        rule: "owner-namespace",
+        message: `${quote(name)} cannot be owned by a ${primary.kind}: it is in the namespace ${quote(text)}, and the primary may be in another`,
+        position,
+        hint: "state garbageCollected: false in the spec; the operator then deletes it when the primary is deleted",
+      },
+    ];
+  const isSeen = watched === undefined || watched.includes(text);
+  if (isSeen || [dependent.namespace, dependent.eventSource, dependent.cluster].some((each) => each !== undefined))
+    return [];
+  return [
+    {
+      severity: "error",
+      rule: "dependent-namespace",
+      message: `${quote(name)} would be in the namespace ${quote(text)}, which ${quote(code.controller.name)} does not watch`,
+      position,
+      hint: `state namespace: ${text} in the spec of the dependent, or add it to the namespaces of the controller`,
+    },
+  ];
+}
+
+/** Returns what a dependent names its object by; undefined unless its function returns one object, and says so in plain words. */
+function nameOf(dependent: KubernetesDependentModel, code: Code): NamedDependent | undefined {
+  const { program, folder } = code;
+  if (dependent.mode === "readOnly") return undefined;
+  const file = program.fileAt(`src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`);
+  const desired = file === undefined ? undefined : functionOf(program.exportOf(file, "desired"), program);
+  const [object, second] = desired === undefined ? [] : objectsReturnedBy(desired);
+  if (desired === undefined || object === undefined || second !== undefined) return undefined;
   const metadata = fieldOf(object, "metadata");
   if (metadata === undefined || !compiler.isPropertyAssignment(metadata)) return undefined;
   const { initializer } = metadata;
   if (!compiler.isObjectLiteralExpression(initializer)) return undefined;
   if (initializer.properties.some((property) => compiler.isSpreadAssignment(property))) return undefined;
-  const name = valueOf(fieldOf(initializer, "name"), program);
-  const namespace = fieldOf(initializer, "namespace");
-  if (name === undefined || !isPlain(name)) return undefined;
-  return { name, namespace: namespace?.getText() ?? "" };
+  const name = partIn(initializer, "name", { desired, program });
+  const namespace = partIn(initializer, "namespace", { desired, program });
+  if (name === undefined) return undefined;
+  return { code, dependent, name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-// `{ name }` stands for the constant of this name.
-function valueOf(field: ts.ObjectLiteralElementLike | undefined, program: SourceProgram): ts.Expression | undefined {
-  if (field === undefined) return undefined;
-  const value = compiler.isPropertyAssignment(field) ? field.initializer : field.name;
-  if (value === undefined || !compiler.isIdentifier(value)) return value as ts.Expression | undefined;
-  const declaration = program.declarationOf(value);
-  return declaration === undefined ? undefined : constantOf(declaration);
+function partIn(
+  metadata: ts.ObjectLiteralExpression,
+  field: string,
+  { desired, program }: { readonly desired: FunctionNode; readonly program: SourceProgram },
+): NamePart | undefined {
+  const property = fieldOf(metadata, field);
+  if (property === undefined) return undefined;
+  // `{ name }` stands for the constant of this name.
+  const node = compiler.isPropertyAssignment(property) ? property.initializer : (property.name as ts.Identifier);
+  return { node, text: plainTextOf(node, { function: desired, program }) };
 }
 
-// So that `primary` is what the runtime hands over, and not something else of that name.
-function takesPrimary({ parameters }: FunctionNode): boolean {
-  const [first] = parameters;
-  if (first === undefined) return true;
-  if (!compiler.isObjectBindingPattern(first.name)) return false;
-  return first.name.elements.every(
-    ({ name, propertyName }) => name.getText() !== "primary" || propertyName === undefined,
-  );
-}
-
-function isPlain(expression: ts.Expression): boolean {
-  if (compiler.isStringLiteralLike(expression)) return true;
-  if (compiler.isTemplateExpression(expression))
-    return expression.templateSpans.every((span) => isPlain(span.expression));
-  if (compiler.isPropertyAccessExpression(expression)) return isPlain(expression.expression);
-  return compiler.isIdentifier(expression) && expression.text === "primary";
+function displayed(template: string): string {
+  return template.includes("${") ? `\`${template}\`` : quote(template);
 }

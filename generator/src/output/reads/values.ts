@@ -79,6 +79,8 @@ export function stepInto(value: Value, name: string, sources: readonly TrackedSo
 /** The detail of a condition is at `dependents.NAME.conditions.CONDITION.detail`; an item of a bulk dependent has the same as the dependent. */
 function stepIntoResult(path: FieldPath, name: string): Step {
   const next = (following: FieldPath): Step => ({ kind: "value", value: { kind: "result", path: following } });
+  // Whoever has the function may ask it for any detail.
+  if (path.length === 0 && name === "detailOf") return { kind: "read", path };
   if (path.at(-1) === "items") return next(path.slice(0, -1));
   const leadsOn = [name === "dependents", true, name === "conditions" || name === "items", true][path.length];
   if (leadsOn === true) return next([...path, name]);

@@ -99,6 +99,12 @@ suite("details of conditions", (test) => {
     ["({ workflow: { dependents: { a } } }) => a.conditions.readyPostcondition", []],
     ["({ workflow }) => workflow.dependents.a.items['x'].conditions.readyPostcondition.detail", []],
     ["({ workflow }) => log(workflow)", []],
+    ["({ workflow }) => workflow.detailOf('a', 'readyPostcondition')", []],
+    ["({ workflow: { detailOf } }) => detailOf", []],
+    ["({ workflow }) => workflow.detailOf('b', 'readyPostcondition')", unread],
+    ["({ workflow }) => workflow.detailOf('a', 'deletePostcondition')", unread],
+    ["({ workflow }) => workflow.detailOf('a', condition)", []],
+    ["({ workflow }) => ['a'].map(workflow.detailOf)", []],
     ["({ workflow }) => Object.values(workflow.dependents)", []],
     [
       "async ({ context }) => (await context.workflow.reconcile()).dependents.a.conditions.readyPostcondition.detail",
@@ -149,7 +155,29 @@ suite("objects of one name", (test) => {
     [named('"x"'), named('"x"'), found],
     [named(own), named("`${primary.metadata.name}-x`"), []],
     [named("nameOf(primary)"), named("nameOf(primary)"), []],
-    [named(own), named(own, ', namespace: "other"'), []],
+    [named("'x'"), named("`x`"), found],
+    [named(own), named("primary['metadata'].name"), found],
+    [named('primary.metadata.name + "-x"'), named("`${primary.metadata.name}-x`"), found],
+    [named("primary.spec.size + primary.spec.size"), named("primary.spec.size + primary.spec.size"), []],
+    [named(own), named('"${primary.metadata.name}"'), []],
+    [named(own), named("primary.metadata.uid"), []],
+    [named(own), named(own, ", namespace: primary.metadata.namespace!"), found],
+    [named(own), named(own, ", namespace: primary.spec.namespace"), []],
+    [named(own), "export const desired = (args) => ({ metadata: { name: args.primary.metadata.name } });", found],
+    [named(own), "export const desired = ({ primary: { metadata: { name } } }) => ({ metadata: { name } });", found],
+    [named(own), "export const desired = ({ primary: { metadata: { name = 'x' } } }) => ({ metadata: { name } });", []],
+    [named(own), "export const desired = ({ secondary }) => ({ metadata: { name: secondary.metadata.name } });", []],
+    [named('"a-b"'), `const part = "b"; ${named("`a-${part}`")}`, found],
+    [named('"a-b"'), `let part = "b"; ${named("`a-${part}`")}`, []],
+    [named(own), `const nameOf = ({ metadata }) => metadata.name; ${named("nameOf(primary)")}`, found],
+    [
+      named('"one-x"'),
+      `function add(to, what) { const all = to + what; return all; } ${named("add('one', '-x')")}`,
+      found,
+    ],
+    [named('"x"'), `function pick() { if (now()) return "y"; return "x"; } ${named("pick()")}`, []],
+    [named('"x"'), `const again = (text) => again(text); const self = self + "x"; ${named("again(self)")}`, []],
+    [named(own), named(own, ', namespace: "other"'), ["error owner-namespace src/thing/dependents/b.ts:1"]],
     [named(own), named(own, ", ...rest"), []],
     [named(own), "export const desired = ({ other: primary }) => ({ metadata: { name: primary.metadata.name } });", []],
     [
@@ -159,14 +187,21 @@ suite("objects of one name", (test) => {
     ],
   ];
   for (const [first, second, expected] of names)
-    test(`${second} beside ${first} is ${expected.length > 0 ? "an error" : "accepted"}`, () => {
+    test(`${second} beside ${first} is ${expected[0] ?? "accepted"}`, () => {
       assert.equal(check({ "dependents/a.ts": first, "dependents/b.ts": second }, [a, b]), expected);
     });
 
-  test("dependents with conditions may take turns, and those of other kinds, clusters or namespaces have other objects", () => {
+  test("two dependents with conditions may take turns; one that is always there has its object to itself", () => {
+    const files = { "dependents/a.ts": named(own), "dependents/b.ts": named(own) };
+    const turning = [a, b].map((each) => ({ ...each, conditions: { reconcilePrecondition: isFilled } }));
+    assert.equal(check(files, turning), []);
+    assert.equal(check(files, [a, turning[1]!]), found);
+    assert.equal(check(files, [{ ...a, conditions: { readyPostcondition: isFilled } }, turning[1]!]), found);
+  });
+
+  test("dependents of other kinds, clusters or namespaces have other objects", () => {
     const files = { "dependents/a.ts": named(own), "dependents/b.ts": named(own) };
     for (const other of [
-      { ...b, conditions: { reconcilePrecondition: isFilled } },
       { ...b, resource: secret },
       { ...b, cluster: "other" },
       { ...b, namespace: "other" },
@@ -174,4 +209,30 @@ suite("objects of one name", (test) => {
     ])
       assert.equal(check(files, [a, other]), []);
   });
+
+  const stated = (more: string) => named('"x"', `, namespace: ${more}`);
+  const owned = ["error owner-namespace src/thing/dependents/b.ts:1"];
+  const unseen = ["error dependent-namespace src/thing/dependents/b.ts:1"];
+  const apart = { ...b, isGarbageCollected: false };
+  const namespaces: readonly (readonly [
+    text: string,
+    dependent: DependentModel,
+    watched: readonly string[] | undefined,
+    expected: readonly string[],
+  ])[] = [
+    [stated('"other"'), b, undefined, owned],
+    [stated('"other"'), b, ["other", "home"], owned],
+    [stated('"other"'), b, ["other"], []],
+    [stated("primary.metadata.namespace"), b, ["home"], []],
+    [stated("primary.spec.namespace"), b, undefined, []],
+    [stated('"other"'), apart, undefined, []],
+    [stated('"other"'), apart, ["home", "other"], []],
+    [stated('"other"'), apart, ["home"], unseen],
+    [stated('"other"'), { ...apart, eventSource: "all" }, ["home"], []],
+  ];
+  for (const [text, dependent, watched, expected] of namespaces)
+    test(`${text} of ${dependent === b ? "an owned one" : "one of its own"} is ${expected.join() || "accepted"} where ${watched?.join() ?? "all"} is watched`, () => {
+      const settings = watched === undefined ? {} : { namespaces: watched };
+      assert.equal(check({ "dependents/b.ts": text }, [dependent], { settings }), expected);
+    });
 });
