@@ -19,6 +19,8 @@ interface Opened {
   readonly source?: string;
 }
 
+const NOT_SERVED = new Error("its kind is not served");
+
 // A watch that failed is not begun again by every reconcile.
 const TRY_AGAIN_AFTER_MS = 10_000;
 
@@ -72,6 +74,8 @@ export class RemovedDependents implements RemovedDrivers {
     if (shared !== undefined) return { users, driver: Promise.resolve(this.#driverOf(entry, policy, shared)) };
     const name = `removed ${entry.name} (${entry.plural})`;
     const start = async () => {
+      // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
+      if (!(await this.#clientOf(entry).isServed(definitionOf(entry)))) throw NOT_SERVED;
       const source = this.#createSource(name, entry);
       await this.#parts.sources.register(source);
       // After the stop nothing is started any more, and what is not known must not be taken for gone.
@@ -148,5 +152,5 @@ function seesAllOf(dependent: KubernetesDependent, entry: InventoryEntry): boole
 }
 
 function isNotServed(error: unknown): boolean {
-  return findError<ApiError>(error, "ApiError")?.code === 404;
+  return error === NOT_SERVED || findError<ApiError>(error, "ApiError")?.code === 404;
 }

@@ -11,6 +11,6 @@ test("a __Primary__ gets its __dependent__", async () => {
 
   await operator.client.create(__Primary__, __primary__);
 
-  const __dependent__ = await waitFor("the __dependent__", () => operator.client.get(__Resource__, __ref__));
-  assert.equal(__dependent__.metadata.name, __name__);
+  const __live__ = await waitFor("the __dependent__", () => operator.client.get(__Resource__, __ref__));
+  assert.equal(__live__.metadata.name, __name__);
 });

@@ -9,6 +9,9 @@ export type CheckSpec = (document: YamlDocument) => Diagnostic[];
 
 const SCHEMA = new URL("../../data/workflow.schema.json", import.meta.url);
 
+/** The rules that exclude a value as a whole, so that one of them says all. */
+const VALUE_RULES: ReadonlySet<string> = new Set(["maxLength", "maximum", "minLength", "minimum", "pattern"]);
+
 let loaded: Promise<CheckSpec> | undefined;
 
 /** Loads the JSON Schema and what checks with it, once. */
@@ -29,6 +32,7 @@ async function compileSpecSchema(): Promise<CheckSpec> {
     );
     return (
       errors
+        .filter(isFirst)
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !mistyped.has(instancePath))
         // What is wrong inside of it says more than that no alternative matches.
         .filter(({ keyword, instancePath }) => keyword !== "oneOf" || !isAround(instancePath, errors))
@@ -40,6 +44,16 @@ async function compileSpecSchema(): Promise<CheckSpec> {
 // What is inside an alternative only repeats that none of them matches; the same goes for names.
 function isTelling({ schemaPath, keyword }: ErrorObject): boolean {
   return keyword !== "propertyNames" && keyword !== "if" && !/\/oneOf\/\d/.test(schemaPath);
+}
+
+// A value that several rules exclude is one mistake where they expect the same.
+function isFirst(error: ErrorObject, index: number, errors: readonly ErrorObject[]): boolean {
+  const isSame = ({ instancePath, propertyName, parentSchema }: ErrorObject) =>
+    instancePath === error.instancePath && propertyName === error.propertyName && parentSchema === error.parentSchema;
+  return (
+    !VALUE_RULES.has(error.keyword) ||
+    errors.findIndex((each) => VALUE_RULES.has(each.keyword) && isSame(each)) === index
+  );
 }
 
 function isAround(pointer: string, errors: readonly ErrorObject[]): boolean {
@@ -86,9 +100,11 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       return fail("spec-type", `expected ${expectedOf(error)}, found ${describeValue(error.data)}`);
     case "enum":
     case "const": {
-      const allowed = [params["allowedValues"] ?? params["allowedValue"]].flat().map(String);
+      const values = [params["allowedValues"] ?? params["allowedValue"]].flat();
+      // A text that looks like a boolean is told from it by its quotes, and no hint leads there.
+      const allowed = values.filter((value) => typeof value === "string");
       const hint = typeof error.data === "string" ? didYouMean(error.data, allowed) : undefined;
-      const expected = error.keyword === "const" ? quote(allowed.join("")) : expectedOf(error);
+      const expected = titleOf(error) ?? allowed.map(quote).join(" or ");
       return { ...fail("spec-value", `expected ${expected}, found ${describeValue(error.data)}`), ...hint };
     }
     default:
@@ -112,8 +128,12 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   };
 }
 
-function expectedOf({ parentSchema }: ErrorObject): string {
-  return (parentSchema as { title?: string }).title ?? "another value";
+function expectedOf(error: ErrorObject): string {
+  return titleOf(error) ?? "another value";
+}
+
+function titleOf({ parentSchema }: ErrorObject): string | undefined {
+  return (parentSchema as { title?: string }).title;
 }
 
 function foundOf(value: unknown): string {

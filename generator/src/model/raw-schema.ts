@@ -29,6 +29,8 @@ export function isIntOrString(schema: RawSchema): boolean {
 
 const CONDITION_FIELDS = ["lastTransitionTime", "message", "observedGeneration", "reason", "status", "type"];
 const CONDITION_REQUIRED = ["lastTransitionTime", "message", "reason", "status", "type"];
+/** Those that the runtime states. */
+const STATUSES = ["False", "True"];
 
 /** Recognises `metav1.Condition`: exactly its fields, of which all but `observedGeneration` are required. */
 export function isStatusCondition(schema: RawSchema): boolean {
@@ -40,6 +42,22 @@ export function isStatusCondition(schema: RawSchema): boolean {
   return ["lastTransitionTime", "message", "reason", "type"].every((name) => {
     const field = properties.get(name);
     return field?.["type"] === "string" && field["enum"] === undefined;
+  });
+}
+
+/** Tells whether an object may be a condition as the runtime writes it: with every field of `metav1.Condition`, and no other. */
+export function takesStatusCondition(schema: RawSchema): boolean {
+  const properties = schemasOf(schema, "properties");
+  const required = Array.isArray(schema["required"]) ? (schema["required"] as string[]) : [];
+  if (!required.every((name) => CONDITION_FIELDS.includes(name))) return false;
+  return CONDITION_FIELDS.every((name) => {
+    const field = properties.get(name);
+    if (field?.["type"] !== (name === "observedGeneration" ? "integer" : "string")) return false;
+    const values = field["enum"];
+    return (
+      values === undefined ||
+      (name === "status" && Array.isArray(values) && STATUSES.every((each) => values.includes(each)))
+    );
   });
 }
 

@@ -1,4 +1,5 @@
 import { isKubernetes, type ConditionModel } from "../model/project-model.js";
+import { reservedWords } from "../model/reserved-words.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type DependentNames } from "./controller-names.js";
 import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./dependent-stubs.js";
@@ -113,11 +114,20 @@ async function testStub({ controller, names }: NamedController): Promise<Stub[]>
     Resources: [...new Set([primaryClass, resource])].sort().join(", "),
     controllerName: names.controller,
     crds: JSON.stringify([...new Set(crds)]),
-    dependent:
-      dependent.name === "server" || dependent.name === "operator" ? `${dependent.name}Object` : dependent.name,
+    dependent: dependent.name,
+    live: variableFor(dependent.name, [names.controller]),
     name: JSON.stringify(name),
     primary: `${primaryClass}.create(${printLine({ metadata, ...(requiredFieldsOf(primary) ?? {}) })})`,
     ref: printLine({ name, ...(namespace === undefined ? {} : { namespace }) }),
   });
   return [{ path: `test/${names.folder}.test.ts`, text }];
+}
+
+/** What the test of a controller calls things besides the object that it looks at. */
+const IN_TEST = ["assert", "createOperator", "operator", "server", "startApiServer", "test", "undefined", "waitFor"];
+
+// Any name will do for a dependent, but not for a variable.
+function variableFor(dependent: string, others: readonly string[]): string {
+  const isTaken = reservedWords.has(dependent) || [...IN_TEST, ...others].includes(dependent);
+  return isTaken ? `${dependent}Object` : dependent;
 }

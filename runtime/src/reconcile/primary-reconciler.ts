@@ -3,6 +3,7 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
+import { deepFreeze } from "../cluster/deep-freeze.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import { noSecondarySources, type SecondarySources } from "../cluster/secondary-sources.js";
 import type { Context, ResourceOperations } from "../workflow/context.js";
@@ -148,6 +149,8 @@ export class PrimaryReconciler {
     const entry = await this.#prepared(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
+    // An answer to what was just written is the same object that the cache has, as yet unfrozen.
+    deepFreeze(entry.object);
     const call = this.#callFor(entry.object, attempt);
     try {
       await this.#reconcileWith(call, attempt);

@@ -36,7 +36,7 @@ const LONGEST_MESSAGE = 1024;
 export function statusConditionsOf({ workflow, error, before, generation, now }: StatusFacts): StatusCondition[] {
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
-    const finding = findingOf(outcome);
+    const finding = findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const ready = readyOf(found, error);
@@ -78,20 +78,24 @@ export function hasSharedConditions(schema: Schema): boolean {
 function readyOf(found: readonly (Finding & { readonly name: string })[], error: unknown): Finding {
   const keeping = found.filter(({ reason }) => reason !== "PreconditionNotMet");
   const reason = REASONS.find((each) => keeping.some((finding) => finding.reason === each));
-  if (reason !== undefined)
-    return { reason, message: keeping.map(({ name, message }) => `${name}: ${message}`).join("; ") };
+  if (reason !== undefined) return { reason, message: keeping.map(told).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
   return { reason: "Ready", message: "everything is as desired" };
 }
 
-function findingOf(outcome: DependentOutcome): Finding | undefined {
+// The error of a dependent names it already.
+function told({ name, reason, message }: Finding & { readonly name: string }): string {
+  return reason === "Failed" ? message : `${name}: ${message}`;
+}
+
+function findingOf(name: string, outcome: DependentOutcome): Finding | undefined {
   switch (outcome.kind) {
     case "created":
     case "updated":
     case "unchanged":
       return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
     case "waiting":
-      return { reason: "DependencyNotReady", message: `waits for ${outcome.for.join(", ")}` };
+      return waitingOf(name, outcome);
     case "failed":
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
@@ -102,6 +106,13 @@ function findingOf(outcome: DependentOutcome): Finding | undefined {
   }
 }
 
+function waitingOf(name: string, { for: blockers, because }: DependentOutcome & { readonly kind: "waiting" }): Finding {
+  if (because !== undefined) return { reason: "Deleting", message: because };
+  // What the runtime may not make waits for nothing but itself.
+  if (blockers.join() === name) return { reason: "NotReady", message: "does not exist yet" };
+  return { reason: "DependencyNotReady", message: `waits for ${blockers.join(", ")}` };
+}
+
 // What the condition of the user says is better than anything that could be said here.
 function notReadyMessage({ conditions }: DependentOutcome): string {
   const detail = conditions?.readyPostcondition?.detail;
@@ -109,7 +120,9 @@ function notReadyMessage({ conditions }: DependentOutcome): string {
 }
 
 function shortened(message: string): string {
-  return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1)}…`;
+  if (message.length <= LONGEST_MESSAGE) return message;
+  // Half a character would be replaced by the API server, and look different each time.
+  return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 // As metav1.Time has it.

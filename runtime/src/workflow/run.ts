@@ -261,9 +261,23 @@ function stateOf(outcome: DependentOutcome, before: NodeState): NodeState {
 }
 
 function itemsOf(desired: unknown): ReadonlyMap<string, unknown> {
-  if (desired instanceof Map) return desired as Map<string, unknown>;
-  if (typeof desired === "object" && desired !== null && !Array.isArray(desired))
-    return new Map(Object.entries(desired));
-  const found = Array.isArray(desired) ? "a list" : desired === null ? "null" : typeof desired;
-  throw new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (isPlain(desired)) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all there are would be deleted.
+  const nameOf = (value: object) =>
+    Array.isArray(value) ? "a list" : `a ${value.constructor?.name ?? "strange object"}`;
+  throw fail(typeof desired !== "object" ? typeof desired : desired === null ? "null" : nameOf(desired));
+}
+
+// The prototype of a plain object has none itself, in whichever realm.
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }

@@ -133,5 +133,9 @@ suite("pruning without the rights for it", (test) => {
     });
     await untilQuiet(page);
     assert.equal(Object.keys(page.operator.controller("page").health()), ["primary", "text"]);
+    assert.equal(
+      page.logs.filter((line) => line.includes("not served")),
+      [],
+    );
   });
 });

@@ -8,6 +8,7 @@ import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   ConfigMap,
+  configMapOf,
   createPage,
   createPageOperator,
   Page,
@@ -31,6 +32,21 @@ function idleSource(rest: Partial<EventSource> & { name: string }): EventSource 
 }
 
 suite("faults of the user", (test) => {
+  test("a function that changes its primary fails, in the very first reconcile as well", async () => {
+    await using server = await startPageServer();
+    const desired = ({ primary }: { primary: Page }) => {
+      primary.spec.text = "changed";
+      return { metadata: { name: "one-text" } };
+    };
+    await using page = createPageOperator(server, {
+      dependents: [configMapOf("text", { isGarbageCollected: false, desired })],
+    });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("a reconcile", () => page.events.length > 0);
+    assert.match(String(page.events[0]?.error), "Cannot assign to read only property 'text'");
+  });
+
   test("an index of the primaries that throws, or returns nothing, loses no event", async () => {
     await using server = await startPageServer();
     const indexes = {

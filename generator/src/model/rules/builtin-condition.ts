@@ -63,8 +63,8 @@ function checkUse({ name, condition: { builtin }, path }: LocatedCondition, { de
   if (uses.includes(name)) return [];
   const suited = (Object.keys(USES) as BuiltinConditionName[]).filter((other) => USES[other].includes(name));
   return fail(
-    `the built-in condition ${quote(builtin)} is a ${uses.join(" or ")}, not a ${name}`,
-    `for a ${name} there is ${suited.map(quote).join(", ")}`,
+    `the built-in condition ${quote(builtin)} is ${withArticle(uses.join(" or "))}, not ${withArticle(name)}`,
+    `for ${withArticle(name)} there is ${suited.map(quote).join(", ")}`,
   );
 }
 
@@ -92,4 +92,8 @@ function checkArguments({ condition, path }: LocatedCondition, { spec: { documen
         hint: "remove it",
       })),
   ];
+}
+
+function withArticle(condition: string): string {
+  return `${condition.startsWith("a") ? "an" : "a"} ${condition}`;
 }

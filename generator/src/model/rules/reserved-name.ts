@@ -1,5 +1,6 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import type { Place, YamlPath } from "../../input/yaml-document.js";
+import { reservedWords } from "../reserved-words.js";
 import { conditionsOf, filtersOf, functionsOf, ruleOfController } from "../resolved-project.js";
 
 /** What every object has, so that `secondary.toString` would be there without a dependent. */
@@ -10,15 +11,6 @@ const FOLDERS: ReadonlySet<string> = new Set(["generated", "resources"]);
 
 /** Names of devices, which Windows does not allow for files, whatever their extension. */
 const DEVICES = /^(?:con|prn|aux|nul|com[0-9]|lpt[0-9])$/;
-
-// ECMAScript 2024, 12.7.2 Keywords and Reserved Words, and what strict mode and modules add.
-const RESERVED_WORDS: ReadonlySet<string> = new Set(
-  (
-    "arguments await break case catch class const continue debugger default delete do else enum eval export extends false " +
-    "finally for function if implements import in instanceof interface let new null package private protected public return " +
-    "static super switch this throw true try typeof var void while with yield"
-  ).split(" "),
-);
 
 /** Finds names that cannot be used for files, properties or functions. */
 export const checkReservedName = ruleOfController((controller) => {
@@ -36,7 +28,7 @@ export const checkReservedName = ruleOfController((controller) => {
       .filter(({ name }) => OBJECT_MEMBERS.has(name) || DEVICES.test(name))
       .map(({ name, path }) => reserved(spec.document.keyAt(path), `${nounOf(path)} ${quote(name)}`)),
     ...[...functions, ...eventSources.flatMap(functionsOf)]
-      .filter(({ name }) => RESERVED_WORDS.has(name))
+      .filter(({ name }) => reservedWords.has(name))
       .map(({ name, path }) => reserved(spec.document.valueAt(path), `function ${quote(name)}`)),
   ];
 });

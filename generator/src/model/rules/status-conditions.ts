@@ -1,7 +1,7 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import { resolveRef } from "../definitions.js";
 import type { ResourceModel } from "../project-model.js";
-import { isStatusCondition, ownSchema, schemasOf } from "../raw-schema.js";
+import { ownSchema, schemasOf, takesStatusCondition } from "../raw-schema.js";
 import { ruleOfController } from "../resolved-project.js";
 
 /** Finds primaries that cannot have the conditions that the runtime is to keep. */
@@ -17,7 +17,7 @@ export const checkStatusConditions = ruleOfController(({ spec: { status, documen
       ...document.valueAt(["spec", "status"]),
       hint:
         "give its CRD status.conditions: a list of objects with type, status (one of True, False and Unknown), reason, message,\n" +
-        "lastTransitionTime and, not required, observedGeneration",
+        "lastTransitionTime and observedGeneration, which has x-kubernetes-list-type: map and x-kubernetes-list-map-keys: [type]",
     },
   ];
 });
@@ -28,7 +28,13 @@ function problemOf({ schema, definitions, hasStatusSubresource }: ResourceModel)
   const fields = status === undefined ? new Map() : schemasOf(resolveRef(status, definitions).schema, "properties");
   const conditions = fields.get("conditions");
   if (conditions === undefined) return "has no status.conditions";
-  const items = ownSchema(resolveRef(conditions, definitions).schema, "items");
-  const isStandard = items !== undefined && isStatusCondition(resolveRef(items, definitions).schema);
-  return isStandard ? undefined : "has status.conditions that are not those of metav1.Condition";
+  const list = resolveRef(conditions, definitions).schema;
+  const items = ownSchema(list, "items");
+  if (items === undefined || !takesStatusCondition(resolveRef(items, definitions).schema))
+    return "has status.conditions that cannot be those of metav1.Condition";
+  const keys = list["x-kubernetes-list-map-keys"];
+  const isShared = list["x-kubernetes-list-type"] === "map" && Array.isArray(keys) && keys.join() === "type";
+  return isShared
+    ? undefined
+    : "has status.conditions that only one can write: they are no x-kubernetes-list-type: map";
 }

@@ -34,6 +34,8 @@ spec:
                 databaseId: { type: string }
                 conditions:
                   type: array
+                  x-kubernetes-list-type: map
+                  x-kubernetes-list-map-keys: [type]
                   items:
                     type: object
                     required: [lastTransitionTime, message, reason, status, type]

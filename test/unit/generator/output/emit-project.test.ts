@@ -225,6 +225,26 @@ suite("emitted project", (declareTest) => {
     assert.is(await compileAll(new Map(models)), "");
   });
 
+  test("dependents whose names are words of the language, or of the test of a project, compile", async () => {
+    const words = [
+      "class",
+      "delete",
+      "new",
+      "default",
+      "await",
+      "undefined",
+      "test",
+      "assert",
+      "waitFor",
+      "thingController",
+    ];
+    const models = words.map((name): [string, ProjectModel] => [
+      name,
+      controllerOf(thing, [dependentOf(name, configMap)]),
+    ]);
+    assert.is(await compileAll(new Map(models)), "");
+  });
+
   test("a stub of a kind with required fields has values of their types, and says so if there are none", async () => {
     const tree: RawSchema = {
       type: "object",

@@ -51,14 +51,26 @@ suite("status conditions", (test) => {
   test("an error tells more than what waits for it", () => {
     const conditions = conditionsOf({
       a: { kind: "waiting", for: ["b"] },
-      b: { kind: "failed", error: new Error("no space left") },
+      b: { kind: "failed", error: new Error('dependent "b": no space left') },
       c: { kind: "deleted", isGone: false, because: "the primary is being deleted" },
     });
     assert.equal(brief(conditions), [
-      "Ready=False Failed: a: waits for b; b: no space left; c: is being deleted, because the primary is being deleted",
+      'Ready=False Failed: a: waits for b; dependent "b": no space left; c: is being deleted, because the primary is being deleted',
       "AReady=False DependencyNotReady: waits for b",
-      "BReady=False Failed: no space left",
+      'BReady=False Failed: dependent "b": no space left',
       "CReady=False Deleting: is being deleted, because the primary is being deleted",
+    ]);
+  });
+
+  test("what waits for its own object says what is the matter with that", () => {
+    const conditions = conditionsOf({
+      a: { kind: "waiting", for: [], because: "the object is being deleted" },
+      b: { kind: "waiting", for: ["b"] },
+    });
+    assert.equal(brief(conditions), [
+      "Ready=False NotReady: a: the object is being deleted; b: does not exist yet",
+      "AReady=False Deleting: the object is being deleted",
+      "BReady=False NotReady: does not exist yet",
     ]);
   });
 
@@ -91,6 +103,8 @@ suite("status conditions", (test) => {
   test("a long message is cut where the API server would refuse it", () => {
     const conditions = conditionsOf({ a: { kind: "failed", error: new Error("x".repeat(40_000)) } });
     assert.ok(conditions.every(({ message }) => message.length === 1024 && message.endsWith("…")));
+    const wide = conditionsOf({ a: { kind: "failed", error: new Error(`x${"🙂".repeat(1_000)}`) } });
+    assert.ok(wide.every(({ message }) => !/[\uD800-\uDBFF]…$/.test(message)));
   });
 
   test("only a list that is keyed by type can be shared", () => {

@@ -125,6 +125,9 @@ suite("bulk dependents", (test) => {
       [[{}], "a list"],
       [null, "null"],
       ["x", "string"],
+      [new Set(["x"]), "a Set"],
+      [new Date(0), "a Date"],
+      [new Map([[1, {}]]), "a Map with the key 1, which is no text"],
     ] as const) {
       const { reconcile } = createWorkflow([{ name: "a", bulk: {}, desired: () => returned }]);
       const { error } = await reconcile();
