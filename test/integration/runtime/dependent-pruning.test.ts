@@ -27,8 +27,8 @@ function secretOf(name: string, rest: Partial<KubernetesDependent> = {}): Kubern
   return { ...configOf(name), resource: Secret.definition, desired: desired as never, ...rest };
 }
 
-async function notedIn(space: Space): Promise<string[]> {
-  const text = (await space.get(Sample, "one"))?.metadata.annotations?.[ANNOTATION];
+async function notedIn(space: Space, name = "one"): Promise<string[]> {
+  const text = (await space.get(Sample, name))?.metadata.annotations?.[ANNOTATION];
   return text === undefined ? [] : (JSON.parse(text) as { name: string }[]).map(({ name }) => name);
 }
 
@@ -330,6 +330,30 @@ suite("an inventory", (test) => {
       [],
     );
   });
+
+  for (const usesServerSideApply of [true, false])
+    test(`costs no request where the primary gets a finalizer, ${usesServerSideApply ? "" : "not "}by apply`, async () => {
+      await using space = await openSpace();
+      const ordered = configOf("a", { isGarbageCollected: false });
+      await using running = await space.start([dependentController([ordered], { usesServerSideApply })]);
+      const of = (name: string, metadata: object) => ({ metadata: { name, ...metadata }, spec: { value: "first" } });
+      await space.create(Sample, of("one", {}));
+      await space.create(Sample, of("two", { finalizers: [HOLD], annotations: { "example.com/theirs": "theirs" } }));
+      await space.create(Sample, of("three", { finalizers: [HOLD] }));
+      for (const name of ["one", "two", "three"]) {
+        await space.until(ConfigMap, `${name}-a`, () => true);
+        await running.quiet();
+        const writes = writesOf(running).filter((write) => write.includes(`/${name}`));
+        assert.equal(writes, [`PATCH samples/${name} 200`, `PATCH configmaps/${name}-a 201`]);
+        assert.equal(await notedIn(space, name), ["a"]);
+      }
+      const { finalizers, annotations } = (await space.get(Sample, "two"))!.metadata;
+      assert.is(finalizers?.[0], HOLD);
+      assert.is(finalizers?.length, 2);
+      assert.is(annotations?.["example.com/theirs"], "theirs");
+      assert.is(running.events.length, 3, "own writes are no events");
+      for (const name of ["two", "three"]) await space.patch(Sample, name, { metadata: { finalizers: null } });
+    });
 
   test("that says too much is put right, and what somebody took away comes back", async () => {
     await using space = await openSpace();
