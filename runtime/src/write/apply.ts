@@ -1,12 +1,12 @@
-import { isApiError, RetryAfterError } from "../base/errors.js";
+import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { PRIMARY_NAME, sharesPrimary } from "../cluster/primary-link.js";
-import { describeObject } from "../cluster/resource-path.js";
 import type { Applied } from "../cluster/write-request.js";
 import { ApplyMatcher, type Application } from "./apply-matcher.js";
 import { checkAdoption } from "./existing-object.js";
+import { writeGuarded } from "./guarded-write.js";
 import { LoopGuard } from "./loop-guard.js";
 import type { Verdict } from "./match.js";
 import type { ApplyOptions, Mismatch, ObjectWriter, StatedObject, WriteTarget, Written } from "./object-writer.js";
@@ -17,9 +17,6 @@ import { writeThrough } from "./write-through.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
-
-// How much of what is undone in a loop is named.
-const NAMED_DIFFERENCES = 10;
 
 /** Writes objects by server-side apply, and only those that are not as desired already. */
 export class Writer implements ObjectWriter {
@@ -53,15 +50,13 @@ export class Writer implements ObjectWriter {
       this.#loops.noteMatch(guarded);
       return { kind: "unchanged", entry: live! };
     }
-    const postponedMs = this.#loops.pauseOf(guarded);
-    if (postponedMs > 0) return postpone(application, { live, verdict, postponedMs });
-    const written = await this.#write(application, verdict, options);
-    const loop = written.kind === "unchanged" ? undefined : this.#loops.noteWrite(guarded);
-    if (loop === undefined) return written;
-    return {
-      ...written,
-      loop: { ...loop, differences: this.#matcher.differences(application, live, NAMED_DIFFERENCES) },
-    };
+    return writeGuarded(this.#loops, {
+      ...guarded,
+      live,
+      verdict,
+      send: () => this.#write(application, verdict, options),
+      differences: (limit) => this.#matcher.differences(application, live, limit),
+    });
   }
 
   /**
@@ -165,17 +160,6 @@ interface Sending {
   readonly live: DecodedResource | undefined;
   readonly verdict: Mismatch;
   readonly signal?: AbortSignal | undefined;
-}
-
-// What is there is left as it is, and nothing waits for it; what is not there has to be waited for.
-function postpone(
-  { target, desired }: Application,
-  { live, verdict, postponedMs }: { live: DecodedResource | undefined; verdict: Mismatch; postponedMs: number },
-): Written {
-  if (live !== undefined) return { kind: "unchanged", entry: live, verdict, postponedMs };
-  const object = describeObject(target.definition, desired.metadata);
-  const message = `${object} is deleted again and again; it is created again in ${Math.ceil(postponedMs / 1000)} s`;
-  throw new RetryAfterError(message, postponedMs);
 }
 
 function withVersion<Desired extends { readonly metadata: ObjectRef }>(
