@@ -1,4 +1,5 @@
 // What becomes of objects that a workflow no longer has, or wants under another name: over two versions of an operator.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
@@ -189,6 +190,22 @@ suite("the policy for a removed dependent", (test) => {
     await running.quiet();
     assert.equal(await space.get(Secret, "one-b"), before);
     assert.equal(running.events.at(-1)?.workflow?.removed, { b: { kind: "left" } });
+  });
+
+  test("keep lets another controller take its objects over", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [configOf("a"), secretOf("b")]);
+    const before = await space.get(Secret, "one-b");
+    const removed = { b: { resource, policy: "keep" } } as const;
+    const first = dependentController([configOf("a")], { workflow: { removed } });
+    await using running = await space.start([first, { ...dependentController([secretOf("b")]), name: "other" }]);
+    const isTheirs = (object: KubernetesObject) =>
+      object.metadata.annotations?.["gen-operator.dev/controller"] === "other";
+    const after = await space.until(Secret, "one-b", isTheirs);
+    assert.is(after.metadata.uid, before?.metadata.uid);
+    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
+    await running.quiet();
+    assert.ok(await space.get(Secret, "one-b"));
   });
 
   test(
