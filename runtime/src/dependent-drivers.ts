@@ -11,7 +11,8 @@ import { KubernetesDriver } from "./workflow/kubernetes-driver.js";
 import type { LoopListener } from "./workflow/loop-listener.js";
 import type { PlanNode } from "./workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "./workflow/workflow-definition.js";
-import { Writer, type ObjectWriter } from "./write/apply.js";
+import { Writer } from "./write/apply.js";
+import type { ObjectWriter } from "./write/object-writer.js";
 import { PutWriter } from "./write/put.js";
 
 /** What drivers are made of. */

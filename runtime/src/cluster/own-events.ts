@@ -1,15 +1,43 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { EventWindow } from "./event-window.js";
+import { HeldDeletions } from "./held-deletions.js";
 import type { ResourceChange } from "./resource-change.js";
 
 /** Keeps the events of one controller's own writes from it: a window for each object that it writes (JOSDK EventFilterSupport). */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
+  readonly #deletions = new HeldDeletions();
   #isListing = false;
 
-  /** How many objects have a window. */
+  /** How many objects have a window, and how many deletions are under way. */
   get size(): number {
-    return this.#windows.size;
+    return this.#windows.size + this.#deletions.size;
+  }
+
+  /** Says that a deletion of an object begins. */
+  openDeletion(uid: string): void {
+    this.#deletions.open(uid);
+  }
+
+  /** Says that a deletion ended, by which the object is gone or not; returns the change that was held back and has to be told now. */
+  closeDeletion(uid: string, { isGone }: { readonly isGone: boolean }): ResourceChange | undefined {
+    const held = this.#deletions.close(uid, { isGone });
+    if (held === undefined) return undefined;
+    const { change, version } = held;
+    if (!held.isOwn) return this.filter(change, version);
+    this.forget(change.key, version);
+    return undefined;
+  }
+
+  /** Takes a change before it is filtered; tells whether it is held because it may be an own deletion. */
+  holds(change: ResourceChange, version: string): boolean {
+    return this.#deletions.hold(change, version);
+  }
+
+  /** Returns the deletion that is held for an object of which more has become, and has to be told before that. */
+  release(key: ObjectKey): ResourceChange | undefined {
+    const held = this.#deletions.release(key);
+    return held && this.filter(held.change, held.version);
   }
 
   /** Says that a write of an object begins. */
@@ -66,7 +94,7 @@ export class OwnEvents {
   drain(): ResourceChange[] {
     const changes = [...this.#windows.values()].flatMap((window) => window.drain() ?? []);
     this.#windows.clear();
-    return changes;
+    return [...changes, ...this.#deletions.drain()];
   }
 
   /** Forgets what was held and awaited up to `version` of an object that is gone; a write that is under way goes on. */

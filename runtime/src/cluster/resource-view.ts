@@ -258,9 +258,25 @@ export class ResourceView {
     this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
   }
 
-  /** Takes our own deletion of an object that is gone at once; the watch will bring it, and our listeners are not told again. */
-  removeOwn(key: ObjectKey, uid: string): void {
-    for (const view of [this, ...this.#twins()]) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
+  /**
+   * Announces our own deletion of an object; until it has ended, the event of it is held back. Returns how to end it, also one that failed:
+   * `isGone` says that the object is gone by it, which the next read sees and our listeners are not told.
+   */
+  beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
+    const told = [this, ...this.#twins()].flatMap((view) => {
+      const attachment = view.#attachmentOf(key);
+      if (attachment?.cache.comparesVersions !== true) return [];
+      attachment.ownEvents.openDeletion(uid);
+      return [{ view, ownEvents: attachment.ownEvents }];
+    });
+    return ({ isGone }) => {
+      const views = isGone ? [this, ...this.#twins()] : [];
+      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
+      for (const { view, ownEvents } of told) {
+        const change = ownEvents.closeDeletion(uid, { isGone });
+        if (change !== undefined) view.#tell(change);
+      }
+    };
   }
 
   #openWindow(key: ObjectKey): void {
@@ -291,12 +307,15 @@ export class ResourceView {
     return {
       onChange: (change, version) => {
         if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);
+        if (ownEvents.holds(change, version)) return;
+        const before = ownEvents.release(change.key);
+        if (before !== undefined) this.#tell(before);
         const told = ownEvents.filter(change, version);
         if (told !== undefined) this.#tell(told);
       },
       onGhost: (change, version) => {
         ownEvents.forget(change.key, version);
-        if (!isOwnDeletion(change)) this.#tell(change);
+        if (!isOwnDeletion(change) && !ownEvents.holds(change, version)) this.#tell(change);
       },
       onListBegun: () => ownEvents.setListing(true),
       onListEnded: (version) => {

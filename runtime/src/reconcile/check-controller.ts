@@ -55,7 +55,7 @@ export function checkController(definition: ControllerDefinition): void {
   if (definition.namespaces !== "current") checkNamespaces(name, definition.namespaces);
   checkStatusConditions(definition, fail);
   checkNumbers(definition, fail);
-  checkDependents(workflow, fail);
+  checkDependents(definition, fail);
 }
 
 function checkStatusConditions(

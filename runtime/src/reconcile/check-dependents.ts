@@ -6,9 +6,28 @@ import {
   type KubernetesDependent,
   type WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
+import type { ControllerDefinition } from "./controller-definition.js";
 
-/** Throws if the settings of a dependent contradict each other, saying which and what to do; `fail` knows the controller. */
-export function checkDependents(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
+/**
+ * Throws if the settings of a dependent of any workflow of a controller contradict each other, saying which and what to do; `fail` knows
+ * the controller.
+ */
+export function checkDependents(
+  { workflow, workflows = {} }: Pick<ControllerDefinition, "workflow" | "workflows">,
+  fail: (problem: string) => Error,
+): void {
+  for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
+  checkRemoved(workflow, { workflow, where: "" }, fail);
+  for (const [name, each] of Object.entries(workflows)) {
+    if (each.removed !== undefined)
+      throw fail(
+        `states in its workflow "${name}" what is removed, and that is for its own one to say; state it there`,
+      );
+    checkRemoved(workflow, { workflow: each, where: ` in its workflow "${name}"` }, fail);
+  }
+}
+
+function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
   for (const dependent of workflow.dependents) {
     const problem = isKubernetes(dependent)
       ? problemOfObject(dependent, workflow.primary)
@@ -16,9 +35,16 @@ export function checkDependents(workflow: WorkflowDefinition, fail: (problem: st
     if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
   }
   checkShared(workflow, fail);
-  const present = removedOf(workflow).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
+}
+
+function checkRemoved(
+  own: WorkflowDefinition,
+  { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
+  fail: (problem: string) => Error,
+): void {
+  const present = removedOf(own).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
   if (present !== undefined)
-    throw fail(`says that dependent "${present.name}" is removed, and has it; take it out of one of them`);
+    throw fail(`says that dependent "${present.name}" is removed, and has it${where}; take it out of one of them`);
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.

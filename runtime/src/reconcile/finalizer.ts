@@ -1,6 +1,6 @@
 import { isApiError } from "../base/errors.js";
-import type { JsonPatchOperation } from "../base/json-diff.js";
-import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
+import { jsonDiff, type JsonPatchOperation } from "../base/json-diff.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { isAnswerTo, uidTest, type JsonWrite } from "./json-write.js";
@@ -24,6 +24,12 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
   return metadata.finalizers?.includes(finalizer) ?? false;
 }
 
+/** What an object gets besides its finalizer, in the same request. */
+export interface FinalizerAddition extends FinalizerPatch {
+  /** Returns the annotations that an object lacks; it gets none if absent. */
+  readonly annotationsFor?: ((object: KubernetesObject) => { readonly [name: string]: string }) | undefined;
+}
+
 /**
  * Puts a finalizer on an object by a JSON patch; returns its new state, or undefined if it is gone or being deleted.
  *
@@ -31,19 +37,21 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
  */
 export async function patchFinalizerIn(
   entry: DecodedResource,
-  options: FinalizerPatch,
+  options: FinalizerAddition,
 ): Promise<DecodedResource | undefined> {
-  const { finalizer } = options;
-  const result = await patchFinalizers(entry.object, options, ({ metadata }) => {
-    const { finalizers = [], resourceVersion = "", deletionTimestamp } = metadata;
-    if (deletionTimestamp !== undefined) return "stop";
-    if (finalizers.includes(finalizer)) return "done";
-    const after = [...finalizers, finalizer];
-    if (finalizers.length > 0)
-      return { after, operations: [{ op: "add", path: "/metadata/finalizers/-", value: finalizer }] };
-    // A list that somebody else begins at the same time must not be replaced.
-    const test = { op: "test", path: "/metadata/resourceVersion", value: resourceVersion } as const;
-    return { after, operations: [test, { op: "add", path: "/metadata/finalizers", value: after }] };
+  const { finalizer, annotationsFor } = options;
+  const result = await patchFinalizers(entry.object, options, (current) => {
+    const { metadata } = current;
+    const { finalizers = [] } = metadata;
+    if (metadata.deletionTimestamp !== undefined) return "stop";
+    const annotations = { ...metadata.annotations, ...annotationsFor?.(current) };
+    const after = {
+      ...metadata,
+      finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
+      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+    };
+    const operations = jsonDiff({ metadata }, { metadata: after });
+    return operations.length === 0 ? "done" : { after, operations };
   });
   return result === "done" ? entry : result;
 }
@@ -51,11 +59,12 @@ export async function patchFinalizerIn(
 /** Removes a finalizer, which lets an object go that is being deleted. */
 export async function removeFinalizer(object: KubernetesObject, options: FinalizerPatch): Promise<void> {
   const { finalizer } = options;
-  await patchFinalizers(object, options, ({ metadata: { finalizers = [] } }) => {
+  await patchFinalizers(object, options, ({ metadata }) => {
+    const { finalizers = [] } = metadata;
     const index = finalizers.indexOf(finalizer);
     if (index === -1) return "done";
     const path = `/metadata/finalizers/${index}`;
-    const after = finalizers.filter((_, each) => each !== index);
+    const after = { ...metadata, finalizers: finalizers.filter((_, each) => each !== index) };
     return {
       after,
       operations: [
@@ -68,8 +77,8 @@ export async function removeFinalizer(object: KubernetesObject, options: Finaliz
 
 interface FinalizerChange {
   readonly operations: readonly JsonPatchOperation[];
-  /** The finalizers afterwards, if nobody else changes them. */
-  readonly after: string[];
+  /** The metadata afterwards, if nobody else changes them. */
+  readonly after: ObjectMeta;
 }
 
 /**
@@ -98,8 +107,7 @@ async function patchFinalizers(
         fieldManager,
         fieldManagers,
       });
-      const expected = { ...current, metadata: { ...current.metadata, finalizers: change.after } };
-      written = { entry, isOwn: isAnswerTo(expected, entry.object) };
+      written = { entry, isOwn: isAnswerTo({ ...current, metadata: change.after }, entry.object) };
       return entry;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;

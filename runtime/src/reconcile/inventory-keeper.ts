@@ -70,6 +70,13 @@ export class InventoryKeeper {
     return this.#write(primary, this.#textWith(this.#leftOf(text)), logger);
   }
 
+  /** Returns the annotations that `note` would write, for a request that is made before anyway. */
+  annotationsFor(primary: KubernetesObject): { readonly [name: string]: string } {
+    const text = this.#textOf(primary);
+    const wanted = this.#isNoted ? this.#textWith(this.#leftOf(text)) : undefined;
+    return wanted === undefined || wanted === text ? {} : { [this.#annotation]: wanted };
+  }
+
   /** Deletes what a run leaves, and completes its result by that. */
   async prune(options: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult> {
     const { primary, context, definition, namespaces, plan, drivers } = options;

@@ -250,7 +250,9 @@ export class PrimaryReconciler {
   async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
     const { finalizer } = this.#write;
     if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
-    return addFinalizer(this.#write, { primary: entry, finalizer });
+    const inventory = this.#inventory;
+    const annotationsFor = inventory && ((primary: KubernetesObject) => inventory.annotationsFor(primary));
+    return addFinalizer(this.#write, { primary: entry, finalizer, annotationsFor });
   }
 
   async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {

@@ -32,14 +32,25 @@ export interface WrittenPrimary {
   readonly wroteStatus: boolean;
 }
 
+/** What a primary gets before anything is made for it. */
+export interface Preparation {
+  readonly primary: DecodedResource;
+  readonly finalizer: string;
+  /** Returns the annotations that a primary lacks, which it gets in the same request; it gets none if absent. */
+  readonly annotationsFor?: ((primary: KubernetesObject) => { readonly [name: string]: string }) | undefined;
+}
+
 /** Puts the finalizer on a primary; returns its new state, or undefined if it is gone. */
 export async function addFinalizer(
   write: PrimaryWrite,
-  { primary, finalizer }: { primary: DecodedResource; finalizer: string },
+  preparation: Preparation,
 ): Promise<DecodedResource | undefined> {
-  // An apply of the finalizer alone would remove whatever else was applied under this name before.
+  const { primary, finalizer, annotationsFor } = preparation;
+  // An apply of the finalizer alone would remove whatever else was applied under this name before, and the next apply what it annotates.
   const hasApplied = ownedBy(primary, write.fieldManager) !== undefined;
-  if (!write.usesServerSideApply || hasApplied) return patchFinalizerIn(primary, { ...write, finalizer });
+  const isAnnotated = annotationsFor !== undefined && Object.keys(annotationsFor(primary.object)).length > 0;
+  if (!write.usesServerSideApply || hasApplied || isAnnotated)
+    return patchFinalizerIn(primary, { ...write, finalizer, annotationsFor });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
   try {

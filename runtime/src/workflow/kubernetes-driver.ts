@@ -5,7 +5,7 @@ import type { DecodedResource } from "../cluster/decode-resource.js";
 import { kindNameOf } from "../base/resource-definition.js";
 import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
-import type { ObjectWriter, Written } from "../write/apply.js";
+import type { ObjectWriter, Written } from "../write/object-writer.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { LoopListener } from "./loop-listener.js";
@@ -13,7 +13,8 @@ import type { PlanNode } from "./plan.js";
 import { noteRemoved, noteWanted } from "./wanted-objects.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
-export type { ObjectWriter, Writer } from "../write/apply.js";
+export type { Writer } from "../write/apply.js";
+export type { ObjectWriter } from "../write/object-writer.js";
 
 /** Where the objects of a dependent are known. */
 export interface DependentSource extends Pick<DependentDriver, "activate" | "deactivate"> {

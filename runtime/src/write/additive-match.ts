@@ -4,6 +4,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
+import { pathText, type Difference } from "./match.js";
 import type { SchemaNode } from "./schema-node.js";
 
 type JsonObject = { [key: string]: JsonValue };
@@ -30,6 +31,40 @@ export function includes(
   if (Array.isArray(desired)) return Array.isArray(live) && includesItems(desired, live, options);
   const isAmount = (value: JsonValue) => typeof value === "string" || typeof value === "number";
   return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+}
+
+/** Finds the places where live lacks what is desired; they are below `path`. */
+export function findMissing(
+  desired: JsonValue | undefined,
+  live: JsonValue | undefined,
+  { path, ...options }: AdditiveOptions & { readonly path: readonly (string | number)[] },
+): Difference[] {
+  if (includes(desired, live, options)) return [];
+  const inside = findMissingInside(desired, live, { ...options, path });
+  // Lists may differ as a whole though their items, one by one, do not.
+  return inside.length > 0 ? inside : [{ path: pathText(path), reason: isAbsent(live) ? "is missing" : "differs" }];
+}
+
+function findMissingInside(
+  desired: JsonValue | undefined,
+  live: JsonValue | undefined,
+  { path, schema, ...options }: AdditiveOptions & { readonly path: readonly (string | number)[] },
+): Difference[] {
+  if (Array.isArray(desired))
+    return Array.isArray(live) && desired.length === live.length
+      ? desired.flatMap((item, index) =>
+          findMissing(item, live[index], { ...options, schema: schema.items, path: [...path, index] }),
+        )
+      : [];
+  if (!isObject(desired ?? null) || !isObject(live ?? null)) return [];
+  const names = Object.keys(options.isStrict === true ? { ...(desired as object), ...(live as object) } : desired!);
+  return names.flatMap((name) =>
+    findMissing((desired as JsonObject)[name], (live as JsonObject)[name], {
+      ...options,
+      schema: schema.property(name),
+      path: [...path, name],
+    }),
+  );
 }
 
 function includesMembers(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {

@@ -1,78 +1,22 @@
-import { isApiError, RetryAfterError } from "../base/errors.js";
+import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { PRIMARY_NAME, sharesPrimary } from "../cluster/primary-link.js";
-import { describeObject } from "../cluster/resource-path.js";
 import type { Applied } from "../cluster/write-request.js";
-import { ApplyMatcher, type Application, type WriteTarget } from "./apply-matcher.js";
-import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
-import { LoopGuard, type LoopFinding } from "./loop-guard.js";
+import { ApplyMatcher, type Application } from "./apply-matcher.js";
+import { checkAdoption } from "./existing-object.js";
+import { writeGuarded } from "./guarded-write.js";
+import { LoopGuard } from "./loop-guard.js";
 import type { Verdict } from "./match.js";
+import type { ApplyOptions, Mismatch, ObjectWriter, StatedObject, WriteTarget, Written } from "./object-writer.js";
 import { appliedFinalizers } from "./owned-fields.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
 
-export type { WriteTarget } from "./apply-matcher.js";
-
-/** What a write did; nothing is written while an object is being deleted. */
-export interface Written {
-  readonly kind: "created" | "updated" | "unchanged" | "terminating";
-  readonly entry: DecodedResource;
-  /** Why it was not a match; absent for an unchanged object. */
-  readonly verdict?: Mismatch;
-  /** The loop that the write belongs to: the same was written before, and undone each time. */
-  readonly loop?: LoopFinding;
-  /** How long the object is left as it is although it is not as desired, because it is in a loop. */
-  readonly postponedMs?: number;
-}
-
-/** An object as it is desired; the kind is that of the target. */
-export type StatedObject = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
-
-/** What is known of an object that is written, and what may be done to it. */
-export interface ApplyOptions {
-  /** Its state, if it exists and may be written. */
-  readonly live: DecodedResource | undefined;
-  /** What to do about one that exists and does not belong to the same primary: that is an error unless told otherwise. */
-  readonly existing?: ExistingPolicy | undefined;
-  /** What is written to such an object, in place of what is desired. */
-  readonly adoption?: StatedObject | undefined;
-  /** Whether it is written without being compared: somebody else found it different. */
-  readonly isForced?: boolean;
-  readonly signal?: AbortSignal;
-}
-
-/** Writes objects, and only those that are not as desired already. */
-export interface ObjectWriter {
-  /**
-   * Makes an object as desired. Without a live one it is created, which fails if there is one after all that is not of this primary and
-   * must not be adopted.
-   */
-  apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written>;
-  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean>;
-  /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
-  untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void>;
-}
-
-/** With what a writer writes. */
-export interface WriterOptions {
-  /** Returns the client of the cluster, which may be there only while something is watched. */
-  readonly client: () => ApiClient;
-  readonly fieldManager: string;
-  /** All that the operator writes with: they share what the answers bring. */
-  readonly fieldManagers: Iterable<string>;
-}
-
-type Mismatch = Verdict & { readonly matches: false };
-
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
-
-// How much of what is undone in a loop is named.
-const NAMED_DIFFERENCES = 10;
 
 /** Writes objects by server-side apply, and only those that are not as desired already. */
 export class Writer implements ObjectWriter {
@@ -106,15 +50,13 @@ export class Writer implements ObjectWriter {
       this.#loops.noteMatch(guarded);
       return { kind: "unchanged", entry: live! };
     }
-    const postponedMs = this.#loops.pauseOf(guarded);
-    if (postponedMs > 0) return postpone(application, { live, verdict, postponedMs });
-    const written = await this.#write(application, verdict, options);
-    const loop = written.kind === "unchanged" ? undefined : this.#loops.noteWrite(guarded);
-    if (loop === undefined) return written;
-    return {
-      ...written,
-      loop: { ...loop, differences: this.#matcher.differences(application, live, NAMED_DIFFERENCES) },
-    };
+    return writeGuarded(this.#loops, {
+      ...guarded,
+      live,
+      verdict,
+      send: () => this.#write(application, verdict, options),
+      differences: (limit) => this.#matcher.differences(application, live, limit),
+    });
   }
 
   /**
@@ -218,17 +160,6 @@ interface Sending {
   readonly live: DecodedResource | undefined;
   readonly verdict: Mismatch;
   readonly signal?: AbortSignal | undefined;
-}
-
-// What is there is left as it is, and nothing waits for it; what is not there has to be waited for.
-function postpone(
-  { target, desired }: Application,
-  { live, verdict, postponedMs }: { live: DecodedResource | undefined; verdict: Mismatch; postponedMs: number },
-): Written {
-  if (live !== undefined) return { kind: "unchanged", entry: live, verdict, postponedMs };
-  const object = describeObject(target.definition, desired.metadata);
-  const message = `${object} is deleted again and again; it is created again in ${Math.ceil(postponedMs / 1000)} s`;
-  throw new RetryAfterError(message, postponedMs);
 }
 
 function withVersion<Desired extends { readonly metadata: ObjectRef }>(

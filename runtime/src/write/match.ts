@@ -236,7 +236,8 @@ function report({ found, path, limit }: Search, reason: string, last?: string | 
   return found.length < limit;
 }
 
-function pathText(path: readonly (string | number)[]): string {
+/** Writes a path in Kubernetes' notation. */
+export function pathText(path: readonly (string | number)[]): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === "number") return `${text}[${step}]`;
     return text === "" ? step : `${text}.${step}`;

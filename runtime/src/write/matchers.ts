@@ -3,8 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { WriteVerb } from "../cluster/write-request.js";
-import { includes, type AdditiveOptions } from "./additive-match.js";
+import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import { applyJsonPatch } from "./json-patch.js";
+import type { Difference } from "./match.js";
 import { plainOf } from "./plain-json.js";
 import { schemaOf } from "./schema-node.js";
 
@@ -58,6 +59,20 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
   };
 }
 
+/** Finds the places, `limit` at most, that keep the generic matcher from matching. */
+export function genericDifferences(
+  { definition, ...args }: Pick<MatcherArguments, "definition" | "desired" | "live">,
+  limit: number,
+): Difference[] {
+  const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
+  const options = additive(definition, false);
+  const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
+  const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
+    findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
+  );
+  return [...content, ...metadata].slice(0, limit);
+}
+
 /** Creates a matcher that looks at nothing but the status; `isStrict` if live may have nothing that is not desired. */
 export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
   isStrict = false,
@@ -98,20 +113,34 @@ function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOp
 }
 
 function matchesContent(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  const content = (object: JsonObject) =>
-    Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
-  return includes(content(desired), content(live), options);
+  return includes(contentOf(desired), contentOf(live), options);
 }
 
 function matchesMetadata(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
+  return metadataOf(desired, live, options).every((part) => includes(part.desired, part.live, part));
+}
+
+function contentOf(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
+}
+
+/** A part of the metadata that is compared, and how. */
+interface MetadataPart extends AdditiveOptions {
+  readonly name: string;
+  readonly desired: JsonValue;
+  readonly live: JsonValue;
+}
+
+function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions): MetadataPart[] {
   const [wanted, known] = [desired, live].map(({ metadata }) => (metadata ?? {}) as JsonObject);
   const schema = options.schema.property("metadata");
-  return ["labels", "annotations", "finalizers", "ownerReferences"].every((name) => {
+  return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {
     const isList = name === "finalizers" || name === "ownerReferences";
     const isStrict = options.isStrict === true || (isList && wanted![name] !== undefined);
     // The server leaves out what is empty in the metadata of every kind.
-    const [before, after] = [known![name], wanted![name]].map((value) => value ?? (isList ? [] : {}));
-    return includes(after, before, { schema: schema.property(name), isStrict });
+    const nothing = isList ? [] : {};
+    const values = { desired: wanted![name] ?? nothing, live: known![name] ?? nothing };
+    return { name, ...values, schema: schema.property(name), isStrict };
   });
 }
 

@@ -11,10 +11,11 @@ import type { DecodedResource } from "../cluster/decode-resource.js";
 import { sharesPrimary } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import type { Applied } from "../cluster/write-request.js";
-import type { ApplyOptions, ObjectWriter, StatedObject, Written, WriterOptions } from "./apply.js";
-import type { WriteTarget } from "./apply-matcher.js";
 import { checkAdoption } from "./existing-object.js";
-import { genericMatcher } from "./matchers.js";
+import { writeGuarded } from "./guarded-write.js";
+import { LoopGuard } from "./loop-guard.js";
+import { genericDifferences, genericMatcher } from "./matchers.js";
+import type { ApplyOptions, ObjectWriter, StatedObject, WriterOptions, WriteTarget, Written } from "./object-writer.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
@@ -26,6 +27,7 @@ interface PutRecord {
 }
 
 const MAX_ATTEMPTS = 5;
+const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
@@ -37,6 +39,7 @@ const matches = genericMatcher();
  */
 export class PutWriter implements ObjectWriter {
   readonly #options: WriterOptions;
+  readonly #loops = new LoopGuard();
   readonly #records = new WeakMap<ResourceView, Map<ObjectKey, PutRecord>>();
 
   constructor(options: WriterOptions) {
@@ -44,13 +47,35 @@ export class PutWriter implements ObjectWriter {
   }
 
   async apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written> {
-    const desired = withEncodedData(target.definition, stated);
+    const { live, isForced = false } = options;
+    const { definition } = target;
+    const desired = withEncodedData(definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
-    if (options.live !== undefined) return this.#replace(target, { desired, live: options.live, options });
+    const guarded = { definition, desired };
+    const body = live && replacementOf(live.object, desired, definition);
+    if (live?.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
+    if (live !== undefined && !isForced && this.#isAsDesired(target, body!, live.object)) {
+      this.#loops.noteMatch(guarded);
+      return { kind: "unchanged", entry: live };
+    }
+    return writeGuarded(this.#loops, {
+      ...guarded,
+      live,
+      verdict: live === undefined ? ABSENT : DIFFERS,
+      send: () =>
+        live === undefined
+          ? this.#create(target, desired, options)
+          : this.#replace(target, { desired, live, options: { ...options, isForced: true } }),
+      differences: (limit) =>
+        live === undefined ? [] : genericDifferences({ definition, desired: body!, live: live.object }, limit),
+    });
+  }
+
+  async #create(target: WriteTarget, desired: StatedObject, options: ApplyOptions): Promise<Written> {
     try {
       const entry = await this.#send(target, { verb: "create", body: desired, before: undefined });
       this.#learn(target, desired, entry.object);
-      return { kind: "created", entry, verdict: { matches: false, path: "", reason: "does not exist" } };
+      return { kind: "created", entry, verdict: ABSENT };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       return this.#resume(target, { desired, conflict: error, options });
@@ -58,13 +83,19 @@ export class PutWriter implements ObjectWriter {
   }
 
   delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    this.#records.get(target.cache)?.delete(keyOf(live.metadata));
+    this.#forget(target, live);
     const { client, fieldManagers } = this.#options;
     return deleteObject(target, live, { client: client(), fieldManagers });
   }
 
   untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {
+    this.#forget(target, live.object);
     return untieObject(target, live, { ...this.#options, client: this.#options.client(), primary });
+  }
+
+  #forget({ cache, definition }: WriteTarget, { metadata }: KubernetesObject): void {
+    this.#records.get(cache)?.delete(keyOf(metadata));
+    this.#loops.forget(definition, metadata);
   }
 
   // The object that is there is ours if the answer to its creation was lost, or the watch is behind.

@@ -27,9 +27,12 @@ export async function deleteObject(
   { client, fieldManagers }: Pick<RemoveOptions, "client" | "fieldManagers">,
 ): Promise<boolean> {
   const { name, namespace, uid } = live.metadata;
+  const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid);
+  let isGone = false;
   try {
-    const { isGone, entry } = await client.delete({ definition }, { name, namespace }, { uid, fieldManagers });
-    if (isGone && uid !== undefined) cache.removeOwn(keyOf(live.metadata), uid);
+    const deletion = await client.delete({ definition }, { name, namespace }, { uid, fieldManagers });
+    ({ isGone } = deletion);
+    const { entry } = deletion;
     // The next reconcile knows that it is on its way out, and does not ask again.
     if (entry?.object.metadata.uid === uid && entry !== undefined) cache.put(entry);
     return isGone;
@@ -37,6 +40,8 @@ export async function deleteObject(
     // Another object has the name by now: ours is gone.
     if (isApiError(error, 409)) return true;
     throw error;
+  } finally {
+    end?.({ isGone });
   }
 }
 

@@ -1,4 +1,5 @@
 // What becomes of objects that a workflow no longer has, or wants under another name: over two versions of an operator.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
@@ -27,8 +28,8 @@ function secretOf(name: string, rest: Partial<KubernetesDependent> = {}): Kubern
   return { ...configOf(name), resource: Secret.definition, desired: desired as never, ...rest };
 }
 
-async function notedIn(space: Space): Promise<string[]> {
-  const text = (await space.get(Sample, "one"))?.metadata.annotations?.[ANNOTATION];
+async function notedIn(space: Space, name = "one"): Promise<string[]> {
+  const text = (await space.get(Sample, name))?.metadata.annotations?.[ANNOTATION];
   return text === undefined ? [] : (JSON.parse(text) as { name: string }[]).map(({ name }) => name);
 }
 
@@ -191,6 +192,22 @@ suite("the policy for a removed dependent", (test) => {
     assert.equal(running.events.at(-1)?.workflow?.removed, { b: { kind: "left" } });
   });
 
+  test("keep lets another controller take its objects over", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [configOf("a"), secretOf("b")]);
+    const before = await space.get(Secret, "one-b");
+    const removed = { b: { resource, policy: "keep" } } as const;
+    const first = dependentController([configOf("a")], { workflow: { removed } });
+    await using running = await space.start([first, { ...dependentController([secretOf("b")]), name: "other" }]);
+    const isTheirs = (object: KubernetesObject) =>
+      object.metadata.annotations?.["gen-operator.dev/controller"] === "other";
+    const after = await space.until(Secret, "one-b", isTheirs);
+    assert.is(after.metadata.uid, before?.metadata.uid);
+    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
+    await running.quiet();
+    assert.ok(await space.get(Secret, "one-b"));
+  });
+
   test(
     "orphan unties it, and it outlives its primary",
     async () => {
@@ -330,6 +347,30 @@ suite("an inventory", (test) => {
       [],
     );
   });
+
+  for (const usesServerSideApply of [true, false])
+    test(`costs no request where the primary gets a finalizer, ${usesServerSideApply ? "" : "not "}by apply`, async () => {
+      await using space = await openSpace();
+      const ordered = configOf("a", { isGarbageCollected: false });
+      await using running = await space.start([dependentController([ordered], { usesServerSideApply })]);
+      const of = (name: string, metadata: object) => ({ metadata: { name, ...metadata }, spec: { value: "first" } });
+      await space.create(Sample, of("one", {}));
+      await space.create(Sample, of("two", { finalizers: [HOLD], annotations: { "example.com/theirs": "theirs" } }));
+      await space.create(Sample, of("three", { finalizers: [HOLD] }));
+      for (const name of ["one", "two", "three"]) {
+        await space.until(ConfigMap, `${name}-a`, () => true);
+        await running.quiet();
+        const writes = writesOf(running).filter((write) => write.includes(`/${name}`));
+        assert.equal(writes, [`PATCH samples/${name} 200`, `PATCH configmaps/${name}-a 201`]);
+        assert.equal(await notedIn(space, name), ["a"]);
+      }
+      const { finalizers, annotations } = (await space.get(Sample, "two"))!.metadata;
+      assert.is(finalizers?.[0], HOLD);
+      assert.is(finalizers?.length, 2);
+      assert.is(annotations?.["example.com/theirs"], "theirs");
+      assert.is(running.events.length, 3, "own writes are no events");
+      for (const name of ["two", "three"]) await space.patch(Sample, name, { metadata: { finalizers: null } });
+    });
 
   test("that says too much is put right, and what somebody took away comes back", async () => {
     await using space = await openSpace();

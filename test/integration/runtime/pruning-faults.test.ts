@@ -121,6 +121,23 @@ suite("pruning without the rights for it", (test) => {
     assert.match(warnings[0]!, /grant patch on pages, or state inventory: false in the workflow/);
   });
 
+  test("loses nothing with the answer to the request that noted it with the finalizer", async () => {
+    await using server = await startPageServer();
+    await using page = startVersion(server, [secret({ isGarbageCollected: false })]);
+    await page.operator.start();
+    server.faults.add({ verb: "patch", path: /\/pages\/one(\?|$)/, times: 1, loseAnswer: true });
+    await createPage(page);
+    await waitFor("it is made", async () => (await page.operator.client.get(Secret, SECRET)) !== undefined);
+    await untilQuiet(page);
+    const { metadata } = (await page.operator.client.get(Page, ONE))!;
+    assert.is(metadata.finalizers?.length, 1);
+    assert.is(JSON.parse(metadata.annotations?.[ANNOTATION] ?? "[]")[0]?.name, "secret");
+    assert.equal(
+      page.events.flatMap(({ error }) => error ?? []),
+      [],
+    );
+  });
+
   test("takes a kind that is not served any more for gone", async () => {
     await using server = await startPageServer();
     await using page = startVersion(server, [configMapOf("text")]);

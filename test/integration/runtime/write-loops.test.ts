@@ -137,6 +137,47 @@ suite("dependents that are undone", (test) => {
     assert.is(writesOf(page, "deleted-text"), 4);
   });
 
+  test("without server-side apply it is the same, and what differs is named", async () => {
+    const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs", more: "kept" } });
+    await using _opponent = await startOpponent(await server(), "put-text", edit);
+    await using page = await startWatched({ dependents: [configMapOf("text", { usesServerSideApply: false })] });
+    await createPage(page, "put");
+    const loops = await waitFor("two writes of the loop", () => page.loops[1] && page.loops);
+    const found = loops.map(({ object, paths, writes, isNew, pauseMs }) => ({ object, paths, writes, isNew, pauseMs }));
+    const common = { object: "default/put-text", paths: ["data.text"] };
+    assert.equal(found.slice(0, 2), [
+      { ...common, writes: 3, isNew: true, pauseMs: 2_000 },
+      { ...common, writes: 4, isNew: false, pauseMs: 4_000 },
+    ]);
+    assert.is(page.requests.filter((line) => line.startsWith("PUT") && line.includes("/put-text ")).length, 3);
+    const warnings = page.logs.filter((line) => line.startsWith("warn"));
+    assert.is(warnings.length, 1, warnings.join("\n"));
+    assert.match(warnings[0]!, /ConfigMap\.v1 default\/put-text was written 3 times .* undoes data\.text each time/);
+    await waitFor("an Event about the primary", async () => {
+      const events = await page.operator.client.list(EventKind, { namespace: "default" });
+      return events.some(({ involvedObject, reason }) => involvedObject.name === "put" && reason === "WriteLoop");
+    });
+    assert.ok(page.events.every(({ error }) => error === undefined));
+    await setText(page, "second", "put");
+    await untilText(page, "second", "put-text");
+  });
+
+  test("without server-side apply an object that is deleted each time is created less and less often, too", async () => {
+    const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
+      client.delete(ConfigMap, { name, namespace: "default" });
+    await using _opponent = await startOpponent(await server(), "posted-text", remove);
+    await using page = await startWatched({ dependents: [configMapOf("text", { usesServerSideApply: false })] });
+    await createPage(page, "posted");
+    const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
+    assert.match(String((failed.error as AggregateError).errors[0]), /deleted again and again/);
+    assert.equal(
+      page.loops.map(({ writes, paths, pauseMs }) => ({ writes, paths, pauseMs })),
+      [{ writes: 3, paths: [], pauseMs: 2_000 }],
+    );
+    assert.is(page.requests.filter((line) => /^POST .*\/configmaps 201/.test(line)).length, 3);
+  });
+
   test("the same again for two dependents is told of each", async () => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs" } });

@@ -1,18 +1,52 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import type { ResourceModel } from "../project-model.js";
+import {
+  ruleOfController,
+  type ResolvedController,
+  type ResolvedDependent,
+  type ResolvedRemoved,
+} from "../resolved-project.js";
 
-/** Finds dependents that are there and removed at once. */
-export const checkRemovedDependent = ruleOfController(({ spec: { document, dependents }, removed }) =>
-  removed.flatMap(({ name, path }): Diagnostic[] => {
-    if (!dependents.has(name)) return [];
+/** Finds dependents that are there and removed at once; in another controller that may be what is meant, and is a warning. */
+export const checkRemovedDependent = ruleOfController((controller, { controllers }) => {
+  const { spec, dependents, removed } = controller;
+  const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));
+  return removed.flatMap((each): Diagnostic[] => {
+    const { name, path } = each;
+    const found = { rule: "removed-dependent", ...spec.document.keyAt(path) } as const;
+    if (dependents.some((dependent) => isSame(dependent, each)))
+      return [
+        {
+          ...found,
+          severity: "error",
+          message: `${quote(name)} is a dependent of the workflow, so it is not removed`,
+          hint: "remove it here, or under dependents",
+        },
+      ];
+    const successor = others.find((other) => other.dependents.some((dependent) => isSame(dependent, each)));
+    if (successor === undefined || each.spec.policy === "keep") return [];
     return [
       {
-        severity: "error",
-        rule: "removed-dependent",
-        message: `${quote(name)} is a dependent of the workflow, so it is not removed`,
-        ...document.keyAt(path),
-        hint: "remove it here, or under dependents",
+        ...found,
+        severity: "warning",
+        message: `${quote(name)} is a dependent of controller ${quote(successor.spec.name)} now, which may want the same objects`,
+        hint: "with policy: keep it takes them over",
       },
     ];
-  }),
-);
+  });
+});
+
+function sharesPrimary({ primary: one }: ResolvedController, { primary: other }: ResolvedController): boolean {
+  return one !== undefined && other !== undefined && isSameKind(one, other);
+}
+
+// What is of another kind, or in another cluster, is not the same, though it has the name.
+function isSame(dependent: ResolvedDependent, removed: ResolvedRemoved): boolean {
+  const [{ resource: one, spec }, { resource: other }] = [dependent, removed];
+  if (dependent.name !== removed.name || one === undefined || other === undefined) return false;
+  return spec.mode !== "readOnly" && spec.cluster === undefined && isSameKind(one, other);
+}
+
+function isSameKind(one: ResourceModel, other: ResourceModel): boolean {
+  return one.group === other.group && one.kind === other.kind;
+}

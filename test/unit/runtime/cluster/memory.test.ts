@@ -48,7 +48,7 @@ function createCycles(cache: ResourceCache) {
     // Every third one is changed again by us, every other one by somebody, and of every fifth one the last echo never comes.
     if (index % 3 === 0) write(index, index % 5 !== 0);
     if (index % 2 === 0) cache.observe({ object: objectOf(index, ++version) });
-    if (index % 4 === 0) view.removeOwn(`x/a-${index}`, `u-${index}`);
+    if (index % 4 === 0) view.beginDeletion(`x/a-${index}`, `u-${index}`)({ isGone: true });
     cache.observeDeletion(objectOf(index, ++version));
   };
   const counts = () => ({ ...cache.counts, ownWrites: view.ownWrites, known: view.size });

@@ -66,6 +66,81 @@ suite("resource view", (test) => {
   });
 });
 
+suite("an own deletion", (test) => {
+  const others = (resourceVersion: string) => ({ object: object(resourceVersion, { uid: "u2" }) });
+
+  test("that the watch brings before its answer is not told", () => {
+    const { view, cache, told } = createTold();
+    const end = view.beginDeletion(KEY, "u1");
+    cache.observeDeletion(object("2"));
+    assert.equal([told, view.has(KEY)], [[], false]);
+    end({ isGone: true });
+    cache.observe(others("3"));
+    assert.equal([told, view.ownWrites], [["added 3"], 0]);
+  });
+
+  test("that the watch brings after its answer is not told", () => {
+    const { view, cache, told } = createTold();
+    view.beginDeletion(KEY, "u1")({ isGone: true });
+    assert.not(view.has(KEY));
+    cache.observeDeletion(object("2"));
+    assert.equal([told, view.ownWrites], [[], 0]);
+  });
+
+  test("is told at its end if it was not ours, or nobody knows", () => {
+    const { view, cache, told } = createTold();
+    const end = view.beginDeletion(KEY, "u1");
+    cache.observeDeletion(object("2"));
+    end({ isGone: false });
+    assert.equal([told, view.ownWrites], [["deleted 2<1"], 0]);
+  });
+
+  test("is told before its end if the object is made anew, so that the order stays", () => {
+    const { view, cache, told } = createTold();
+    const end = view.beginDeletion(KEY, "u1");
+    cache.observeDeletion(object("2"));
+    cache.observe(others("3"));
+    end({ isGone: true });
+    assert.equal([told, view.has(KEY), view.ownWrites], [["deleted 2<1", "added 3"], true, 0]);
+  });
+
+  test("takes nothing from what others do to the object before it goes, nor from other objects", () => {
+    const { view, cache, told } = createTold();
+    const end = view.beginDeletion(KEY, "u1");
+    cache.observe({ object: object("2") });
+    cache.observe({ object: object("3", { name: "b", uid: "u3" }) });
+    cache.observeDeletion(object("4", { name: "b", uid: "u3" }));
+    cache.observeDeletion(object("5"));
+    end({ isGone: true });
+    assert.equal(told, ["updated 2<1", "added 3", "deleted 4<3"]);
+  });
+
+  test("twice at once ends when the last has ended, and is ours if one is", () => {
+    for (const isGone of [true, false]) {
+      const { view, cache, told } = createTold();
+      const [first, second] = [view.beginDeletion(KEY, "u1"), view.beginDeletion(KEY, "u1")];
+      cache.observeDeletion(object("2"));
+      first({ isGone: false });
+      assert.equal(told, []);
+      second({ isGone });
+      assert.equal([told, view.ownWrites], [isGone ? [] : ["deleted 2<1"], 0]);
+    }
+  });
+
+  test("that is missing in a list is not told either, and what a detached view held is returned", () => {
+    const { view, cache, told } = createTold();
+    const end = view.beginDeletion(KEY, "u1");
+    cache.replace([], "5");
+    assert.equal(told, []);
+    assert.equal(
+      view.detach().map(({ kind }) => kind),
+      ["deleted"],
+    );
+    end({ isGone: true });
+    assert.equal(told, []);
+  });
+});
+
 /** Two views of one owner, each of a cache of its own. */
 function createTwins() {
   const [written, twin] = [createTold(), createTold()];
@@ -125,11 +200,15 @@ suite("views of one owner", (test) => {
   });
 
   test("a deletion through one is no event of the other, which does not show the object any more", () => {
-    const { written, twin } = createTwins();
-    written.view.removeOwn(KEY, "u1");
-    assert.not(twin.view.has(KEY));
-    for (const { cache } of [written, twin]) cache.observeDeletion(object("2"));
-    assert.equal([written.told, twin.told], [[], []]);
+    for (const comesFirst of [true, false]) {
+      const { written, twin } = createTwins();
+      const end = written.view.beginDeletion(KEY, "u1");
+      if (comesFirst) twin.cache.observeDeletion(object("2"));
+      end({ isGone: true });
+      assert.not(twin.view.has(KEY));
+      for (const { cache } of comesFirst ? [written] : [written, twin]) cache.observeDeletion(object("2"));
+      assert.equal([written.told, twin.told, twin.view.ownWrites], [[], [], 0]);
+    }
   });
 
   test("one that appears or goes during a write does not lose its own", () => {

@@ -75,7 +75,7 @@ suite("restored server", (test) => {
       view.beginWrite(`x/${name}`);
       view.endWrite(`x/${name}`, { entry: { object: objectOf(name, version) }, isOwn: true });
     }
-    view.removeOwn("x/b", "b");
+    view.beginDeletion("x/b", "b")({ isGone: true });
     assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["120", "121", undefined]);
     relist(50, objectOf("a", 30), objectOf("b", 31));
     assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["30", undefined, "31"]);
@@ -85,7 +85,7 @@ suite("restored server", (test) => {
 
   test("an object whose deletion is undone is told, be it in the version that was known", () => {
     const { view, told, relist, versionOf } = createBed(objectOf("a", 30));
-    view.removeOwn("x/a", "a");
+    view.beginDeletion("x/a", "a")({ isGone: true });
     relist(50, objectOf("a", 30));
     assert.is(versionOf("a"), "30");
     assert.equal(told, ["added a 30"]);

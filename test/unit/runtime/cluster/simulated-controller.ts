@@ -75,9 +75,13 @@ export class SimulatedController {
     this.view.beginWrite(key);
   }
 
-  endDelete(key: ObjectKey, { metadata: { uid = "" } }: Simulated): void {
-    this.#deleted.add(uid);
-    this.view.removeOwn(key, uid);
+  /** Returns how to end the deletion. */
+  beginDelete(key: ObjectKey, { metadata: { uid = "" } }: Simulated): (isGone: boolean) => void {
+    const end = this.view.beginDeletion(key, uid);
+    return (isGone) => {
+      if (isGone) this.#deleted.add(uid);
+      end({ isGone });
+    };
   }
 
   /** What we wrote without knowing is told like the change of somebody else. */

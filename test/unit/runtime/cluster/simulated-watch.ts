@@ -14,6 +14,8 @@ interface Request {
   readonly key: ObjectKey;
   readonly value: number;
   readonly before: Simulated | undefined;
+  /** Ends a deletion. */
+  readonly end?: (isGone: boolean) => void;
   answer?: { readonly object: Simulated | undefined; readonly wasCreated: boolean; readonly isNew: boolean };
 }
 
@@ -97,7 +99,8 @@ export class SimulatedWatch {
     const before = controller.read(key);
     if (before === undefined || this.#isBusy(key, controller)) return;
     controller.forgetRead(key, before);
-    this.#requests.push({ kind: "delete", by: controller, key, value: 0, before });
+    const end = controller.beginDelete(key, before);
+    this.#requests.push({ kind: "delete", by: controller, key, value: 0, before, end });
   }
 
   /** A request reaches the server. */
@@ -127,9 +130,9 @@ export class SimulatedWatch {
     this.#requests = this.#requests.filter((other) => other !== request);
     const { kind, by, key, before, answer } = request;
     if (kind === "delete") {
-      if (isLost || !by.isWatching(key)) return;
-      this.#deletedByUs.add(before!.metadata.uid!);
-      by.endDelete(key, before!);
+      const isGone = !isLost && by.isWatching(key);
+      if (isGone) this.#deletedByUs.add(before!.metadata.uid!);
+      request.end!(isGone);
     } else if (answer.object === undefined || isLost) {
       const isToBeTold = answer.object !== undefined && answer.isNew && !this.#isPassedUnseen(key, answer.object);
       by.endLostWrite(key, isToBeTold ? answer.object : undefined);

@@ -60,6 +60,24 @@ suite("check of a controller", (test) => {
       },
       'says that dependent "a" is removed, and has it',
     ],
+    [
+      {
+        workflow: { ...workflowOf([]), removed: { a: { resource: dependentOf("a").resource, policy: "delete" } } },
+        workflows: { extra: workflowOf([dependentOf("a")]) },
+      },
+      'says that dependent "a" is removed, and has it in its workflow "extra"',
+    ],
+    [
+      {
+        workflow: workflowOf([]),
+        workflows: { extra: { ...workflowOf([]), removed: { a: { resource: role, policy: "delete" } } } },
+      },
+      'states in its workflow "extra" what is removed, and that is for its own one to say',
+    ],
+    [
+      { workflow: workflowOf([]), workflows: { extra: workflowOf([dependentOf("a", { resource: role })]) } },
+      'has the dependent "a", which is cluster-scoped',
+    ],
     [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
     [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],

@@ -8,7 +8,7 @@ import { buildPlan } from "#runtime/workflow/plan.js";
 import { pruneWorkflow } from "#runtime/workflow/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
-import type { ObjectWriter } from "#runtime/write/apply.js";
+import type { ObjectWriter } from "#runtime/write/object-writer.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "./graphs.js";

@@ -1,6 +1,7 @@
 // JOSDK's PatchMatchersTest, StatusMatchersTest and the rules of its generic matcher; the name of the original stands in brackets.
 import type { JsonValue, KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import {
+  genericDifferences,
   genericMatcher,
   patchMatcher,
   statusMatcher,
@@ -258,6 +259,38 @@ suite("generic matcher", (test) => {
     const desired = template({ name: "a", env: [], resources: { limits: { cpu: "1000m" } } });
     const live = template({ name: "a", resources: { limits: { cpu: "1" } }, imagePullPolicy: "Always" });
     assert.ok(genericMatcher()(argumentsOf({ metadata: {}, ...desired }, { metadata: {}, ...live } as never)));
+  });
+});
+
+suite("the differences that the generic matcher sees", (test) => {
+  const find = (desired: object, live: object, limit = 10) =>
+    genericDifferences(argumentsOf(desired as Deployment, live as Deployment), limit).map(
+      ({ path, reason }) => `${path} ${reason}`,
+    );
+  const withContainers = (...containers: object[]) => ({
+    metadata: {},
+    spec: { template: { spec: { containers } } },
+  });
+
+  test("there are none where it matches, and some where it does not", () => {
+    assert.equal(find(deployment(), deployment(label)), []);
+    assert.equal(find(deployment(scale), deployment()), ["spec.replicas differs"]);
+    assert.equal(find(deployment(label), deployment()), ["metadata.labels.extra is missing"]);
+  });
+
+  test("each is named where it is, and no more than asked for", () => {
+    const desired = withContainers({ name: "a", image: "a:1" }, { name: "b", image: "b:1" });
+    const live = withContainers({ name: "a", image: "a:1", tty: true }, { name: "b", image: "b:2" });
+    assert.equal(find(desired, live), ["spec.template.spec.containers[1].image differs"]);
+    assert.equal(find({ ...desired, metadata: { finalizers: ["a/b"] } }, live, 1).length, 1);
+  });
+
+  test("lists that cannot be told apart by their places are one", () => {
+    const [one, two] = [{ name: "a" }, { name: "b" }];
+    assert.equal(find(withContainers(one, two), withContainers(one)), ["spec.template.spec.containers differs"]);
+    assert.equal(find({ metadata: { finalizers: ["a/b"] } }, { metadata: { finalizers: ["a/b", "c/d"] } }), [
+      "metadata.finalizers differs",
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { StatedObject } from "#runtime/write/apply.js";
+import type { StatedObject } from "#runtime/write/object-writer.js";
 import { checkAdoption } from "#runtime/write/existing-object.js";
 import { replacementOf } from "#runtime/write/put.js";
 import { untyingOperations } from "#runtime/write/remove.js";
