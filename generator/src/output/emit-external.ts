@@ -72,7 +72,7 @@ export function externalFunctionTypesOf(
       source.kind === "poll"
         ? `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, readonly ${live}[]>`)}`
         : source.kind === "perPrimaryPoll"
-          ? `(primary: ${names.primary}, context: FetchContext) => ${maybe(`readonly ${live}[]`)}`
+          ? `(primary: ${names.primary}, context: FetchContext<${names.dependents}>) => ${maybe(`readonly ${live}[]`)}`
           : undefined,
     [types.idOf]: `(resource: ${live}) => string`,
     [types.create]: capabilities.includes("create") ? `(desired: ${live}, ${args}) => ${maybe(live)}` : undefined,

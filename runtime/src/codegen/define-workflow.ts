@@ -123,7 +123,13 @@ export interface WorkflowBuilder<
     Delete = never,
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
-    options: ExternalOptions<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, Resource, Bulk> &
+    options: ExternalOptions<
+      Primary,
+      SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+      SecondaryOf<Nodes, never, Sources & Bulks>,
+      Resource,
+      Bulk
+    > &
       NodeOptions<
         Primary,
         SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
