@@ -26,6 +26,8 @@ export interface ExternalParts {
   readonly fieldManagers: readonly string[];
   /** Returns what the controller sees of its primaries. */
   primaries(): ResourceView;
+  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  secondaryOf(primary: KubernetesObject): object;
 }
 
 /** The name of the event source of the ConfigMaps that keep ids. */
@@ -91,21 +93,22 @@ export class ExternalDependents {
     const isWritten = [create, update, remove].some((each) => each !== undefined);
     return {
       name,
-      origin: this.#withState(name, source as ExternalOrigin),
+      origin: this.#withFacts(name, source as ExternalOrigin),
       idOf: (resource) => (idOf as ((resource: unknown) => string) | undefined)?.(resource) ?? "",
       isActivatedLater: activationCondition !== undefined,
       isWritten,
     };
   }
 
-  // What is fetched for one primary may be found by the ids that are kept of it.
-  #withState(name: string, origin: ExternalOrigin): ExternalOrigin {
+  // What is fetched for one primary may be found by the ids that are kept of it, and by what Kubernetes knows of it.
+  #withFacts(name: string, origin: ExternalOrigin): ExternalOrigin {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
-    const stateOf = (primary: KubernetesObject) => this.#stores.get(name)?.read(primary) ?? NO_STATE;
-    const withState = (primary: KubernetesObject, context: FetchContext) =>
-      fetch(primary, { ...context, state: stateOf(primary) } as FetchContext);
-    return { ...origin, fetch: withState };
+    const withFacts = (primary: KubernetesObject, context: FetchContext) => {
+      const state = this.#stores.get(name)?.read(primary) ?? NO_STATE;
+      return fetch(primary, { ...context, state, secondary: this.#parts.secondaryOf(primary) } as FetchContext);
+    };
+    return { ...origin, fetch: withFacts };
   }
 
   #createStore({ name, external: { state }, bulk }: ExternalDependent): ExternalStateStore | undefined {

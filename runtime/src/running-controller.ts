@@ -74,6 +74,7 @@ export class RunningController {
       fieldManager: fieldManagerOf(definition),
       fieldManagers,
       primaries: () => this.#sources.primaries,
+      secondaryOf: (primary) => runner.secondaryOf(primary),
     });
     this.#sources = this.#createSources(shared, externals);
     const { primaries } = this.#sources;

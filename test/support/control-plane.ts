@@ -1,12 +1,12 @@
 // A real control plane for tests: etcd and kube-apiserver, on loopback, ready in about three seconds. What envtest does, with
 // one authority of its own and a static token instead of client certificates.
 import { writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { apiRequest, type Connection } from "./api-request.js";
 import { findBinaryOrThrow } from "./binaries.js";
 import { createCertificates } from "./certificates.js";
 import { eventually } from "./eventually.js";
+import { freePorts } from "./free-ports.js";
 import { writeKubeconfig } from "./kubeconfig.js";
 import { createProcessGroup, type ProcessGroup, type Program } from "./process-group.js";
 
@@ -145,22 +145,4 @@ async function statusOf(connection: Connection, path: string): Promise<number | 
   } catch {
     return undefined;
   }
-}
-
-/** Numbers of ports that were free a moment ago; held together, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((done, fail) => {
-          const server = createServer();
-          server.once("error", fail);
-          server.listen(0, "127.0.0.1", () => done(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
 }

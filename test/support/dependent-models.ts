@@ -1,4 +1,8 @@
-import type { KubernetesDependentModel, ResourceModel } from "#generator/model/project-model.js";
+import type {
+  ExternalDependentModel,
+  KubernetesDependentModel,
+  ResourceModel,
+} from "#generator/model/project-model.js";
 
 /** Returns a dependent that waits for what it depends on. */
 export function dependentOf(
@@ -7,4 +11,10 @@ export function dependentOf(
   dependsOn: readonly string[] = [],
 ): KubernetesDependentModel {
   return { name, resource, dependsOn, waitsFor: dependsOn, filters: {}, isGarbageCollected: true, conditions: {} };
+}
+
+/** Returns an external dependent that can be created, and whose type is declared in its file. */
+export function externalOf(name: string, source: ExternalDependentModel["external"]["source"]): ExternalDependentModel {
+  const external = { source, type: { kind: "declared" }, capabilities: ["create"] } as const;
+  return { name, external, dependsOn: [], waitsFor: [], conditions: {} };
 }

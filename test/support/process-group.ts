@@ -23,6 +23,8 @@ export interface Program {
   readonly pid: number;
   /** Why it is no longer running, with the end of its log; undefined while it runs. */
   problem(): Promise<string | undefined>;
+  /** Ends it, and waits until it has ended; its group can start it again. */
+  stop(): Promise<void>;
 }
 
 /** Programs that live and die together. */
@@ -34,9 +36,9 @@ export interface ProcessGroup {
   close(): Promise<void>;
 }
 
-/** Creates an empty group whose folder's name starts with `prefix`. */
-export async function createProcessGroup(prefix: string): Promise<ProcessGroup> {
-  const folder = await mkdtemp(join(tmpdir(), prefix));
+/** Creates an empty group whose folder's name starts with `prefix`; the folder is a temporary one unless `parent` says otherwise. */
+export async function createProcessGroup(prefix: string, parent = tmpdir()): Promise<ProcessGroup> {
+  const folder = await mkdtemp(join(parent, prefix));
   const reaper = spawn("sh", ["-c", REAPER, "reaper", folder], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
@@ -58,7 +60,7 @@ export async function createProcessGroup(prefix: string): Promise<ProcessGroup> 
       const pid = child.pid;
       if (pid === undefined) throw new Error(`${path} could not be started`);
       reaper.stdin.write(`${pid}\n`);
-      return { pid, problem: () => problemOf(name, child, logFile) };
+      return { pid, problem: () => problemOf(name, child, logFile), stop: () => stop(child) };
     },
     close: () => (closing ??= closeOnce()),
   };

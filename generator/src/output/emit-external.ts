@@ -90,7 +90,7 @@ export function externalFunctionTypesOf(
       source.kind === "poll"
         ? `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, readonly ${live}[]>`)}`
         : isFetched(dependent)
-          ? `(primary: ${names.primary}, context: FetchContext) => ${maybe(`readonly ${live}[]`)}`
+          ? `(primary: ${names.primary}, context: FetchContext<${names.dependents}>) => ${maybe(`readonly ${live}[]`)}`
           : undefined,
     // Without a state the id of what is desired tells which resource is meant.
     [types.idOf]: `(resource: ${state === undefined && input !== live ? `${live} | ${input}` : live}) => string`,

@@ -127,6 +127,7 @@ export interface WorkflowBuilder<
     options: ExternalOptions<
       Primary,
       SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+      SecondaryOf<Nodes, never, Sources & Bulks>,
       Resource,
       Wanted,
       Bulk

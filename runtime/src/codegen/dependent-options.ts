@@ -77,15 +77,17 @@ export type ExternalFunctionArguments<Primary, Secondary> = ExternalArguments<Pr
 type Eventually<Result> = Result | Promise<Result>;
 
 /** What the `fetch` of one primary is given besides the primary. */
-export interface FetchContext {
+export interface FetchContext<Secondary = object> {
   /** Aborted when the operator stops. */
   readonly signal: AbortSignal;
+  /** The live dependents by name, and what the event sources know, as the cache has them now: an address, or what to log in with. */
+  readonly secondary: Secondary;
   /** The ids that were kept of what was created, by the keys of items; the key is empty unless the dependent is a bulk one. */
   readonly state: ReadonlyMap<string, string>;
 }
 
 /** Where the live resources of an external dependent are known. */
-export type ExternalSourceOption<Primary, Resource> =
+export type ExternalSourceOption<Primary, Known, Resource> =
   | {
       readonly kind: "poll";
       readonly intervalMs: number;
@@ -94,21 +96,22 @@ export type ExternalSourceOption<Primary, Resource> =
   | {
       readonly kind: "perPrimaryPoll";
       readonly intervalMs: number;
-      readonly fetch: (primary: Primary, context: FetchContext) => Eventually<readonly Resource[]>;
+      readonly fetch: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
     }
   | {
       readonly kind: "inbound";
-      readonly fetch?: (primary: Primary, context: FetchContext) => Eventually<readonly Resource[]>;
+      readonly fetch?: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
       readonly channel?: InboundChannel<Resource>;
     }
   | { readonly kind: "eventSource"; readonly name: string };
 
 /**
  * What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. `Wanted` is what is desired of a
- * `Resource`: the same, unless the parameters of `create`, `update` or `matches` say otherwise, as where the service adds an id.
+ * `Resource`: the same, unless the parameters of `create`, `update` or `matches` say otherwise, as where the service adds an id. `Known` is what
+ * `fetch` sees, which may be called before anything was made.
  */
-export interface ExternalOptions<Primary, Secondary, Resource, Wanted, Bulk> {
-  readonly source: ExternalSourceOption<Primary, Resource>;
+export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk> {
+  readonly source: ExternalSourceOption<Primary, Known, Resource>;
   /**
    * What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. Without `state` it is asked
    * about what is desired as well.

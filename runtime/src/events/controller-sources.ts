@@ -137,17 +137,17 @@ export class ControllerSources implements SecondarySources {
   }
 
   /**
-   * Starts the primaries and the dependents in Kubernetes, then the sources that come first, then the others and the external dependents;
-   * resolves when the whole state is known.
+   * Starts the primaries and the dependents in Kubernetes, then the sources that come first, then the others, then the external dependents, which
+   * may be fetched by what all of these know; resolves when the whole state is known.
    */
   async start(): Promise<void> {
     this.#isStarted = true;
     this.#primaryRecord.start(this.#options.logger);
-    const { ofDependents, first, others } = byStart(this.#registered.values());
+    const { ofDependents, first, others, externals } = byStart(this.#registered.values());
     const isStartedNow = ({ source }: RegisteredSource) => !this.#activatedLater.has(source);
     const watched = this.#startAll(ofDependents.filter(isStartedNow));
     await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), watched]);
-    for (const next of [first, others]) {
+    for (const next of [first, others, externals]) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (!this.#isStarted) return;
       const present = next.filter((each) => this.#registered.get(each.source.name) === each);
@@ -161,13 +161,14 @@ export class ControllerSources implements SecondarySources {
    */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#isStarted = false;
-    const { ofDependents, first, others } = byStart(this.#registered.values());
+    const { ofDependents, first, others, externals } = byStart(this.#registered.values());
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
     const cancel =
       deadlineMs < Infinity
         ? clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")))
         : () => {};
+    await this.#stopAll(externals, late.signal);
     await this.#stopAll(others, late.signal);
     await this.#stopAll(first, late.signal);
     await this.#stopAll(ofDependents);

@@ -71,15 +71,16 @@ export function failuresOf({
 /** Returns the sources by when they are started: what is outside may be fetched by what the sources know that come first. */
 export function byStart(
   registered: Iterable<RegisteredSource>,
-): Readonly<Record<"ofDependents" | "first" | "others", readonly RegisteredSource[]>> {
+): Readonly<Record<"ofDependents" | "first" | "others" | "externals", readonly RegisteredSource[]>> {
   const all = [...registered];
   const isWatched = ({ source, dependents }: RegisteredSource) => dependents.length > 0 && isViewSource(source);
-  const rest = all.filter((each) => !isWatched(each));
+  const rest = all.filter(({ dependents }) => dependents.length === 0);
   const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
   return {
     ofDependents: all.filter(isWatched),
     first: rest.filter(isFirst),
     others: rest.filter((each) => !isFirst(each)),
+    externals: all.filter((each) => each.dependents.length > 0 && !isWatched(each)),
   };
 }
 

@@ -118,6 +118,11 @@ export class PrimaryReconciler {
     return finalizer !== undefined && !hasFinalizer(primary, finalizer);
   }
 
+  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  secondaryOf(primary: KubernetesObject): object {
+    return this.#workflows.createSecondary(primary);
+  }
+
   /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
   async run(scope: ReconcileScope): Promise<PrimaryOutcome> {
     const { reconcilesOnAllEvents = false } = this.#definition;

@@ -61,6 +61,12 @@ export class ControllerWorkflows {
     );
   }
 
+  /** The live dependents of all workflows, and what event sources know. */
+  createSecondary(primary: KubernetesObject): object {
+    const { dependents, dependencies } = this;
+    return createSecondary({ primary, dependents, sources: dependencies.secondaries });
+  }
+
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
   release(primary: ObjectKey): void {
     for (const { definition, driver } of this.dependents)
@@ -91,8 +97,7 @@ export class WorkflowRuns {
 
   /** The live dependents of all workflows. */
   createSecondary(): object {
-    const { dependents, dependencies } = this.#workflows;
-    return createSecondary({ primary: this.#options.primary, dependents, sources: dependencies.secondaries });
+    return this.#workflows.createSecondary(this.#options.primary);
   }
 
   /** Sets what the functions of the user are called with. */

@@ -2,6 +2,7 @@
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { CachingInboundSource } from "#runtime/events/caching-inbound-source.js";
+import { informerSource } from "#runtime/events/informer-source.js";
 import { assert, suite } from "../../support/suite.js";
 import { startAccountService, type Account } from "./account-service.js";
 import { configOf, dependentController, outcomeOf, untilOutcome } from "./sample-dependents.js";
@@ -16,12 +17,18 @@ import {
   untilValues,
   type Arguments,
 } from "./sample-externals.js";
-import { ConfigMap, Sample } from "./sample-kind.js";
+import { ConfigMap, Sample, type DataObject } from "./sample-kind.js";
 import { spacesOf } from "./space.js";
 
 const openSpace = spacesOf();
 /** Longer than any test: what is polled is known from the first poll, or from what the driver did. */
 const NEVER_MS = 3_600_000;
+
+/** What the functions of a dependent see of others, and of an event source. */
+interface Known {
+  readonly config?: DataObject;
+  readonly keys: readonly DataObject[];
+}
 
 suite("an external dependent", (test) => {
   test("is created, updated, and deleted before its primary goes", async () => {
@@ -98,6 +105,39 @@ suite("an external dependent", (test) => {
     const id = `${space.namespace}/one/account`;
     service.accounts.set(id, { ...service.accounts.get(id)!, value: "theirs" });
     await untilValues(service, "second", "second");
+  });
+
+  test("is fetched by what is known of its primary: dependents, and what event sources know", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const seen: string[] = [];
+    const fetch = (primary: Sample, { secondary }: { secondary: Known }) => {
+      const { keys, config } = secondary;
+      seen.push(`${keys[0]?.data?.["token"] ?? "no"} key, ${config?.data?.["value"] ?? "no"} config`);
+      return service.list(ownerOf(primary));
+    };
+    const key = { name: "key", namespace: space.namespace, labels: { kind: "key" } };
+    const account = accountOf("account", service, {
+      dependsOn: ["config"],
+      external: { source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch } },
+    });
+    const controller = dependentController([configOf("config"), account as never], {
+      eventSources: () => [
+        informerSource({
+          name: "keys",
+          resource: ConfigMap,
+          labelSelector: "kind=key",
+          primaryToSecondary: () => [keyOf(key)],
+        }),
+      ],
+    });
+    await space.create(ConfigMap, { metadata: key, data: { token: "first" } });
+    await using _ = await space.start([controller]);
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    assert.is(seen[0], "first key, no config", "nothing is fetched before the event sources are known");
+    await space.patch(ConfigMap, "key", { data: { token: "second" } });
+    await waitFor("a poll sees it", () => seen.at(-1) === "second key, first config");
   });
 
   test("may be pushed, and is made as desired again at once", async () => {

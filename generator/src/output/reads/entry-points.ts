@@ -71,7 +71,7 @@ function entryPointsOf(controller: ControllerModel, folder: string, sources: rea
     );
   return [
     ...expressionsOf(controller, folder, sources).map(entryOf),
-    ...dependents.flatMap((dependent) => functionsOfDependent(dependent, folder)),
+    ...dependents.flatMap((dependent) => [...functionsOfDependent(dependent, folder), ...fetchOf(dependent, folder)]),
     ...eventSources.flatMap((source): EntryPoint[] => {
       const tracked = sources.find(({ model }) => model === source);
       if (source.kind !== "informer" || tracked === undefined) return [];
@@ -119,6 +119,13 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
       : [{ path: `src/${folder}/matchers.ts`, name: dependent.matcher, values: [undefined, undefined, CONTEXT] }]),
     ...conditions.map((name) => ({ path: `src/${folder}/conditions.ts`, name, values: [ARGUMENTS] })),
   ];
+}
+
+// Not among those above, which read what they wait for: it is called before them.
+function fetchOf(dependent: DependentModel, folder: string): EntryPoint[] {
+  if (isKubernetes(dependent) || dependent.external.source.kind !== "perPrimaryPoll") return [];
+  const path = `src/${folder}/dependents/${dependentNamesOf(dependent).file}.ts`;
+  return [{ path, name: "fetch", values: [undefined, ARGUMENTS] }];
 }
 
 /** Follows what the functions and expressions of one dependent are called with; what cannot be looked into is passed over. */

@@ -65,7 +65,17 @@ export const workflow = defineWorkflow(WebPage, {
     readyPostcondition: fieldEquals("spec.type", "ClusterIP"),
   })
   .external("database", {
-    source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: (page): Database[] => [{ owner: page.metadata.name }] },
+    source: {
+      kind: "perPrimaryPoll",
+      intervalMs: 5000,
+      fetch: (page, { secondary, state, signal }): Database[] => {
+        type Given = Expect<Equal<typeof secondary.given, Service | undefined>>;
+        type Shards = Expect<Equal<typeof secondary.shards, { readonly [key: string]: ConfigMap }>>;
+        const holds: [Given, Shards] = [true, true];
+        const owner = secondary.given?.metadata.name ?? page.metadata.name;
+        return holds.every(Boolean) && !signal.aborted ? [{ owner, id: state.get("") ?? "" }] : [];
+      },
+    },
     idOf: ({ id }) => id ?? "",
     dependsOn: ["given"],
     state: { kind: "configMap" },

@@ -167,6 +167,11 @@ suite("emitted dependents", (declareTest) => {
       /UsersDelete = [^;]*readonly state\?: string/,
       "the id that is kept",
     );
+    assert.match(
+      textOf("src/generated/shop/types.ts"),
+      /DatabaseFetch = [^;]*context: FetchContext<ShopDependents>/,
+      "what is known of the primary",
+    );
     assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
     await writeProject(folder.path, emitted);
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");

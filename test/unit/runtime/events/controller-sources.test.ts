@@ -4,6 +4,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import type { EventSource, EventSourceContext } from "#runtime/cluster/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ControllerSources, type ControllerSourcesOptions } from "#runtime/events/controller-sources.js";
+import type { ExternalWatch } from "#runtime/events/external-watch.js";
 import { inboundSource } from "#runtime/events/inbound-source.js";
 import { informerSource } from "#runtime/events/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -133,6 +134,21 @@ suite("start and stop of event sources", (test) => {
     await sources.stop();
     assert.equal(history, ["stop a", "stop b", "stopped a", "stopped b", "stop loader", "stopped loader"]);
     assert.is(informers.all.length, 0);
+  });
+
+  test("external dependents are fetched when all other sources are known, which fetches may look at", async () => {
+    const history: string[] = [];
+    const accounts: ExternalWatch = {
+      name: "accounts",
+      origin: { kind: "poll", intervalMs: 1000, fetch: () => (history.push("fetch accounts"), new Map()) },
+      idOf: () => "",
+      isActivatedLater: false,
+      isWritten: false,
+    };
+    const { start, sources } = createSources({ externals: [accounts], sources: [recordingSource("keys", history)] });
+    await start();
+    assert.equal(history, ["start keys", "started keys", "fetch accounts"]);
+    await sources.stop();
   });
 
   test("a source that cannot be stopped does not keep the others running", async () => {

@@ -7,7 +7,7 @@ import type {
   ProjectModel,
 } from "#generator/model/project-model.js";
 import { deriveForms, type DerivedModel } from "#generator/output/reads/derive-forms.js";
-import { dependentOf } from "../../../../support/dependent-models.js";
+import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
 import { builtinResource, thingOf } from "../../../../support/resource-models.js";
 import { assert, suite } from "../../../../support/suite.js";
 
@@ -195,6 +195,21 @@ suite("derived caches", (test) => {
       ["context.logger.info(context.retry.attempt); await context.client.get(Pod, { name: 'a' });", "metadata"],
     ] as const;
     for (const [body, kept] of cases) assert.is(keptFor(body, importing), kept, body);
+  });
+
+  test("the functions of an external dependent count, also the one that fetches before anything else", () => {
+    const keptOf = (kind: "poll" | "perPrimaryPoll", functions: { readonly [name: string]: string }) => {
+      const all = { desired: "() => ({})", create: "(desired) => desired", fetch: "() => []", ...functions };
+      const text = Object.entries(all).map(([name, body]) => `export const ${name} = ${body};`);
+      const dependents = [externalOf("account", { kind, intervalMs: 1000 })];
+      return describe(formIn(derive({ "thing/dependents/account.ts": text.join("\n") }, { dependents })));
+    };
+    const phase = "use(secondary.pods[0]?.status?.phase)";
+    assert.is(keptOf("perPrimaryPoll", { fetch: `(primary, { secondary }) => ${phase}` }), PHASE);
+    assert.is(keptOf("perPrimaryPoll", { fetch: "async (primary, context) => list(context.secondary)" }), "full");
+    assert.is(keptOf("perPrimaryPoll", { fetch: "(primary, { signal, state }) => list(signal, state)" }), "metadata");
+    assert.is(keptOf("perPrimaryPoll", { create: `(desired, { secondary }) => ${phase}` }), PHASE);
+    assert.is(keptOf("poll", { fetch: "(context) => list(context)" }), "metadata");
   });
 
   test("conditions, desired, filters and mappings count, in the spec and in functions", () => {

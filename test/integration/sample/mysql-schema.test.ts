@@ -1,0 +1,293 @@
+// The sample whose dependents are a Secret and a schema on a database server: both real, the API server embedded or real.
+import {
+  createLogger,
+  createOperator,
+  type ApiClient,
+  type Operator,
+  type ReconcileEvent,
+  type RequestObservation,
+} from "@gen-operator/runtime";
+import { MySQLSchema, mySQLSchemaController, Secret } from "#mysql-schema/generated/index.js";
+import { nameOf } from "#mysql-schema/mysql-schema/name-of.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { eventually } from "../../support/eventually.js";
+import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { problemWithMariaDb, startMariaDb, type MariaDb, type MariaDbLogin } from "../../support/mariadb.js";
+import { assert, shared, suite } from "../../support/suite.js";
+
+const CRD = "fixtures/samples/mysql-schema/crds/mysqlschemas.example.com.yaml";
+const ADMINISTRATOR = { name: "mysql-administrator", namespace: "mysql-operator" };
+/** How the operator logs in at first. */
+const OPERATOR = { username: "operator", password: "first" };
+/** What changes something on the server, as it counts that. */
+const CHANGES = ["alter_db", "alter_user", "create_db", "create_user", "drop_db", "drop_user", "grant"];
+
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+
+interface Run extends AsyncDisposable {
+  readonly operator: Operator;
+  readonly events: ReconcileEvent[];
+  readonly requests: string[];
+}
+
+async function startRun(server: TestApiServer): Promise<Run> {
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const operator = createOperator({
+    controllers: [mySQLSchemaController],
+    kubeconfig: server.kubeconfig,
+    logger: createLogger("silent"),
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
+  });
+  await operator.start();
+  return { operator, events, requests, [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose]() };
+}
+
+const decoded = ({ data = {} }: Secret) =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));
+
+suite("the mysql-schema sample", (test) => {
+  const problem = problemWithMariaDb();
+  if (problem !== undefined) return test.skip("a schema and its user", problem);
+
+  const database = shared(async () => {
+    const server = await startMariaDb();
+    await server.query("CREATE USER ?@'%' IDENTIFIED BY ?", [OPERATOR.username, OPERATOR.password]);
+    await server.query("GRANT ALL ON *.* TO ?@'%' WITH GRANT OPTION", [OPERATOR.username]);
+    return server;
+  });
+  const cluster = shared(async () => {
+    const server = await startTestApiServer({ crds: [CRD] });
+    const tester = createOperator({ controllers: [], kubeconfig: server.kubeconfig, logger: createLogger("error") });
+    await tester.start();
+    const { client } = tester;
+    const { host, port } = await database();
+    for (const name of [ADMINISTRATOR.namespace, "other"]) await client.create(Namespace, { metadata: { name } });
+    const login = { host, port: String(port), ...OPERATOR };
+    await client.create(Secret, Secret.create({ metadata: ADMINISTRATOR, stringData: login }));
+    return {
+      server,
+      client,
+      async [Symbol.asyncDispose]() {
+        await tester[Symbol.asyncDispose]();
+        await server[Symbol.asyncDispose]();
+      },
+    };
+  });
+  let schemas = 0;
+
+  const newSchema = (encoding = "utf8mb4", metadata: { name?: string; namespace?: string } = {}) =>
+    MySQLSchema.create({
+      metadata: { name: `shop.${++schemas}`, namespace: "default", ...metadata },
+      spec: { encoding },
+    });
+  const untilStatus = (client: ApiClient, { metadata }: MySQLSchema, status: RegExp) =>
+    eventually(`the status of ${metadata.name} is ${status}`, async () => {
+      const live = await client.get(MySQLSchema, metadata);
+      return status.test(live?.status?.status ?? "") ? live : undefined;
+    });
+  const secretOf = async (client: ApiClient, { metadata: { name, namespace } }: MySQLSchema) =>
+    client.get(Secret, { name: `${name}-secret`, namespace });
+  const loginOf = async (client: ApiClient, schema: MySQLSchema): Promise<MariaDbLogin> => {
+    const { username = "", password = "" } = decoded((await secretOf(client, schema))!);
+    return { user: username, password, database: nameOf(schema) };
+  };
+  const encodingOf = async ({ query }: MariaDb, schema: MySQLSchema): Promise<unknown> => {
+    const sql = "SELECT DEFAULT_CHARACTER_SET_NAME AS encoding FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?";
+    return (await query(sql, [nameOf(schema)]))[0]?.["encoding"];
+  };
+  const hasUser = async ({ query }: MariaDb, schema: MySQLSchema) =>
+    (await query("SELECT User FROM mysql.user WHERE User = ?", [nameOf(schema)])).length > 0;
+  const isAccepted = ({ query }: MariaDb, login: MariaDbLogin) =>
+    query("SELECT 1", [], login).then(
+      () => true,
+      ({ code }: { code: string }) => code,
+    );
+  const changesOf = async ({ query }: MariaDb) => {
+    const counts = await query("SHOW GLOBAL STATUS WHERE Variable_name IN (?)", [CHANGES.map((each) => `Com_${each}`)]);
+    assert.is(counts.length, CHANGES.length);
+    return Object.fromEntries(counts.map((each) => [each["Variable_name"], each["Value"]]));
+  };
+  /** Waits until the operator has looked at the server some more times; each time it states a mode. */
+  const untilPolled = async ({ query }: MariaDb, times = 2) => {
+    const count = async () => Number((await query("SHOW GLOBAL STATUS LIKE 'Com_set_option'"))[0]?.["Value"]);
+    const before = await count();
+    await eventually(`${times} polls`, async () => (await count()) >= before + times);
+  };
+  const remove = async (client: ApiClient, schema: MySQLSchema) => {
+    await client.delete(MySQLSchema, schema.metadata);
+    await eventually("it is gone", async () => (await client.get(MySQLSchema, schema.metadata)) === undefined);
+    const secret = await secretOf(client, schema);
+    if (secret !== undefined) await client.delete(Secret, secret.metadata);
+  };
+
+  test("the schema and its user are there, and whoever has the Secret uses that schema and no other", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema("latin1");
+    await client.create(MySQLSchema, schema);
+    const { status } = await untilStatus(client, schema, /^CREATED$/);
+    const name = nameOf(schema);
+    const secretName = `${schema.metadata.name}-secret`;
+    const url = `mysql://${db.host}:${db.port}/${name}`;
+    assert.equal(status, { url, userName: name, secretName, status: "CREATED" });
+    assert.is(await encodingOf(db, schema), "latin1");
+    assert.is((await secretOf(client, schema))?.metadata.ownerReferences?.[0]?.name, schema.metadata.name);
+    const login = await loginOf(client, schema);
+    await db.query("CREATE TABLE orders (id INT)", [], login);
+    await db.query("INSERT INTO orders VALUES (1)", [], login);
+    assert.equal((await db.query("SELECT id FROM orders", [], login)).length, 1);
+    // An underscore of a GRANT would stand for any character.
+    const similar = name.replace("__", "_x");
+    await db.query(`CREATE DATABASE \`${similar}\``);
+    assert.is(await isAccepted(db, { ...login, database: similar }), "ER_DBACCESS_DENIED_ERROR");
+    await db.query(`DROP DATABASE \`${similar}\``);
+    await remove(client, schema);
+  });
+
+  test("another encoding is that of the schema, by whatever name, and what is in it stays", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^CREATED$/);
+    const login = await loginOf(client, schema);
+    await db.query("CREATE TABLE orders (id INT)", [], login);
+    await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "UTF8" } });
+    await eventually("the encoding is another", async () => (await encodingOf(db, schema)) === "utf8mb3");
+    const before = await changesOf(db);
+    await untilPolled(db);
+    assert.equal(await changesOf(db), before);
+    assert.equal(await db.query("SELECT id FROM orders", [], login), []);
+    await remove(client, schema);
+  });
+
+  test("an encoding that there is not is told, and not tried again before it is another", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using run = await startRun(server);
+    const schema = newSchema("x'; drop database mysql; -- ");
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^ERROR: .*Unknown character set: 'x'; drop/);
+    const before = run.events.length;
+    await untilPolled(db);
+    assert.is(run.events.length, before);
+    await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "utf8mb4" } });
+    await untilStatus(client, schema, /^CREATED$/);
+    assert.is(await encodingOf(db, schema), "utf8mb4");
+    await remove(client, schema);
+  });
+
+  test("what somebody drops is made again, with the password that there is", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^CREATED$/);
+    const login = await loginOf(client, schema);
+    await db.query(`DROP DATABASE \`${nameOf(schema)}\``);
+    await eventually("the schema is back", async () => (await isAccepted(db, login)) === true);
+    await db.query("DROP USER ?@'%'", [nameOf(schema)]);
+    await eventually("the user is back", async () => (await isAccepted(db, login)) === true);
+    assert.equal(await loginOf(client, schema), login);
+    await remove(client, schema);
+  });
+
+  test("what the Secret says is the password: a new one when it was deleted, and whatever somebody writes", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^CREATED$/);
+    const first = await loginOf(client, schema);
+    const secret = (await secretOf(client, schema))!;
+    await client.delete(Secret, secret.metadata);
+    await eventually("there is another", async () => {
+      const { uid } = (await secretOf(client, schema))?.metadata ?? {};
+      return uid !== undefined && uid !== secret.metadata.uid;
+    });
+    const second = await loginOf(client, schema);
+    assert.is.not(second.password, first.password);
+    await eventually("it is the password", async () => (await isAccepted(db, second)) === true);
+    assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
+    const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
+    await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
+    await eventually("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
+    await remove(client, schema);
+  });
+
+  test("with a MySQLSchema its schema and its user go, and no other of the name in another namespace", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    const schema = newSchema();
+    const other = newSchema("latin1", { ...schema.metadata, namespace: "other" });
+    for (const each of [schema, other]) await client.create(MySQLSchema, each);
+    for (const each of [schema, other]) await untilStatus(client, each, /^CREATED$/);
+    const logins = [await loginOf(client, schema), await loginOf(client, other)];
+    assert.is(new Set(logins.map(({ user }) => user)).size, 2);
+    assert.is.not(logins[0]?.password, logins[1]?.password);
+    await remove(client, schema);
+    assert.equal([await encodingOf(db, schema), await hasUser(db, schema)], [undefined, false]);
+    assert.is(await isAccepted(db, logins[1]!), true);
+    await remove(client, other);
+    assert.equal([await encodingOf(db, other), await hasUser(db, other)], [undefined, false]);
+  });
+
+  test("while the server is down nothing is lost, and what was asked for meanwhile is done when it is back", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using run = await startRun(server);
+    const [schema, leaving, coming] = [newSchema(), newSchema(), newSchema()];
+    for (const each of [schema, leaving]) await client.create(MySQLSchema, each);
+    for (const each of [schema, leaving]) await untilStatus(client, each, /^CREATED$/);
+    const login = await loginOf(client, schema);
+    await db.stop();
+    await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "latin1" } });
+    await client.delete(MySQLSchema, leaving.metadata);
+    await client.create(MySQLSchema, coming);
+    const down = await untilStatus(client, schema, /^ERROR: .*ECONNREFUSED/);
+    assert.is(down.status?.userName, nameOf(schema), "where the schema is does not change");
+    await untilStatus(client, coming, /^ERROR: .*ECONNREFUSED/);
+    assert.is(run.operator.health().status, "unhealthy");
+    assert.ok((await client.get(MySQLSchema, leaving.metadata))?.metadata.deletionTimestamp, "it waits for its schema");
+    await db.start();
+    for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
+    assert.is(await encodingOf(db, schema), "latin1");
+    assert.equal(await loginOf(client, schema), login);
+    await eventually("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
+    assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
+    await eventually("all is well", () => run.operator.health().status === "healthy");
+    for (const each of [schema, coming]) await remove(client, each);
+  });
+
+  test("another password of the administrator holds at once", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using _ = await startRun(server);
+    await db.query("ALTER USER ?@'%' IDENTIFIED BY 'second'", [OPERATOR.username]);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^ERROR: Access denied for user 'operator'/);
+    await client.mergePatch(Secret, ADMINISTRATOR, { stringData: { password: "second" } });
+    await untilStatus(client, schema, /^CREATED$/);
+    await remove(client, schema);
+  });
+
+  test("an operator that starts again changes nothing, neither here nor there", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    const schema = newSchema();
+    {
+      await using _ = await startRun(server);
+      await client.create(MySQLSchema, schema);
+      await untilStatus(client, schema, /^CREATED$/);
+      await untilPolled(db);
+    }
+    const [login, before] = [await loginOf(client, schema), await changesOf(db)];
+    await using second = await startRun(server);
+    await eventually("it is reconciled again", () => second.events.length > 0);
+    await untilPolled(db);
+    assert.equal(second.requests, []);
+    assert.equal(await changesOf(db), before);
+    assert.equal(await loginOf(client, schema), login);
+    assert.ok(second.events.every(({ error }) => error === undefined));
+    await remove(client, schema);
+  });
+});
