@@ -14,6 +14,7 @@ import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
 import { measureRelist } from "./relist/relist-benchmark.js";
+import { measureWorkflow } from "./workflow/workflow-benchmark.js";
 import { measureSync } from "./sync/sync-benchmark.js";
 
 /** What all benchmarks are told. */
@@ -31,6 +32,7 @@ const benchmarks: Record<
   apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
   generate: { summary: "generating code, beside cdk8s import", measure: measureGenerators },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },
   sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
   queue: { summary: "events through a controller", measure: measureQueue },
