@@ -10,6 +10,7 @@ import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
+import { measurePass } from "./pass/pass-benchmark.js";
 import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
@@ -31,6 +32,10 @@ const benchmarks: Record<
 > = {
   apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
   generate: { summary: "generating code, beside cdk8s import", measure: measureGenerators },
+  pass: {
+    summary: "API calls of passes with nothing to do, beside controller-runtime and JOSDK",
+    measure: measurePass,
+  },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
   workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },
   sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },

@@ -4,7 +4,7 @@
 //   start    the pages exist, the process is started; until each is observed and all dependents exist
 //   update   the HTML of all is changed; until each is observed and its ConfigMap holds it
 //   drift    all ConfigMaps are deleted; until they are back with what they should hold
-//   touch    somebody else annotates all ConfigMaps, which changes nothing of what is desired; until all is quiet
+//   touch    somebody else labels all ConfigMaps, which changes nothing of what is desired; until all is quiet
 //   restart  SIGTERM, and the process is started again; until it watches pages
 //   idle     nothing happens for 20 s
 //
@@ -141,7 +141,7 @@ function touchPhase(run: Run): Promise<PhaseCost> {
       method: "PATCH",
       path: `${childPaths["configmaps"]}/${pageName(index)}`,
       contentType: "application/merge-patch+json",
-      body: JSON.stringify({ metadata: { annotations: { "bench.example.com/touched": "yes" } } }),
+      body: JSON.stringify({ metadata: { labels: { "bench.example.com/touched": "yes" } } }),
     });
   return measure(run, {
     name: "touch",
