@@ -10,17 +10,19 @@ import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
-import { measureOperators } from "./peers/operators-benchmark.js";
+import { measurePass } from "./pass/pass-benchmark.js";
+import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
 import { measureRelist } from "./relist/relist-benchmark.js";
+import { measureWorkflow } from "./workflow/workflow-benchmark.js";
 import { measureSync } from "./sync/sync-benchmark.js";
 
 /** What all benchmarks are told. */
 export interface BenchmarkOptions {
   /** How many custom resources an operator gets. */
   count: number;
-  /** The folder with the Go source of the peer that operators are compared with. */
+  /** The folder with the sources of the operators that ours is compared with, one folder each. */
   peerFolder: string;
 }
 
@@ -30,12 +32,17 @@ const benchmarks: Record<
 > = {
   apiserver: { summary: "the embedded API server beside kube-apiserver", measure: measureApiServers },
   generate: { summary: "generating code, beside cdk8s import", measure: measureGenerators },
-  peers: { summary: "one operator on gen-operator and on controller-runtime", measure: measureOperators },
+  pass: {
+    summary: "API calls of passes with nothing to do, beside controller-runtime and JOSDK",
+    measure: measurePass,
+  },
+  peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },
   sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
   queue: { summary: "events through a controller", measure: measureQueue },
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
-  match: { summary: "finding that an object is as desired, beside JOSDK (JOSDK_JAR)", measure: measureMatch },
+  match: { summary: "finding that an object is as desired, beside JOSDK", measure: measureMatch },
   "cold-start": { summary: "until the first reconcile, beside controller-runtime", measure: measureColdStart },
 };
 
@@ -52,7 +59,7 @@ async function main(args: string[]): Promise<void> {
     options: {
       json: { type: "string" },
       count: { type: "string", default: "200" },
-      "peer-dir": { type: "string", default: join(repositoryRoot, "../shared/peers/controller-runtime") },
+      "peer-dir": { type: "string", default: join(repositoryRoot, "../shared/peers") },
     },
   });
   const unknown = positionals.filter((name) => benchmarks[name] === undefined);

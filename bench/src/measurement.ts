@@ -1,10 +1,11 @@
-/** One figure of ours, beside that of a peer, taken in the same run. */
+/** One figure of ours, beside those of peers, taken in the same run. */
 export interface Measurement {
   name: string;
   unit: string;
   /** Absent where it could not be taken. */
   ours?: number;
-  peer?: number;
+  /** In the order of the peers of the benchmark; undefined where it could not be taken. */
+  peers?: readonly (number | undefined)[];
   better: "lower" | "higher";
 }
 
@@ -12,31 +13,36 @@ export interface Measurement {
 export interface BenchmarkResult {
   benchmark: string;
   /** What ours is compared with. */
-  peer: string;
+  peers: readonly string[];
   /** What a reader has to know to judge the figures. */
   notes: string[];
   measurements: Measurement[];
 }
 
-/** Renders the figures of a benchmark as a table. */
-export function renderTable({ benchmark, peer, notes, measurements }: BenchmarkResult): string {
+/** Renders the figures of a benchmark as a table of Markdown, with the notes below. */
+export function renderTable({ benchmark, peers, notes, measurements }: BenchmarkResult): string {
+  const ratio = peers.length === 0 ? [] : [peers.length === 1 ? "ratio" : "of the best"];
   const rows = [
-    [benchmark, "ours", peer, "ratio", ""],
+    ["", "ours", ...peers, ...ratio, "better"],
     ...measurements.map((measurement) => [
       `${measurement.name} (${measurement.unit})`,
       formatNumber(measurement.ours),
-      formatNumber(measurement.peer),
-      formatRatio(measurement),
-      `${measurement.better} is better`,
+      ...peers.map((_, index) => formatNumber(measurement.peers?.[index])),
+      ...ratio.map(() => formatRatio(measurement)),
+      measurement.better,
     ]),
   ];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const last = rows[0]!.length - 1;
+  const isText = (column: number) => column === 0 || column === last;
+  const widths = rows[0]!.map((_, column) => Math.max(4, ...rows.map((row) => row[column]!.length)));
   const lines = rows.map((row) =>
-    row
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
-      .join("  "),
+    row.map((cell, column) => (isText(column) ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))),
   );
-  return [...lines, ...notes.map((note) => `  ${note}`)].join("\n");
+  const rule = widths.map((width, column) => (isText(column) ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
+  const [head = [], ...body] = lines;
+  const table = [head, rule, ...body].map((cells) => `| ${cells.join(" | ")} |`);
+  const beside = peers.length === 0 ? "" : `, beside ${peers.join(", ")}`;
+  return [`## ${benchmark}${beside}`, table.join("\n"), ...notes].join("\n\n");
 }
 
 /** The value below which the given share of the samples lies. */
@@ -52,9 +58,12 @@ export function medianOf<Run>(runs: readonly Run[], read: (run: Run) => number):
 
 function formatNumber(value: number | undefined): string {
   if (value === undefined) return "–";
-  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+  return Math.abs(value) >= 100 || value === 0 ? value.toFixed(0) : value.toPrecision(3);
 }
 
-function formatRatio({ ours, peer }: Measurement): string {
-  return ours === undefined || peer === undefined || peer === 0 ? "–" : `${(ours / peer).toFixed(2)}×`;
+/** How ours compares with the best of the peers. */
+function formatRatio({ ours, peers = [], better }: Measurement): string {
+  const taken = peers.filter((peer) => peer !== undefined);
+  const best = better === "lower" ? Math.min(...taken) : Math.max(...taken);
+  return ours === undefined || taken.length === 0 || best === 0 ? "–" : `${(ours / best).toFixed(2)}×`;
 }

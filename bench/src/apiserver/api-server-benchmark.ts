@@ -25,7 +25,7 @@ export async function measureApiServers(): Promise<BenchmarkResult> {
   const notes = hasPeer
     ? []
     : ['kube-apiserver was not measured: build it with "node test/dist/control-plane/build.js"'];
-  return { benchmark: "apiserver", peer: "kube-apiserver", notes, measurements: measurementsOf(ours, peer) };
+  return { benchmark: "apiserver", peers: ["kube-apiserver"], notes, measurements: measurementsOf(ours, peer) };
 }
 
 async function measure(start: () => Promise<RunningServer>): Promise<ServerFigures> {
@@ -70,6 +70,6 @@ function measurementsOf(ours: ServerFigures, peer: ServerFigures | undefined): M
     unit,
     better,
     ours: ours[figure],
-    ...(peer === undefined ? {} : { peer: peer[figure] }),
+    ...(peer === undefined ? {} : { peers: [peer[figure]] }),
   }));
 }

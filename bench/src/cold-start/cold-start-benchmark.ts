@@ -1,7 +1,6 @@
 // From the start of an operator's process to the first thing that its first reconcile writes, while the API server runs already.
 import { once } from "node:events";
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,9 +11,9 @@ import { writeKubeconfig } from "#test/support/kubeconfig.js";
 import { repositoryRoot } from "#test/support/repository.js";
 import { type Connection, createLoadClient, type LoadClient } from "../load-client.js";
 import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
-import { buildPeer } from "../peers/operators-benchmark.js";
-import { type OperatorCommand, startOperator } from "../peers/operator-process.js";
-import { readUsage } from "../peers/process-usage.js";
+import { type OperatorCommand, startOperator } from "../operators/operator-process.js";
+import { readUsage } from "../operators/process-usage.js";
+import { findPeers } from "../peers/implementations.js";
 import { childPaths, NAMESPACE, pageName, PAGES_PATH, webPage, webPageDefinition } from "../peers/web-page.js";
 import { bundle } from "./bundle.js";
 
@@ -36,11 +35,11 @@ export async function measureColdStart({ peerFolder }: { peerFolder: string }): 
   try {
     const bundled = join(folder, "operator.mjs");
     await bundle(WORKLOAD, bundled);
-    const hasPeer = existsSync(join(peerFolder, "go.mod"));
+    const [peer] = findPeers(peerFolder, ["controller-runtime"]);
     const commands = {
       bundled: { name: "gen-operator", program: process.execPath, args: [bundled] },
       unbundled: { name: "gen-operator", program: process.execPath, args: [WORKLOAD] },
-      ...(hasPeer ? { peer: await buildPeer(peerFolder, folder) } : {}),
+      ...(peer === undefined ? {} : { peer: await peer.build() }),
     };
     const starts = await measureStarts(commands, folder);
     const measurementsOf = (title: string, ours: ColdStart[]): Measurement[] => {
@@ -54,15 +53,17 @@ export async function measureColdStart({ peerFolder }: { peerFolder: string }): 
         unit,
         better: "lower",
         ours: medianOf(ours, read),
-        ...(starts["peer"] === undefined ? {} : { peer: medianOf(starts["peer"], read) }),
+        ...(starts["peer"] === undefined ? {} : { peers: [medianOf(starts["peer"], read)] }),
       }));
     };
     return {
       benchmark: "cold-start",
-      peer: "controller-runtime",
+      peers: ["controller-runtime"],
       notes: [
         `from the start of the process to the event of the first dependent, embedded API server; medians of ${RUNS} starts`,
-        ...(hasPeer ? [] : [`the peer was not measured: there is no go.mod in ${peerFolder} (--peer-dir)`]),
+        ...(peer === undefined
+          ? [`the peer was not measured: ${peerFolder} has no controller-runtime (--peer-dir)`]
+          : []),
       ],
       measurements: [
         ...measurementsOf("one file", starts["bundled"]!),

@@ -22,7 +22,7 @@ export async function measureFairness(): Promise<BenchmarkResult> {
   }
   return {
     benchmark: "fairness",
-    peer: "first come, first served",
+    peers: ["first come, first served"],
     notes: [
       `one primary behind ${CROWD} that are ready, 50 at once, 5 ms each; medians of ${RUNS} runs`,
       "the peer is the order of JOSDK and of controller-runtime's default queue, played by ours with one namespace and one priority",
@@ -36,7 +36,7 @@ function measurementOf(
   unit: string,
   { ours, peer, read }: { ours: FairnessReport[]; peer: FairnessReport[]; read: (report: FairnessReport) => number },
 ): Measurement {
-  return { name, unit, better: "lower", ours: medianOf(ours, read), peer: medianOf(peer, read) };
+  return { name, unit, better: "lower", ours: medianOf(ours, read), peers: [medianOf(peer, read)] };
 }
 
 async function runScene(scene: FairnessSettings["scene"]): Promise<FairnessReport[]> {

@@ -44,7 +44,7 @@ export async function measureGenerators(): Promise<BenchmarkResult> {
     });
     const measurements = await measureProject(folder);
     for (const crd of crds) measurements.push(...(await measureCrd(crd, peer, folder)));
-    return { benchmark: "generate", peer: "cdk8s import", notes, measurements };
+    return { benchmark: "generate", peers: ["cdk8s import"], notes, measurements };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -122,6 +122,6 @@ function rowsOf(what: string, ours: ProgramCost, peer?: ProgramCost): Measuremen
     unit,
     better: "lower",
     ours: ours[figure],
-    ...(peer === undefined ? {} : { peer: peer[figure] }),
+    ...(peer === undefined ? {} : { peers: [peer[figure]] }),
   }));
 }

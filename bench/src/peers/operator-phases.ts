@@ -1,11 +1,22 @@
-// Drives one operator through the phases of the workload and takes down what each of them cost: start, update, drift, restart,
-// idle. Every operator gets a fresh control plane.
+// Drives one operator through the phases of the workload and takes down what each of them cost. Every operator gets a fresh
+// control plane, and all of them the same phases.
+//
+//   start    the pages exist, the process is started; until each is observed and all dependents exist
+//   update   the HTML of all is changed; until each is observed and its ConfigMap holds it
+//   drift    all ConfigMaps are deleted; until they are back with what they should hold
+//   touch    somebody else labels all ConfigMaps, which changes nothing of what is desired; until all is quiet
+//   restart  SIGTERM, and the process is started again; until it watches pages
+//   idle     nothing happens for 20 s
+//
+// What an operator does after the end of a phase, until there was no request for three seconds (five after a restart), belongs to
+// the phase: some reconcile again on their own writes.
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "#test/support/eventually.js";
 import { inParallel } from "../load-client.js";
-import { type CountedCluster, type RequestCounts, startCountedCluster } from "./counted-cluster.js";
-import { type OperatorCommand, type OperatorProcess, startOperator } from "./operator-process.js";
-import { readUsage } from "./process-usage.js";
+import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
+import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
+import { readUsage } from "../operators/process-usage.js";
+import { type RequestCounts, subtract } from "../operators/request-counts.js";
 import {
   type BenchObject,
   childPaths,
@@ -17,16 +28,20 @@ import {
   webPageDefinition,
 } from "./web-page.js";
 
-/** What a phase cost; `settle` is the time after it until there was no request for three seconds. */
+/** The phases, in their order. */
+export type PhaseName = "start" | "update" | "drift" | "touch" | "restart" | "idle";
+
+/** What a phase cost. */
 export interface PhaseCost {
-  phase: "start" | "update" | "drift" | "restart" | "idle";
+  phase: PhaseName;
+  /** Until its end, without what follows. */
   wallSeconds: number;
-  /** Of the operator, with what follows until all is quiet. */
+  /** Of the operator. */
   cpuSeconds: number;
   /** Of kube-apiserver and etcd. */
   serverCpuSeconds: number;
   /** By the operator; a watch counts when it ends. */
-  requests: number;
+  requests: RequestCounts;
   residentMb: number;
   peakMb: number;
 }
@@ -35,6 +50,8 @@ export interface PhaseCost {
 export interface PhasesOptions {
   count: number;
   logFile: string;
+  /** All of them unless given; they build on each other, so what is left out can only be at the end, or before `restart`. */
+  phases?: readonly PhaseName[];
 }
 
 const CONCURRENCY = 40;
@@ -42,15 +59,16 @@ const PHASE_LIMIT = { timeoutMs: 180_000, everyMs: 100 };
 const QUIET_MS = 3_000;
 const QUIET_AFTER_RESTART_MS = 5_000;
 const IDLE_MS = 20_000;
+const ALL_PHASES: readonly PhaseName[] = ["start", "update", "drift", "touch", "restart", "idle"];
 
 /** Runs an operator through all phases. */
 export async function measurePhases(command: OperatorCommand, options: PhasesOptions): Promise<PhaseCost[]> {
-  await using cluster = await startCountedCluster();
+  await using cluster = await startCountedCluster(["webpages", ...Object.keys(childPaths)]);
   await createPages(cluster, options.count);
   const run: Run = { command, cluster, ...options, operator: undefined };
   const costs: PhaseCost[] = [];
   try {
-    for (const phase of [startPhase, updatePhase, driftPhase, restartPhase, idlePhase]) costs.push(await phase(run));
+    for (const name of options.phases ?? ALL_PHASES) costs.push(await runPhase[name](run));
   } finally {
     await run.operator?.stop();
   }
@@ -64,7 +82,7 @@ interface Run extends PhasesOptions {
 }
 
 interface Phase {
-  name: PhaseCost["phase"];
+  name: PhaseName;
   act: () => Promise<void>;
   isDone: () => Promise<boolean>;
   /** The operator is a new process, whose costs count from zero. */
@@ -115,6 +133,23 @@ function driftPhase(run: Run): Promise<PhaseCost> {
   });
 }
 
+function touchPhase(run: Run): Promise<PhaseCost> {
+  const touch = (index: number) =>
+    run.cluster.send({
+      verb: "PATCH",
+      resource: "configmaps",
+      method: "PATCH",
+      path: `${childPaths["configmaps"]}/${pageName(index)}`,
+      contentType: "application/merge-patch+json",
+      body: JSON.stringify({ metadata: { labels: { "bench.example.com/touched": "yes" } } }),
+    });
+  return measure(run, {
+    name: "touch",
+    act: () => inParallel(run.count, CONCURRENCY, touch),
+    isDone: async () => true,
+  });
+}
+
 function restartPhase(run: Run): Promise<PhaseCost> {
   return measure(run, {
     name: "restart",
@@ -122,10 +157,10 @@ function restartPhase(run: Run): Promise<PhaseCost> {
     quietMs: QUIET_AFTER_RESTART_MS,
     act: async () => {
       await run.operator?.stop();
-      await eventually("the watches are closed", async () => !(await run.cluster.isWatched()), PHASE_LIMIT);
+      await eventually("the watches are closed", async () => !(await run.cluster.isWatched("webpages")), PHASE_LIMIT);
       startAgain(run);
     },
-    isDone: () => run.cluster.isWatched(),
+    isDone: () => run.cluster.isWatched("webpages"),
   });
 }
 
@@ -133,7 +168,15 @@ function idlePhase(run: Run): Promise<PhaseCost> {
   return measure(run, { name: "idle", quietMs: 0, act: () => sleep(IDLE_MS), isDone: async () => true });
 }
 
-/** The cost of a phase includes what the operator does until it is quiet: some reconcile again on their own writes. */
+const runPhase: { readonly [Name in PhaseName]: (run: Run) => Promise<PhaseCost> } = {
+  start: startPhase,
+  update: updatePhase,
+  drift: driftPhase,
+  touch: touchPhase,
+  restart: restartPhase,
+  idle: idlePhase,
+};
+
 async function measure(
   run: Run,
   { name, act, isDone, isFresh = false, quietMs = QUIET_MS }: Phase,
@@ -155,14 +198,14 @@ async function measure(
     PHASE_LIMIT,
   );
   const wallSeconds = (performance.now() - before.at) / 1000;
-  await isQuiet(cluster, quietMs);
+  if (quietMs > 0) await cluster.quiet(quietMs);
   const usage = usageOf(run);
   return {
     phase: name,
     wallSeconds,
     cpuSeconds: usage.cpuSeconds - before.cpu,
     serverCpuSeconds: cluster.serverCpuSeconds() - before.server,
-    requests: totalOf(await cluster.readCounts()) - totalOf(before.counts),
+    requests: subtract(await cluster.readCounts(), before.counts),
     residentMb: usage.residentMb,
     peakMb: usage.peakMb,
   };
@@ -177,38 +220,21 @@ function usageOf({ operator }: Run) {
   return readUsage(operator.pid);
 }
 
-async function isQuiet(cluster: CountedCluster, quietMs: number): Promise<void> {
-  let last = totalOf(await cluster.readCounts());
-  let since = performance.now();
-  while (performance.now() - since < quietMs) {
-    await sleep(500);
-    const now = totalOf(await cluster.readCounts());
-    if (now !== last) since = performance.now();
-    last = now;
-  }
-}
-
-function totalOf(counts: RequestCounts): number {
-  return [...counts.values()].reduce((sum, count) => sum + count, 0);
-}
-
 async function createPages(cluster: CountedCluster, count: number): Promise<void> {
-  const create = (resource: string, path: string, body: object) =>
-    cluster.send({ verb: "POST", resource, method: "POST", path, body: JSON.stringify(body) });
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await create("customresourcedefinitions", definitions, webPageDefinition);
-  await create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-  await eventually("WebPages are served", async () => {
-    return cluster.list("webpages", PAGES_PATH).then(
+  await cluster.create("customresourcedefinitions", definitions, webPageDefinition);
+  await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  await eventually("WebPages are served", () =>
+    cluster.list("webpages", PAGES_PATH).then(
       () => true,
       () => false,
-    );
-  });
-  await inParallel(count, CONCURRENCY, (index) => create("webpages", PAGES_PATH, webPage(index)));
+    ),
+  );
+  await inParallel(count, CONCURRENCY, (index) => cluster.create("webpages", PAGES_PATH, webPage(index)));
 }
 
 async function isObserved({ cluster }: Run): Promise<boolean> {
-  const pages = await cluster.list("webpages", PAGES_PATH);
+  const pages = await cluster.list<BenchObject>("webpages", PAGES_PATH);
   return pages.every(({ metadata, status }) => status?.observedGeneration === metadata.generation);
 }
 

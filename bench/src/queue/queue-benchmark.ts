@@ -26,7 +26,7 @@ export async function measureQueue(): Promise<BenchmarkResult> {
   }
   return {
     benchmark: "queue",
-    peer: "–",
+    peers: [],
     notes: [
       `${EVENTS} events of ${PRIMARIES} primaries in 20 namespaces, 100 in a turn of the event loop; medians of ${RUNS} runs`,
       "CPU of the whole process with its collector, so that other work on the machine does not count",

@@ -30,11 +30,11 @@ export async function measureRelist(): Promise<BenchmarkResult> {
       unit,
       better: "lower",
       ours: medianOf(ours, read),
-      peer: medianOf(sides.peer, read),
+      peers: [medianOf(sides.peer, read)],
     }));
   return {
     benchmark: "relist",
-    peer: "client-node",
+    peers: ["client-node"],
     notes: [
       `${OBJECTS} Deployments of 4.5 kB, of which ${CHANGED} changed while the watch was away; medians of ${RUNS} runs`,
       "memory is resident memory: steady after collections, peak the kernel's high-water mark from there on",

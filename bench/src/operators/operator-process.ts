@@ -4,9 +4,12 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 /** How an operator is started. */
 export interface OperatorCommand {
   /** The value of the label `bench` on its dependents. */
-  name: string;
-  program: string;
-  args: string[];
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Where it is started; here unless given. */
+  readonly cwd?: string;
+  readonly env?: { readonly [name: string]: string };
 }
 
 /** An operator that runs as a process. */
@@ -22,13 +25,14 @@ const STOP_TIMEOUT_MS = 15_000;
 
 /** Starts an operator; what it prints is appended to a file. */
 export function startOperator(
-  { program, args }: OperatorCommand,
+  { program, args, cwd, env }: OperatorCommand,
   { kubeconfig, logFile }: { kubeconfig: string; logFile: string },
 ): OperatorProcess {
   const log = openSync(logFile, "a");
-  const child = spawn(program, args, {
+  const child = spawn(program, [...args], {
     stdio: ["ignore", log, log],
-    env: { ...process.env, KUBECONFIG: kubeconfig },
+    env: { ...process.env, ...env, KUBECONFIG: kubeconfig },
+    ...(cwd === undefined ? {} : { cwd }),
   });
   closeSync(log);
   child.on("error", () => {});

@@ -1,0 +1,91 @@
+// A control plane that tells how many requests others than the driver have made.
+import { eventually } from "#test/support/eventually.js";
+import { startControlPlane } from "#test/support/control-plane.js";
+import { type Connection, createLoadClient, type LoadRequest } from "../load-client.js";
+import { readUsage } from "./process-usage.js";
+import { type RequestCounts, subtract, sumCounts, totalOf } from "./request-counts.js";
+import { samplesOf } from "./server-metrics.js";
+
+/** A request of the driver, which is not counted. */
+export type OwnRequest = LoadRequest & { verb: string; resource: string };
+
+/** A cluster under measurement. */
+export interface CountedCluster extends AsyncDisposable {
+  readonly connection: Connection;
+  readonly kubeconfig: string;
+  /** Sends a request that is not counted. */
+  send<T>(request: OwnRequest): Promise<T>;
+  /** Creates an object, which is not counted. */
+  create(resource: string, path: string, body: object): Promise<void>;
+  list<T>(resource: string, path: string): Promise<T[]>;
+  /** Follows a collection; it is told each event of the watch as text. The API server counts the watch when it ends. */
+  watch(path: string, onLine: (line: string) => void): Promise<() => void>;
+  /** By verb, of all that is counted. */
+  readCounts(): Promise<RequestCounts>;
+  /** Resolves when there was no request for so long. */
+  quiet(ms: number): Promise<void>;
+  /** Is a watch of the resource open? */
+  isWatched(resource: string): Promise<boolean>;
+  /** The CPU seconds that kube-apiserver and etcd have used. */
+  serverCpuSeconds(): number;
+}
+
+const CONNECTIONS = 40;
+const QUIET_CHECK_MS = 500;
+
+/** Starts a control plane of its own for one operator, and counts requests for these resources, given by their plurals. */
+export async function startCountedCluster(resources: readonly string[]): Promise<CountedCluster> {
+  const plane = await startControlPlane();
+  const client = createLoadClient(plane, CONNECTIONS);
+  const own: { verb: string; resource: string }[] = [];
+  const readMetrics = () => client.send({ method: "GET", path: "/metrics" });
+  const send: CountedCluster["send"] = async <T>({ verb, resource, ...request }: OwnRequest) => {
+    if (resources.includes(resource)) own.push({ verb, resource });
+    return JSON.parse(await client.send(request)) as T;
+  };
+  const readCounts = async () => {
+    const samples = samplesOf(await readMetrics(), "apiserver_request_total");
+    const all = samples
+      .filter(({ labels }) => resources.includes(labels["resource"] ?? ""))
+      .map(({ labels, value }) => [labels["verb"] ?? "", value] as const);
+    return subtract(sumCounts(all), sumCounts(own.map(({ verb }) => [verb, 1])));
+  };
+  return {
+    connection: plane,
+    kubeconfig: plane.kubeconfig,
+    send,
+    async create(resource, path, body) {
+      await send({ verb: "POST", resource, method: "POST", path, body: JSON.stringify(body) });
+    },
+    async list<T>(resource: string, path: string) {
+      return (await send<{ items: T[] }>({ verb: "LIST", resource, method: "GET", path })).items;
+    },
+    watch: (path, onLine) => client.watch(path, onLine),
+    readCounts,
+    async quiet(ms) {
+      let last = totalOf(await readCounts());
+      let since = performance.now();
+      await eventually(
+        "no more requests",
+        async () => {
+          const now = totalOf(await readCounts());
+          if (now !== last) since = performance.now();
+          last = now;
+          return performance.now() - since >= ms;
+        },
+        { timeoutMs: 180_000, everyMs: QUIET_CHECK_MS },
+      );
+    },
+    async isWatched(resource) {
+      // The counters know a watch only when it has ended; this gauge knows the open ones.
+      return samplesOf(await readMetrics(), "apiserver_longrunning_requests").some(
+        ({ labels, value }) => labels["resource"] === resource && labels["verb"] === "WATCH" && value > 0,
+      );
+    },
+    serverCpuSeconds: () => readUsage(plane.pids.apiserver).cpuSeconds + readUsage(plane.pids.etcd).cpuSeconds,
+    async [Symbol.asyncDispose]() {
+      client.close();
+      await plane.close();
+    },
+  };
+}

@@ -1,0 +1,16 @@
+/** One sample of a metric. */
+export interface Sample {
+  readonly labels: { readonly [name: string]: string };
+  readonly value: number;
+}
+
+/** The samples of one metric in Prometheus' text format. */
+export function samplesOf(text: string, metric: string): Sample[] {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith(`${metric}{`))
+    .map((line) => ({
+      labels: Object.fromEntries([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value])),
+      value: Number(line.slice(line.lastIndexOf(" "))),
+    }));
+}

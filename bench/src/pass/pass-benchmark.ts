@@ -1,0 +1,92 @@
+// How many API calls a pass makes that finds everything as desired; it should be none, for any number of dependents.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "#runtime/base/logger.js";
+import type { BenchmarkResult, Measurement } from "../measurement.js";
+import type { OperatorCommand } from "../operators/operator-process.js";
+import { readsOf, totalOf } from "../operators/request-counts.js";
+import { findPeers } from "../peers/implementations.js";
+import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
+import { ourOperator } from "../peers/peers-benchmark.js";
+import { measurePasses, type PassCost, type PassCosts } from "./pass-run.js";
+import { passSamples } from "./samples.js";
+
+const PEERS = ["controller-runtime", "josdk"];
+const PAGES = 20;
+
+/** Measures passes of all samples, and those of the workload of the peers beside them. */
+export async function measurePass({ peerFolder }: { peerFolder: string }): Promise<BenchmarkResult> {
+  const measurements: Measurement[] = [];
+  const notes = [
+    "API calls of passes that find everything as desired, on a real API server: not the lists and watches that keep caches",
+    "touched: somebody labels each dependent; restarted: the operator is started again; elapsed: the longest time between two reconciles has passed. Server: by kube-apiserver's counters; client: by onRequest",
+  ];
+  for (const sample of passSamples) {
+    try {
+      measurements.push(...rowsOf(`${sample.name} (${sample.children})`, await measurePasses(sample)));
+    } catch (error) {
+      notes.push(`${sample.name} was not measured: ${messageOf(error)}`);
+    }
+  }
+  const { rows, problems } = await measureWorkload(peerFolder);
+  return { benchmark: "pass", peers: PEERS, notes: [...notes, ...problems], measurements: [...measurements, ...rows] };
+}
+
+function rowsOf(title: string, { touched, restarted, elapsed }: PassCosts): Measurement[] {
+  const passes = Object.entries({ touched, restarted, elapsed }) as [string, PassCost | undefined][];
+  return passes.flatMap(([name, cost]) =>
+    cost === undefined
+      ? []
+      : [
+          rowOf(`${title}, ${name}: server`, cost.byServer),
+          rowOf(`${title}, ${name}: client`, cost.byClient),
+          rowOf(`${title}, ${name}: reconciles`, cost.reconciles),
+        ],
+  );
+}
+
+function rowOf(name: string, ours: number): Measurement {
+  return { name, unit: "calls", better: "lower", ours };
+}
+
+/** The pages of the peers: four dependents each, of which one is touched. */
+async function measureWorkload(peerFolder: string): Promise<{ rows: Measurement[]; problems: string[] }> {
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
+  const problems: string[] = [];
+  const measure = async (name: string, build: () => Promise<OperatorCommand>): Promise<PhaseCost[]> => {
+    try {
+      const phases = ["start", "touch", "restart"] as const;
+      return await measurePhases(await build(), { count: PAGES, logFile: join(folder, "operators.log"), phases });
+    } catch (error) {
+      problems.push(`the pages of ${name} were not measured: ${messageOf(error)}`);
+      return [];
+    }
+  };
+  try {
+    const ours = await measure("ours", async () => ourOperator);
+    const theirs: PhaseCost[][] = [];
+    for (const name of PEERS) {
+      const [peer] = findPeers(peerFolder, [name]);
+      if (peer === undefined) problems.push(`${name} was not measured: ${peerFolder} does not have it (--peer-dir)`);
+      theirs.push(peer === undefined ? [] : await measure(name, () => peer.build()));
+    }
+    const rows = (["touch", "restart"] as const).map((phase): Measurement => {
+      const perPage = (costs: readonly PhaseCost[]) => {
+        const cost = costs.find((each) => each.phase === phase);
+        return cost && (totalOf(cost.requests) - readsOf(cost.requests)) / PAGES;
+      };
+      const own = perPage(ours);
+      return {
+        name: `page of the peers (4), ${phase}: server, per page`,
+        unit: "calls",
+        better: "lower",
+        ...(own === undefined ? {} : { ours: own }),
+        peers: theirs.map(perPage),
+      };
+    });
+    return { rows, problems };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,211 @@
+// Runs one sample on a real API server until it is as desired, and counts what passes cost that have nothing to do.
+import { setTimeout as sleep } from "node:timers/promises";
+import { startSimulation } from "@gen-operator/apiserver/simulate";
+import { createLogger, createOperator, type Operator } from "@gen-operator/runtime";
+import type { ControllerDefinition, KubernetesObject, ResourceDefinition } from "@gen-operator/runtime/codegen";
+import { isKubernetes } from "#runtime/workflow/workflow-definition.js";
+import { collectionPath } from "#runtime/cluster/resource-path.js";
+import { eventually } from "#test/support/eventually.js";
+import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
+import { readsOf, subtract, totalOf } from "../operators/request-counts.js";
+import type { PassSample, SampleObject } from "./samples.js";
+
+/** What a pass cost, besides the lists and watches that keep the caches. */
+export interface PassCost {
+  /** By the API server's own counters. */
+  readonly byServer: number;
+  /** By the operator's own, which know no watches. */
+  readonly byClient: number;
+  /** How many reconciles there were: a pass that did not happen costs nothing either. */
+  readonly reconciles: number;
+  /** Lists, and watches that ended, by the API server's counters. */
+  readonly reads: number;
+}
+
+/** The passes that have nothing to do. */
+export interface PassCosts {
+  /** Somebody labels every dependent, which changes nothing of what is desired; absent if there are none. */
+  readonly touched?: PassCost;
+  /** The operator is stopped, and a new one started. */
+  readonly restarted: PassCost;
+  /** The time after which a primary is looked at again has passed. */
+  readonly elapsed: PassCost;
+}
+
+const NAMESPACE = "bench";
+const INTERVAL_MS = 1_000;
+const QUIET_MS = 3_000;
+const LIMIT = { timeoutMs: 60_000, everyMs: 50 };
+const NEVER = 0;
+
+/** Measures one sample on a control plane of its own. */
+export async function measurePasses(sample: PassSample): Promise<PassCosts> {
+  const controllers = await sample.load();
+  await using cluster = await startCountedCluster(pluralsOf(controllers));
+  await using _simulation = await startSimulation(cluster.connection, { only: ["workloads"] });
+  await prepare(cluster, sample);
+  const children = childKindsOf(controllers);
+  let touched: PassCost | undefined;
+  {
+    await using session = await startSession(cluster, controllers, NEVER);
+    await eventually(
+      `${sample.children} dependents of ${sample.name}`,
+      async () => (await listChildren(cluster, { sample, kinds: children })).length === sample.children,
+      LIMIT,
+    );
+    await cluster.quiet(QUIET_MS);
+    if (sample.children > 0)
+      touched = await measurePass(session, async () => {
+        for (const path of await listChildren(cluster, { sample, kinds: children })) await label(cluster, path);
+      });
+  }
+  return { ...(touched === undefined ? {} : { touched }), ...(await measureAgain(cluster, controllers)) };
+}
+
+/** Starts the operator again, on what the one before left. */
+async function measureAgain(
+  cluster: CountedCluster,
+  controllers: readonly ControllerDefinition[],
+): Promise<Pick<PassCosts, "restarted" | "elapsed">> {
+  const before = await cluster.readCounts();
+  await using session = await startSession(cluster, controllers, INTERVAL_MS);
+  await eventually("a reconcile after the start", () => session.counts().reconciles > 0, LIMIT);
+  await cluster.quiet(QUIET_MS);
+  const requests = subtract(await cluster.readCounts(), before);
+  const reads = readsOf(requests);
+  const { reconciles, calls } = session.counts();
+  const restarted = { byServer: totalOf(requests) - reads, byClient: calls, reconciles, reads };
+  return { restarted, elapsed: await measurePass(session, () => sleep(2 * INTERVAL_MS)) };
+}
+
+/** An operator that counts what it does. */
+interface Session extends AsyncDisposable {
+  readonly cluster: CountedCluster;
+  counts(): { readonly reconciles: number; readonly calls: number };
+}
+
+async function startSession(
+  cluster: CountedCluster,
+  controllers: readonly ControllerDefinition[],
+  maxReconciliationIntervalMs: number,
+): Promise<Session> {
+  let reconciles = 0;
+  let calls = 0;
+  const failures: unknown[] = [];
+  const operator: Operator = createOperator({
+    controllers: controllers.map((each) => ({ ...each, maxReconciliationIntervalMs })),
+    connection: cluster.connection,
+    logger: createLogger("warn"),
+    observer: ({ error }) => {
+      reconciles++;
+      if (error !== undefined) failures.push(error);
+    },
+    onRequest: ({ method, path }) => {
+      if (!isList(method, path, controllers)) calls++;
+    },
+  });
+  await operator.start();
+  return {
+    cluster,
+    counts: () => ({ reconciles, calls }),
+    async [Symbol.asyncDispose]() {
+      await operator.stop();
+    },
+  };
+}
+
+// Reconciles and requests until all is quiet again.
+async function measurePass({ cluster, counts }: Session, act: () => Promise<void>): Promise<PassCost> {
+  const before = { ...counts(), requests: await cluster.readCounts() };
+  await act();
+  await eventually("a reconcile", () => counts().reconciles > before.reconciles, LIMIT);
+  await cluster.quiet(QUIET_MS);
+  const requests = subtract(await cluster.readCounts(), before.requests);
+  const { reconciles, calls } = counts();
+  const reads = readsOf(requests);
+  return {
+    byServer: totalOf(requests) - reads,
+    byClient: calls - before.calls,
+    reconciles: reconciles - before.reconciles,
+    reads,
+  };
+}
+
+async function prepare(cluster: CountedCluster, { crds, objects }: PassSample): Promise<void> {
+  for (const crd of crds)
+    await cluster.create("customresourcedefinitions", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
+  await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  for (const object of objects) {
+    const { path, resource } = await servedPath(cluster, object);
+    await cluster.create(resource, path, placed(object));
+  }
+}
+
+function placed(object: SampleObject): SampleObject {
+  const { metadata } = object;
+  return metadata.namespace === undefined ? object : { ...object, metadata: { ...metadata, namespace: NAMESPACE } };
+}
+
+interface Discovered {
+  readonly resources: readonly { readonly kind: string; readonly name: string; readonly namespaced: boolean }[];
+}
+
+// A CRD is served a moment after it was created.
+async function servedPath(cluster: CountedCluster, { apiVersion, kind }: SampleObject) {
+  const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  const found = await eventually(`${kind} of ${apiVersion} is served`, async () => {
+    const answer = await cluster
+      .send<Discovered>({ verb: "GET", resource: "discovery", method: "GET", path: root })
+      .catch(() => ({ resources: [] }));
+    return answer.resources.find((each) => each.kind === kind && !each.name.includes("/"));
+  });
+  const { name, namespaced } = found;
+  return { resource: name, path: `${root}/${namespaced ? `namespaces/${NAMESPACE}/` : ""}${name}` };
+}
+
+function childKindsOf(controllers: readonly ControllerDefinition[]): ResourceDefinition[] {
+  const kinds = controllers.flatMap(({ workflow }) => workflow.dependents.filter(isKubernetes));
+  return [...new Map(kinds.map(({ resource }) => [collectionPath(resource), resource])).values()];
+}
+
+function pluralsOf(controllers: readonly ControllerDefinition[]): string[] {
+  const primaries = controllers.map(({ workflow }) => workflow.primary);
+  return [...new Set([...primaries, ...childKindsOf(controllers)].map(({ plural }) => plural))];
+}
+
+/** Finds what was not there before the operator was, with the path of each. */
+async function listChildren(
+  cluster: CountedCluster,
+  { sample, kinds }: { sample: PassSample; kinds: readonly ResourceDefinition[] },
+): Promise<{ resource: string; path: string }[]> {
+  const isOwn = (kind: string, name: string) =>
+    sample.objects.some((object) => object.kind === kind && object.metadata.name === name);
+  const found = await Promise.all(
+    kinds.map(async (definition) => {
+      const path = collectionPath(definition, NAMESPACE);
+      const items = await cluster.list<KubernetesObject>(definition.plural, path);
+      return items
+        .filter(({ metadata }) => !isOwn(definition.kind, metadata.name))
+        .map(({ metadata }) => ({ resource: definition.plural, path: `${path}/${metadata.name}` }));
+    }),
+  );
+  return found.flat();
+}
+
+// An annotation would do for most kinds, but is a new generation of a Deployment.
+function label(cluster: CountedCluster, { resource, path }: { resource: string; path: string }): Promise<unknown> {
+  return cluster.send({
+    verb: "PATCH",
+    resource,
+    method: "PATCH",
+    path,
+    contentType: "application/merge-patch+json",
+    body: JSON.stringify({ metadata: { labels: { "bench.example.com/touched": "yes" } } }),
+  });
+}
+
+// A list is of a whole collection, in one namespace or in all of them.
+function isList(method: string, path: string, controllers: readonly ControllerDefinition[]): boolean {
+  const plurals = pluralsOf(controllers);
+  return method === "GET" && plurals.includes(path.split("?", 1)[0]!.split("/").at(-1)!);
+}

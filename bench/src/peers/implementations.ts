@@ -1,0 +1,91 @@
+// The operators that ours is compared with. Their sources lie outside of this repository: one folder each, with this name.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { buildCache, buildOnce, type BuildStep } from "../operators/build-once.js";
+import type { OperatorCommand } from "../operators/operator-process.js";
+
+/** How one framework's implementation of the workload is built and started. */
+interface Implementation {
+  /** The file by which its folder is known. */
+  readonly file: string;
+  readonly steps: readonly BuildStep[];
+  /** What starts it; paths are relative to the folder that it was built in. */
+  readonly start: { readonly program: string; readonly args: readonly string[] };
+  readonly env?: { readonly [name: string]: string };
+  /** What a reader has to know of how it is run. */
+  readonly note?: string;
+}
+
+const implementations: { readonly [name: string]: Implementation } = {
+  "controller-runtime": {
+    file: "go.mod",
+    steps: [
+      {
+        program: "go",
+        args: ["build", "-mod=readonly", "-o", "webpage-operator", "."],
+        env: { CGO_ENABLED: "0", GOWORK: "off" },
+      },
+    ],
+    start: { program: "./webpage-operator", args: [] },
+  },
+  "kube-rs": {
+    file: "Cargo.toml",
+    steps: [
+      {
+        program: "cargo",
+        // What was compiled of its dependencies outlives a change of its source.
+        args: ["build", "--release", "--locked", "--target-dir", join(buildCache("kube-rs"), "target")],
+      },
+    ],
+    start: { program: "../target/release/webpage-operator", args: [] },
+  },
+  josdk: {
+    file: "pom.xml",
+    steps: [{ program: "mvn", args: ["-q", "-B", "package"] }],
+    start: { program: "java", args: ["-Xmx256m", "-XX:+UseSerialGC", "-jar", "target/josdk.jar"] },
+    note: "JOSDK with -Xmx256m -XX:+UseSerialGC",
+  },
+  kopf: {
+    file: "requirements.txt",
+    steps: [
+      { program: "python3", args: ["-m", "venv", ".venv"] },
+      { program: ".venv/bin/pip", args: ["install", "--quiet", "--requirement", "requirements.txt"] },
+    ],
+    start: { program: ".venv/bin/kopf", args: ["run", "--quiet", "-A", "--standalone", "webpages.py"] },
+  },
+  "client-node": {
+    file: "package.json",
+    steps: [{ program: "npm", args: ["ci", "--no-audit", "--no-fund"] }],
+    start: { program: "node", args: ["index.mjs"] },
+    env: { SHARED_DISPATCHER: "1" },
+    note: "client-node with one dispatcher, which no public option of it gives (SHARED_DISPATCHER=1)",
+  },
+};
+
+/** An implementation of a peer whose source is there. */
+export interface Peer {
+  readonly name: string;
+  readonly note?: string;
+  /** Builds it if that was not done before; throws if the tools for that are missing. */
+  build(): Promise<OperatorCommand>;
+}
+
+/** Returns the peers whose source is in the folder, all of them unless some are named. */
+export function findPeers(folder: string, names: readonly string[] = Object.keys(implementations)): Peer[] {
+  return names
+    .filter((name) => existsSync(join(folder, name, implementations[name]!.file)))
+    .map((name) => peerIn(folder, name, implementations[name]!));
+}
+
+function peerIn(folder: string, name: string, { steps, start, env, note }: Implementation): Peer {
+  return {
+    name,
+    ...(note === undefined ? {} : { note }),
+    async build() {
+      const built = await buildOnce({ name, source: join(folder, name), steps });
+      // A name without a slash is looked for where all programs are.
+      const program = start.program.includes("/") ? join(built, start.program) : start.program;
+      return { name, program, args: start.args, cwd: built, ...(env === undefined ? {} : { env }) };
+    },
+  };
+}

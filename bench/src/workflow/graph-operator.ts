@@ -1,0 +1,39 @@
+// An operator that keeps the graph of ConfigMaps of each Graph; the argument says which shape. Tells each reconcile by a line.
+import { createLogger, noUpdate, runOperator } from "@gen-operator/runtime";
+import { defineController, defineWorkflow } from "@gen-operator/runtime/codegen";
+import { ConfigMap } from "#webpage/generated/index.js";
+import { Graph } from "./graph.js";
+import { shapeOf, type Shape, type ShapeName } from "./shapes.js";
+
+const NAME = "gen-operator";
+
+function workflowOf(shape: Shape) {
+  let workflow = defineWorkflow(Graph);
+  for (const [node, dependsOn] of shape) {
+    const options = {
+      resource: ConfigMap,
+      labelSelector: `bench=${NAME}`,
+      desired: ({ primary }: { primary: Graph }) => ({
+        metadata: { name: `${primary.metadata.name}-${node}`, labels: { bench: NAME } },
+        data: { node },
+      }),
+      // The names of a chain are part of its type, and those of a loop are not known to the compiler.
+      dependsOn: dependsOn as never[],
+    };
+    workflow = workflow.dependent(node as string, options) as never;
+  }
+  return workflow;
+}
+
+const controller = defineController({
+  name: NAME,
+  workflow: workflowOf(shapeOf(process.argv[2] as ShapeName)),
+  reconciler: {
+    reconcile({ primary }: { primary: Graph }) {
+      process.stdout.write(`reconciled ${primary.metadata.name}\n`);
+      return noUpdate();
+    },
+  },
+});
+
+await runOperator([controller], { logger: createLogger("warn") });

@@ -1,0 +1,160 @@
+// Drives one operator through three rounds on a graph: one primary, twenty more, and those twenty again with nothing to do.
+import { readFile } from "node:fs/promises";
+import { eventually } from "#test/support/eventually.js";
+import { inParallel } from "../load-client.js";
+import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
+import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
+import { readUsage } from "../operators/process-usage.js";
+import { type RequestCounts, subtract } from "../operators/request-counts.js";
+import { graphDefinition, GRAPHS_PATH, MAPS_PATH, NAMESPACE } from "./graph.js";
+
+/** What a round cost, with what the operator did until all was quiet. */
+export interface RoundCost {
+  /** Until all dependents existed and each primary was reconciled, without what followed. */
+  readonly wallMs: number;
+  readonly cpuSeconds: number;
+  readonly serverCpuSeconds: number;
+  readonly requests: RequestCounts;
+  /** How often the reconciler was called. */
+  readonly reconciles: number;
+  readonly peakMb: number;
+}
+
+/** The rounds, in their order. */
+export interface GraphCosts {
+  readonly first: RoundCost;
+  readonly many: RoundCost;
+  readonly again: RoundCost;
+}
+
+/** How many primaries the second and the third round have. */
+export const MANY = 20;
+
+const CONCURRENCY = 20;
+const QUIET_MS = 3_000;
+const LIMIT = { timeoutMs: 180_000, everyMs: 10 };
+
+interface Run {
+  readonly cluster: CountedCluster;
+  readonly operator: OperatorProcess;
+  readonly logFile: string;
+  /** How many dependents there are. */
+  seen(): number;
+}
+
+/** Runs an operator that keeps `nodes` dependents for each primary. */
+export async function measureGraph(
+  command: OperatorCommand,
+  { nodes, logFile }: { nodes: number; logFile: string },
+): Promise<GraphCosts> {
+  await using cluster = await startCountedCluster(["graphs", "configmaps"]);
+  await prepare(cluster);
+  let added = 0;
+  const stopWatching = await cluster.watch(`${MAPS_PATH}?watch=true&labelSelector=bench%3D${command.name}`, (line) => {
+    if (line.startsWith('{"type":"ADDED"')) added++;
+  });
+  const operator = startOperator(command, { kubeconfig: cluster.kubeconfig, logFile });
+  try {
+    const run: Run = { cluster, operator, logFile, seen: () => added };
+    await eventually("Graphs are watched", () => isWatched(run), LIMIT);
+    await cluster.quiet(QUIET_MS);
+    const create = (index: number) =>
+      cluster.create("graphs", GRAPHS_PATH, {
+        apiVersion: "bench.example.com/v1",
+        kind: "Graph",
+        metadata: { name: nameOf(index), namespace: NAMESPACE },
+        spec: { round: 1 },
+      });
+    return {
+      first: await measureRound(run, { primaries: 1, dependents: nodes, act: () => create(0) }),
+      many: await measureRound(run, {
+        primaries: MANY,
+        dependents: nodes * (MANY + 1),
+        act: () => inParallel(MANY, CONCURRENCY, (index) => create(index + 1)),
+      }),
+      again: await measureRound(run, {
+        primaries: MANY,
+        dependents: nodes * (MANY + 1),
+        act: () => inParallel(MANY, CONCURRENCY, (index) => touch(cluster, nameOf(index + 1))),
+      }),
+    };
+  } finally {
+    stopWatching();
+    await operator.stop();
+  }
+}
+
+interface Round {
+  readonly primaries: number;
+  /** How many dependents there are in the end, of all rounds. */
+  readonly dependents: number;
+  act(): Promise<unknown>;
+}
+
+async function measureRound(run: Run, { primaries, dependents, act }: Round): Promise<RoundCost> {
+  const { cluster, operator } = run;
+  const before = {
+    requests: await cluster.readCounts(),
+    cpuSeconds: readUsage(operator.pid).cpuSeconds,
+    serverCpuSeconds: cluster.serverCpuSeconds(),
+    reconciles: await countReconciles(run),
+    at: performance.now(),
+  };
+  await act();
+  await eventually(
+    `${dependents} dependents, and ${primaries} reconciles more`,
+    async () => {
+      operator.checkAlive();
+      return run.seen() === dependents && (await countReconciles(run)) >= before.reconciles + primaries;
+    },
+    LIMIT,
+  );
+  const wallMs = performance.now() - before.at;
+  await cluster.quiet(QUIET_MS);
+  const { cpuSeconds, peakMb } = readUsage(operator.pid);
+  return {
+    wallMs,
+    cpuSeconds: cpuSeconds - before.cpuSeconds,
+    serverCpuSeconds: cluster.serverCpuSeconds() - before.serverCpuSeconds,
+    requests: subtract(await cluster.readCounts(), before.requests),
+    reconciles: (await countReconciles(run)) - before.reconciles,
+    peakMb,
+  };
+}
+
+async function prepare(cluster: CountedCluster): Promise<void> {
+  const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  await cluster.create("customresourcedefinitions", definitions, graphDefinition);
+  await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  await eventually("Graphs are served", () =>
+    cluster.list("graphs", GRAPHS_PATH).then(
+      () => true,
+      () => false,
+    ),
+  );
+}
+
+function isWatched({ cluster, operator }: Run): Promise<boolean> {
+  operator.checkAlive();
+  return cluster.isWatched("graphs");
+}
+
+// A new generation, which changes nothing of what is desired: both sides reconcile for it.
+function touch(cluster: CountedCluster, name: string): Promise<unknown> {
+  return cluster.send({
+    verb: "PATCH",
+    resource: "graphs",
+    method: "PATCH",
+    path: `${GRAPHS_PATH}/${name}`,
+    contentType: "application/merge-patch+json",
+    body: JSON.stringify({ spec: { round: 2 } }),
+  });
+}
+
+async function countReconciles({ logFile }: Run): Promise<number> {
+  return (await readFile(logFile, "utf8")).match(/^reconciled /gm)?.length ?? 0;
+}
+
+function nameOf(index: number): string {
+  return `graph-${String(index).padStart(3, "0")}`;
+}
