@@ -53,7 +53,7 @@ export function externalDependentImports(controller: ControllerModel, folder: st
 
 // From the folder of a controller in src/generated.
 function moduleOf(file: string): string {
-  return `../../../${file.replace(/\.ts$/, ".js")}`;
+  return `../../../${file.replace(/\.ts$/, ".js")}`.replace("../../../src/", "../../");
 }
 
 /** Returns the types of what is desired that are not those of resources, by the names that they have in the files of a controller. */

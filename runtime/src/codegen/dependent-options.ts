@@ -126,18 +126,15 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     Secondary,
     [Bulk] extends [undefined] ? NoInfer<Wanted> : ItemsOf<NoInfer<Wanted>>
   >;
-  readonly create?: (
-    desired: Wanted,
-    args: ExternalFunctionArguments<Primary, Secondary>,
-  ) => Eventually<NoInfer<Resource>>;
+  readonly create?: (desired: Wanted, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<Resource>;
   readonly update?: (
     desired: Wanted,
-    live: NoInfer<Resource>,
+    live: Resource,
     args: ExternalFunctionArguments<Primary, Secondary>,
   ) => Eventually<NoInfer<Resource>>;
-  readonly delete?: (live: NoInfer<Resource>, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
+  readonly delete?: (live: Resource, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
   /** Tells whether a live resource is as desired; deep equality unless given. */
-  readonly matches?: (desired: Wanted, live: NoInfer<Resource>) => boolean;
+  readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }
 
 /** How the items of a bulk dependent are written; `undefined` for any other dependent. */

@@ -32,6 +32,7 @@ spec:
               type: object
               properties:
                 databaseId: { type: string }
+                debtIds: { type: object, additionalProperties: { type: string } }
                 conditions:
                   type: array
                   x-kubernetes-list-type: map
@@ -101,8 +102,21 @@ spec:
       dependsOn: [database]
     tickets:
       external: { inbound: {}, schema: schemas/ticket.yaml }
+    alerts:
+      external: { inbound: { fetch: true }, state: { configMap: true }, desiredType: src/user.ts#Draft }
+      matcher: { function: isSameAlert }
+    leftovers:
+      external: { poll: { every: 1m }, capabilities: [delete] }
     invoices:
       external: { eventSource: billing, capabilities: [] }
+    bills:
+      external: { eventSource: billing, desiredType: src/user.ts#Draft, capabilities: [create, delete] }
+    credits:
+      external: { eventSource: billing }
+      bulk: true
+    debts:
+      external: { eventSource: billing, state: { status: debtIds } }
+      bulk: true
   removed:
     old: { resource: v1/ConfigMap, policy: delete }
     older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, policy: orphan }
@@ -114,7 +128,7 @@ spec:
 const files = {
   "crds/shops.yaml": crd,
   "workflow.yaml": spec,
-  "src/user.ts": "export interface User { readonly name: string }\n",
+  "src/user.ts": "export interface User { readonly name: string }\nexport interface Draft { readonly name: string }\n",
   "schemas/ticket.yaml":
     "type: object\nrequired: [id, kind]\nproperties:\n  id: { type: string }\n  kind: { type: string, enum: [bug, wish] }\n" +
     "  watchers: { type: array, items: { type: object, properties: { name: { type: string } } } }\n",
@@ -156,6 +170,12 @@ suite("emitted dependents", (declareTest) => {
       'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",
       'source: { kind: "eventSource", name: "billing" }, idOf: invoicesDependent.idOf, }',
+      "export const alertsSource = createInbound<AlertsResource>();",
+      'source: { kind: "inbound", fetch: alertsDependent.fetch, channel: alertsSource }',
+      "idOf: leftoversDependent.idOf, delete: leftoversDependent.remove, }",
+      "idOf: billsDependent.idOf, isOwn: billsDependent.isOwn, desired: billsDependent.desired",
+      "idOf: creditsDependent.idOf, isOwn: creditsDependent.isOwn,",
+      "idOf: debtsDependent.idOf, desired: debtsDependent.desired,",
     ])
       assert.ok(workflow.includes(part), `${part}\n${workflow}`);
     assert.match(textOf("src/generated/shop/controller.ts"), /statusConditions: true/);
@@ -173,6 +193,10 @@ suite("emitted dependents", (declareTest) => {
       "what is known of the primary",
     );
     assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
+    assert.not.match(textOf("src/shop/dependents/leftovers.ts"), /desired/);
+    for (const { path, content } of emitted)
+      if (path.startsWith("src/shop/"))
+        assert.not.match(content, /\bas (unknown|never|any|[A-Z]\w*)\b|[:<] ?any\b/, path);
     await writeProject(folder.path, emitted);
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
   });
@@ -203,5 +227,30 @@ suite("emitted dependents", (declareTest) => {
       emitted.map((file) => ({ ...file, content: changed.get(file.path) ?? file.content })),
     );
     for (const { command } of chosenCompilers) assert.is(compileProject(folder.path, command), "");
+  });
+
+  test("a function of an external dependent that is wrong, or not there, is an error at its line and column", async () => {
+    await using folder = await createTemporaryFolder();
+    const emitted = await emit(folder.path);
+    const wrong: { readonly [path: string]: (text: string) => string } = {
+      "src/shop/dependents/database.ts": (text) => text.replace("() => []", '() => [{ name: "a" }]'),
+      "src/shop/dependents/tickets.ts": (text) =>
+        text.replace("update: TicketsUpdate = (desired) => desired", "update: TicketsUpdate = () => undefined"),
+      "src/shop/dependents/bills.ts": (text) => text.replace("export const isOwn", "const isOwn"),
+      "src/shop/dependents/credits.ts": (text) =>
+        text.replace("CreditsDelete = () => {}", "CreditsDelete = ({ ident }) => ident"),
+    };
+    await writeProject(
+      folder.path,
+      emitted.map((file) => ({ ...file, content: (wrong[file.path] ?? ((text) => text))(file.content) })),
+    );
+    const printed = compileProject(folder.path, chosenCompilers[0]!.command);
+    for (const expected of [
+      /src\/shop\/dependents\/database\.ts\(\d+,\d+\): error TS\d+: .*'name' does not exist in type 'Resource'/m,
+      /src\/shop\/dependents\/tickets\.ts\(\d+,\d+\): error TS2322: Type 'undefined' is not assignable to type '.*Tickets?Resource/m,
+      /src\/generated\/shop\/workflow\.ts\(\d+,\d+\): error TS2\d+: .*'isOwn'/m,
+      /src\/shop\/dependents\/credits\.ts\(\d+,\d+\): error TS2339: Property 'ident' does not exist on type 'Resource'/m,
+    ])
+      assert.match(printed, expected);
   });
 });

@@ -1,0 +1,137 @@
+// An operator of the sample with resources outside of Kubernetes, in a namespace of a test's own, and the console that has them.
+import {
+  createLogger,
+  createOperator,
+  keyOf,
+  type KubernetesObject,
+  type Operator,
+  type ReconcileEvent,
+  type RequestObservation,
+  type ResourceClass,
+} from "@gen-operator/runtime";
+import { ApiClient } from "#runtime/cluster/api-client.js";
+import { createConnection } from "#runtime/cluster/connection.js";
+import { Console } from "#external/service/console.js";
+import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/index.js";
+import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { eventually } from "../../support/eventually.js";
+import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+
+const CRDS = ["tenants", "zones"].map((plural) => `fixtures/samples/external/crds/${plural}.example.com.yaml`);
+const Namespace = classOf(builtinDefinition("v1", "Namespace"));
+
+/** Starts an API server that knows the kinds of the sample. */
+export const startServer = (): Promise<TestApiServer> => startTestApiServer({ crds: CRDS });
+
+/** An operator and what it did. */
+export interface Run extends AsyncDisposable {
+  readonly operator: Operator;
+  readonly events: ReconcileEvent[];
+  /** Every request to the API server but watches. */
+  readonly requests: string[];
+}
+
+/** A test's own part of the world. */
+export interface World extends AsyncDisposable {
+  readonly namespace: string;
+  readonly console: Console;
+  readonly client: ApiClient;
+  /** Starts an operator for the namespace; the first one is started already. */
+  start(): Promise<Run>;
+  readonly run: Run;
+  tenant(name: string, spec?: Partial<Tenant["spec"]>): Promise<Tenant>;
+  zone(name: string, spec?: Partial<Zone["spec"]>): Promise<Zone>;
+  /** Waits until an object is as wanted. */
+  until<R extends KubernetesObject>(
+    kind: ResourceClass<R>,
+    name: string,
+    holds: (object: R) => boolean | undefined,
+  ): Promise<R>;
+  untilGone(kind: ResourceClass<KubernetesObject>, name: string): Promise<void>;
+  /** Waits until the console has this many of a collection. */
+  untilCount(collection: string, count: number): Promise<void>;
+  /** The values of a field of all resources of a collection, sorted. */
+  valuesOf(collection: string, field: string): string[];
+  /** The ConfigMap in which the id of an account is kept. */
+  stateOf(tenant: string): Promise<ConfigMap | undefined>;
+}
+
+let worlds = 0;
+
+/** Opens a namespace with a console and an operator. */
+export async function openWorld(server: TestApiServer): Promise<World> {
+  const console = await new Console().start();
+  process.env["CONSOLE_URL"] = console.url;
+  const namespace = `world-${process.pid}-${++worlds}`;
+  const runs: Run[] = [];
+  const start = async () => {
+    const started = await startRun(server, namespace);
+    runs.push(started);
+    return started;
+  };
+  const { url, token, ca } = server;
+  const client = new ApiClient(createConnection({ url, token, ...(ca === undefined ? {} : { ca }) }));
+  await client.create(Namespace, { metadata: { name: namespace } });
+  const run = await start();
+  const meta = (name: string) => ({ name, namespace });
+  const ownStates = async () =>
+    (await client.list(ConfigMap, { namespace })).filter(({ metadata }) => metadata.name.endsWith("-state"));
+  return {
+    ...{ namespace, console, client, start, run },
+    tenant: (name, spec = {}) =>
+      client.create(Tenant, Tenant.create({ metadata: meta(name), spec: { plan: "free", ...spec } })),
+    zone: (name, spec = {}) =>
+      client.create(Zone, Zone.create({ metadata: meta(name), spec: { domain: `${name}.example.com`, ...spec } })),
+    until: (kind, name, holds) =>
+      eventually(`${kind.definition.kind} ${name} is as wanted`, async () => {
+        const object = await client.get(kind, meta(name));
+        return object !== undefined && holds(object) === true ? object : undefined;
+      }),
+    untilGone: async (kind, name) =>
+      void (await eventually(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined)),
+    untilCount: async (collection, count) =>
+      void (await eventually(`${count} ${collection}`, () => console.all(collection).size === count)),
+    valuesOf: (collection, field) => [...console.all(collection).values()].map((each) => String(each[field])).sort(),
+    stateOf: async (tenant) =>
+      (await ownStates()).find(({ metadata }) => metadata.ownerReferences?.[0]?.name === tenant),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(runs.map((each) => each[Symbol.asyncDispose]()));
+      await console.stop();
+      await client.close();
+    },
+  };
+}
+
+async function startRun(server: TestApiServer, namespace: string): Promise<Run> {
+  const events: ReconcileEvent[] = [];
+  const requests: string[] = [];
+  const operator = createOperator({
+    controllers: controllers.map((controller) => ({
+      ...controller,
+      namespaces: [namespace],
+      retry: { initialIntervalMs: 200 },
+    })),
+    kubeconfig: server.kubeconfig,
+    logger: createLogger("silent"),
+    observer: (event) => void events.push(event),
+    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
+    stopTimeoutMs: 2_000,
+  });
+  await operator.start();
+  return { operator, events, requests, [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose]() };
+}
+
+/** Waits until the operator neither reconciles nor asks the API server for anything. */
+export async function untilQuiet({ events, requests }: Run): Promise<void> {
+  let before = "";
+  let since = Date.now();
+  await eventually("nothing happens any more", () => {
+    const now = `${events.length} ${requests.length}`;
+    if (now !== before) [before, since] = [now, Date.now()];
+    return Date.now() - since > 300;
+  });
+}
+
+/** The reconciles of an object, in order. */
+export const eventsOf = ({ events }: Run, { metadata }: KubernetesObject): ReconcileEvent[] =>
+  events.filter(({ primary }) => primary === keyOf(metadata));
