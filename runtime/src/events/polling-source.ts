@@ -11,6 +11,7 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { RefusedPrimaries } from "./refused-primaries.js";
 import { Reloads } from "./reloads.js";
 
 /** What a polling source polls. */
@@ -27,7 +28,7 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 /**
  * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
  *
- * Its start resolves after the first poll that succeeds.
+ * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is told by the next one that succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
@@ -35,6 +36,7 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const reloads = new Reloads();
+  const refused = new RefusedPrimaries();
   let running: { readonly abort: AbortController; cancel(): void; refetch(): Promise<void> } | undefined;
 
   const pollForever = (context: EventSourceContext, onSynced: () => void) => {
@@ -49,9 +51,9 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       try {
         const all = await options.fetch({ signal });
         if (signal.aborted) return;
-        const changed = cache.replaceAll(all, since);
+        const told = new Set([...cache.replaceAll(all, since), ...refused.releaseAll()]);
         record.succeed("fetch");
-        if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
+        if (told.size > 0) context.notify(told, { isInitial: !isSynced });
         isSynced = true;
         onSynced();
       } finally {
@@ -109,9 +111,13 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
       record.stop();
       cache.forget();
       reloads.forget();
+      refused.releaseAll();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
-    load: ({ metadata }) => reloads.load(keyOf(metadata), async () => running?.refetch()),
+    load({ metadata }) {
+      const key = keyOf(metadata);
+      return refused.attempt(key, () => reloads.load(key, async () => running?.refetch()));
+    },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
