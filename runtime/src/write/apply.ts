@@ -39,6 +39,8 @@ export interface ApplyOptions {
   readonly existing?: ExistingPolicy | undefined;
   /** What is written to such an object, in place of what is desired. */
   readonly adoption?: StatedObject | undefined;
+  /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
+  readonly isOnlyCreated?: boolean;
   /** Whether it is written without being compared: somebody else found it different. */
   readonly isForced?: boolean;
   readonly signal?: AbortSignal;
@@ -198,6 +200,7 @@ export class Writer implements ObjectWriter {
     if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
     if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
+    if (isOwn && options.isOnlyCreated === true) return { kind: "unchanged", entry: live };
     const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };
     const verdict = this.#matcher.compare(wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };
