@@ -10,6 +10,7 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { RefusedPrimaries } from "./refused-primaries.js";
 import { Reloads } from "./reloads.js";
 import { Semaphore } from "./semaphore.js";
 
@@ -35,7 +36,8 @@ const MAX_CONCURRENT_POLLS = 10;
 /**
  * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource).
  *
- * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time.
+ * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time. If that fails, the next poll that succeeds tells
+ * the primary.
  */
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -45,8 +47,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const reloads = new Reloads();
-  /** The primaries for which something could not be fetched, which are told when it can. */
-  const refused = new Set<ObjectKey>();
+  const refused = new RefusedPrimaries();
   let polls: PrimaryPolls<Resource, Primary> | undefined;
   const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
   const isPolled = (primary: KubernetesObject) =>
@@ -70,26 +71,22 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       record.stop();
       cache.forget();
       reloads.forget();
-      refused.clear();
+      refused.releaseAll();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary) {
       const key = keyOf(primary.metadata);
-      refused.delete(key);
-      try {
+      await refused.attempt(key, async () => {
         await reloads.load(key, async () => polls?.reload(key, primary as Primary));
         if (!cache.has(key)) await polls?.load(key, primary as Primary);
-      } catch (error) {
-        refused.add(key);
-        throw error;
-      }
+      });
     },
     onPrimaryChange({ kind, key, object }) {
       if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
       polls?.forget(key);
       cache.forget(key);
       reloads.forget(key);
-      refused.delete(key);
+      refused.release(key);
       record.succeed(partOf(key));
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
@@ -103,7 +100,7 @@ interface PrimaryPollsDependencies<Resource> {
   readonly context: EventSourceContext;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
-  readonly refused: Set<ObjectKey>;
+  readonly refused: RefusedPrimaries;
   partOf(key: ObjectKey): string;
 }
 
@@ -185,11 +182,9 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
     const wait = this.#waits.get(key);
     const primary = context.primaries.get(key)?.object as Primary | undefined;
     if (primary !== undefined) {
-      const hasEvent = await this.#fetch(key, primary).then(
-        (isNews) => refused.delete(key) || isNews,
-        () => false,
-      );
-      if (hasEvent && this.#waits.get(key) === wait) context.notify([key]);
+      const hasEvent = await this.#fetch(key, primary).catch(() => undefined);
+      const wasRefused = hasEvent !== undefined && refused.release(key);
+      if ((hasEvent === true || wasRefused) && this.#waits.get(key) === wait) context.notify([key]);
     }
     // It may have been removed, and even added again, meanwhile.
     if (this.#waits.get(key) === wait) this.#wait(key);

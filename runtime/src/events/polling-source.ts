@@ -11,6 +11,7 @@ import {
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "./health-record.js";
+import { RefusedPrimaries } from "./refused-primaries.js";
 import { Reloads } from "./reloads.js";
 
 /** What a polling source polls. */
@@ -36,7 +37,7 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 /**
  * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
  *
- * Its start resolves after the first poll that succeeds.
+ * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is told by the next one that succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   return createPollingSource(options, { isAwaited: true });
@@ -55,8 +56,7 @@ export function createPollingSource<Resource>(
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const reloads = new Reloads();
-  /** The primaries for which something could not be fetched. */
-  const refused = new Set<ObjectKey>();
+  const refused = new RefusedPrimaries();
   let running: Running | undefined;
 
   const pollForever = (context: EventSourceContext, onSynced: () => void) => {
@@ -71,11 +71,9 @@ export function createPollingSource<Resource>(
       try {
         const all = await options.fetch({ signal });
         if (signal.aborted) return;
-        const changed = cache.replaceAll(all, since);
+        const told = new Set([...cache.replaceAll(all, since), ...refused.releaseAll()]);
         record.succeed("fetch");
-        if (changed.length > 0) context.notify(changed, { isInitial: !isSynced });
-        if (refused.size > 0) context.notify([...refused]);
-        refused.clear();
+        if (told.size > 0) context.notify(told, { isInitial: !isSynced });
         isSynced = true;
         run.failure = undefined;
         onSynced();
@@ -139,21 +137,17 @@ export function createPollingSource<Resource>(
       record.stop();
       cache.forget();
       reloads.forget();
-      refused.clear();
+      refused.releaseAll();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
-    async load({ metadata }) {
+    load({ metadata }) {
       const key = keyOf(metadata);
-      refused.delete(key);
-      try {
+      return refused.attempt(key, async () => {
         if (running?.failure !== undefined) throw running.failure.error;
         await reloads.load(key, async () => running?.refetch());
-      } catch (error) {
-        refused.add(key);
-        throw error;
-      }
+      });
     },
-    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && refused.delete(key)),
+    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && refused.release(key)),
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),

@@ -125,14 +125,16 @@ export class KubernetesDriver implements DependentDriver {
     // An item may get another name; what has the old one is not what is written.
     const live = isNamed ? (found as DecodedResource) : this.#tied(primary, wanted.id);
     if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
-    const isKept = live !== undefined && mode === "createOnly";
+    const isOnlyCreated = mode === "createOnly";
+    const isKept = live !== undefined && isOnlyCreated;
     const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
     if (isMatch === true) return "unchanged";
     const written = await this.#writer.apply(this.#target, desired, {
       live,
       existing,
       // What is only created has its content from whoever made it.
-      adoption: mode === "createOnly" ? linkOf(desired) : undefined,
+      adoption: isOnlyCreated ? linkOf(desired) : undefined,
+      isOnlyCreated,
       isForced: isMatch === "differs",
     });
     const { kind, verdict } = written;

@@ -140,6 +140,7 @@ export class Writer implements ObjectWriter {
     if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
     if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
+    if (isOwn && options.isOnlyCreated === true) return { kind: "unchanged", entry: live };
     const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };
     const verdict = this.#matcher.compare(wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };

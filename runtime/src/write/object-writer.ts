@@ -32,6 +32,8 @@ export interface ApplyOptions {
   readonly existing?: ExistingPolicy | undefined;
   /** What is written to such an object, in place of what is desired. */
   readonly adoption?: StatedObject | undefined;
+  /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
+  readonly isOnlyCreated?: boolean;
   /** Whether it is written without being compared: somebody else found it different. */
   readonly isForced?: boolean;
   readonly signal?: AbortSignal;

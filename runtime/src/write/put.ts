@@ -111,6 +111,8 @@ export class PutWriter implements ObjectWriter {
       checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     }
     target.cache.put(live);
+    const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
+    if (isOwn && options.isOnlyCreated === true && !isTerminating) return { kind: "unchanged", entry: live };
     const wanted = isOwn ? desired : (options.adoption ?? desired);
     return this.#replace(target, { desired: wanted, live, options: { ...options, isForced: false } });
   }

@@ -140,6 +140,26 @@ suite("an external dependent", (test) => {
     await waitFor("a poll sees it", () => seen.at(-1) === "second key, first config");
   });
 
+  test("is created when its service is back, however many retries there are", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const fetch = (primary: Sample) => service.list(ownerOf(primary));
+    const account = accountOf("account", service, {
+      external: { source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch } },
+    });
+    service.faults.set("GET", "refused");
+    const controller = dependentController([account as never], { retry: { maxAttempts: 0 } });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample());
+    await waitFor("the reconcile fails", () => running.events[0]?.error);
+    await running.quiet();
+    assert.is(running.events.length, 1, "polls that fail tell nothing");
+    service.faults.clear();
+    await untilValues(service, "first");
+    await running.quiet();
+    assert.is(running.events.length, 2);
+  });
+
   test("may be pushed, and is made as desired again at once", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();

@@ -31,6 +31,33 @@ suite("a dependent that is only created", (test) => {
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
   });
 
+  for (const usesServerSideApply of [true, false])
+    test(`is left as it is, too, if the watch does not show it, ${usesServerSideApply ? "applied" : "or put"}`, async () => {
+      await using space = await openSpace();
+      const dependent = configOf("a", {
+        mode: "createOnly",
+        labelSelector: "sample",
+        usesServerSideApply,
+        desired: ({ primary: { spec } }) => ({
+          metadata: { name: "one-a", labels: { sample: "one" } },
+          data: { value: spec.value ?? "none" },
+        }),
+      });
+      await using running = await space.start([dependentController([dependent])]);
+      await space.create(Sample, sample());
+      const { metadata } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await running.quiet();
+      // Without the label it is gone, as far as the watch tells.
+      await space.patch(ConfigMap, "one-a", { metadata: { labels: { sample: null } } });
+      await waitFor("it is to be created again", () => running.requests.some((each) => each.endsWith("409")));
+      await running.quiet();
+      const left = await space.get(ConfigMap, "one-a");
+      assert.equal(left?.data, { value: "first" });
+      assert.is(left?.metadata.uid, metadata.uid);
+      assert.is(outcomeOf(running, "a")?.kind, "unchanged");
+    });
+
   test("that adopts what exists ties it to its primary, and leaves the content alone", async () => {
     await using space = await openSpace();
     await space.create(ConfigMap, { metadata: { name: "one-a" }, data: { value: "theirs", more: "x" } });

@@ -216,6 +216,23 @@ suite("the mysql-schema sample", (test) => {
     await remove(client, schema);
   });
 
+  test("a Secret that lost its label, by which it is watched, keeps its password", async () => {
+    const [{ server, client }, db] = [await cluster(), await database()];
+    await using run = await startRun(server);
+    const schema = newSchema();
+    await client.create(MySQLSchema, schema);
+    await untilStatus(client, schema, /^CREATED$/);
+    const [login, secret] = [await loginOf(client, schema), (await secretOf(client, schema))!];
+    const before = run.events.length;
+    const labels = { "app.kubernetes.io/managed-by": null };
+    await client.mergePatch(Secret, secret.metadata, { metadata: { labels } });
+    await eventually("its schema is reconciled", () => run.events.length > before);
+    await untilPolled(db);
+    assert.equal(await loginOf(client, schema), login);
+    assert.is(await isAccepted(db, login), true);
+    await remove(client, schema);
+  });
+
   test("with a MySQLSchema its schema and its user go, and no other of the name in another namespace", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];
     await using _ = await startRun(server);

@@ -133,6 +133,32 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
+  test("a reconcile that a fetch made fail is told when a poll succeeds, once, although there is nothing new", async () => {
+    let fails = true;
+    const { source, load } = createSource(() => (fails ? Promise.reject(new Error("no route")) : ["a"]));
+    const { context, advance, notified } = createSourceContext("home/one", "home/two");
+    const failed = async (key: ObjectKey) => {
+      source.invalidate(key);
+      assert.match((await Promise.resolve(load(key)).catch(String)) as string, "no route");
+    };
+    fails = false;
+    await source.start(context);
+    await load("home/one");
+    await load("home/two");
+    fails = true;
+    await failed("home/one");
+    await failed("home/two");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), [], "it fails still");
+    fails = false;
+    await load("home/two");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), ["home/one"], "the other one has seen for itself");
+    await advance(INTERVAL_MS);
+    assert.equal(notified(), []);
+    await source.stop();
+  });
+
   test("the time to the next poll may depend on what was fetched [supportsDynamicPollingDelay]", async () => {
     const seen: (readonly string[])[] = [];
     const intervalOf = (_: object, resources: readonly string[]) => {

@@ -197,15 +197,22 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
-  test("a primary for which nothing could be fetched is told as soon as a poll succeeds", async () => {
-    const { source } = createSource(answersInTurn(one, new Error("no route"), one, one));
+  test("reconciles that a fetch made fail are told when one succeeds, once, although there is nothing new", async () => {
+    const down = new Error("no route");
+    const { source, calls } = createSource(answersInTurn(both, down, down, down, both));
     const { context, advance, notified } = createSourceContext();
+    const { signal } = new AbortController();
     await source.start(context);
     notified();
-    source.invalidate("home/two");
-    assert.match(await failureOf(source), "no route");
+    for (const key of ["home/one", "home/two"] as const) {
+      source.invalidate(key);
+      const failure = await Promise.resolve(source.load?.(primaryOf(key), signal)).catch(String);
+      assert.match(failure as string, "no route");
+    }
     await advance(INTERVAL_MS);
-    assert.equal(notified(), ["home/two"]);
+    assert.equal([calls.length, notified()], [4, []], "it fails still");
+    await source.load?.(primaryOf("home/two"), signal);
+    assert.equal(notified(), ["home/one"], "the other one has seen for itself");
     await advance(INTERVAL_MS);
     assert.equal(notified(), []);
     await source.stop();
