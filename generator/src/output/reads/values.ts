@@ -81,7 +81,8 @@ function stepIntoResult(path: FieldPath, name: string): Step {
   const next = (following: FieldPath): Step => ({ kind: "value", value: { kind: "result", path: following } });
   // Whoever has the function may ask it for any detail.
   if (path.length === 0 && name === "detailOf") return { kind: "read", path };
-  if (path.at(-1) === "items") return next(path.slice(0, -1));
+  const item = itemOf(path);
+  if (item !== undefined) return next(item);
   const leadsOn = [name === "dependents", true, name === "conditions" || name === "items", true][path.length];
   if (leadsOn === true) return next([...path, name]);
   return path.length === 4 && name === "detail" ? { kind: "read", path: [...path, name] } : NOTHING;
@@ -96,6 +97,11 @@ function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): S
   return kind === "object"
     ? { kind: "value", value: { kind: "object", source, path: next } }
     : { kind: "read", path: next };
+}
+
+/** Returns the path of any item if a path of the result of a workflow leads to the items of a dependent, or else undefined. */
+export function itemOf(path: FieldPath): FieldPath | undefined {
+  return path.at(-1) === "items" ? path.slice(0, -1) : undefined;
 }
 
 /** Returns the object of an event source itself. */
