@@ -52,6 +52,11 @@ suite("the result of a workflow", (test) => {
     assert.throws(() => result!.detailOf<string>("a", "readyPostcondition", { type: "string" }), /of dependent "a"/);
     assert.equal([result!.reconciled, result!.deleted, result!.isReady], [["a", "many"], ["never"], true]);
     assert.equal(asked.sort(), ["a", "item-0", "item-1"]);
+    const { dependents: outcomes } = result!;
+    assert.equal(
+      [outcomes["a"]?.kind, outcomes["many"]?.kind, outcomes["never"]?.kind],
+      ["created", "created", "deleted"],
+    );
   });
 
   test("has all errors in one, which is thrown when everything that could be done is done", async () => {
