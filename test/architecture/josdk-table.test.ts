@@ -1,13 +1,7 @@
 // Every scenario of JOSDK's tests is accounted for, and what is named exists.
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import type ts from "typescript";
-import { loadLibrary } from "#generator/model/library.js";
 import { missingTests, parseJosdkTable, readJosdkTable } from "../support/josdk-table.js";
-import { repositoryRoot } from "../support/repository.js";
+import { untestedRows } from "../support/named-tests.js";
 import { assert, suite } from "../support/suite.js";
-
-const compiler = loadLibrary("typescript");
 
 /** The tables, with the first and the last of their numbers. */
 const TABLES: Record<string, [first: number, last: number]> = {
@@ -44,8 +38,6 @@ const TABLES: Record<string, [first: number, last: number]> = {
 };
 
 const WORDS = new Set(["later", "different", "elsewhere", "nothing to test"]);
-/** The suites that `npm test` runs. */
-const SUITES = /^(unit|architecture|golden|types|integration|conformance)\//;
 
 suite("the table of JOSDK's tests", (test) => {
   const rows = readJosdkTable();
@@ -74,23 +66,12 @@ suite("the table of JOSDK's tests", (test) => {
   });
 
   test("names tests that exist, in suites that always run", () => {
-    const titles = new Map<string, Titles | undefined>();
-    for (const { file } of rows.flatMap(({ tests }) => tests))
-      if (!titles.has(file)) titles.set(file, readTitles(file));
-    const problems = rows.flatMap(({ id, tests }) =>
-      tests.flatMap(({ file, title }) => {
-        const declared = titles.get(file);
-        if (declared === undefined) return [`${id}: there is no test/${file}.ts`];
-        if (!SUITES.test(file)) return [`${id}: npm test does not run ${file}`];
-        return declared.has(title) ? [] : [`${id}: test/${file}.ts has no test "${title}"`];
-      }),
-    );
-    assert.equal(problems, []);
+    assert.equal(untestedRows(rows), []);
   });
 
   test("a test that is named and did not pass in a file that ran is told", () => {
     const where = "`unit/a.test` › one<br>`unit/b.test` › two<br>different: because";
-    const [row] = parseJosdkTable(`### Table\n\n| 7 | something | ${where} |`);
+    const [row] = parseJosdkTable(`### Table\n\n| 7 | something | ${where} |`, "JOSDK.md");
     assert.equal(row?.remarks, [{ word: "different", reason: "because" }]);
     assert.equal(missingTests([row!], new Map([["unit/a.test", ["one"]]])), []);
     assert.equal(missingTests([row!], new Map([["unit/b.test", ["one"]]])), [
@@ -98,32 +79,3 @@ suite("the table of JOSDK's tests", (test) => {
     ]);
   });
 });
-
-/** What the tests of a file may be called; where a loop makes titles, any text may stand for what varies. */
-interface Titles {
-  has(title: string): boolean;
-}
-
-/** Reads the titles that `test("…", …)` declares in a file, if there is one; a test that is skipped is not among them. */
-function readTitles(file: string): Titles | undefined {
-  const path = join(repositoryRoot, `test/${file}.ts`);
-  if (!existsSync(path)) return undefined;
-  const found = new Set<string>();
-  const patterns: RegExp[] = [];
-  const visit = (node: ts.Node): void => {
-    if (compiler.isCallExpression(node) && compiler.isIdentifier(node.expression) && node.expression.text === "test") {
-      const [title] = node.arguments;
-      if (title !== undefined && compiler.isStringLiteralLike(title)) found.add(title.text);
-      else if (title !== undefined && compiler.isTemplateExpression(title)) patterns.push(patternOf(title));
-    }
-    compiler.forEachChild(node, visit);
-  };
-  visit(compiler.createSourceFile(path, readFileSync(path, "utf8"), compiler.ScriptTarget.Latest));
-  return { has: (title) => found.has(title) || patterns.some((pattern) => pattern.test(title)) };
-}
-
-// A run names the tests that passed, so a title that fits and does not exist is found there.
-function patternOf({ head, templateSpans }: ts.TemplateExpression): RegExp {
-  const fixed = [head.text, ...templateSpans.map(({ literal }) => literal.text)];
-  return new RegExp(`^${fixed.map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".+")}$`, "s");
-}

@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { missingTests, readJosdkTable } from "./josdk-table.js";
+import { missingTests, readFeatureTable, readJosdkTable } from "./josdk-table.js";
 import { atSources } from "./source-positions.js";
 import type { SuiteReport } from "./suite.js";
 
@@ -140,7 +140,7 @@ function printOutcome({ file, report, problem, output, durationMs }: FileOutcome
 }
 
 function printSummary(outcomes: FileOutcome[], empty: string[]): number {
-  const missing = missingTests(readJosdkTable(), passedTitlesOf(outcomes));
+  const missing = missingTests([...readJosdkTable(), ...readFeatureTable()], passedTitlesOf(outcomes));
   let passed = 0;
   let failed = empty.length + missing.length;
   let skipped = 0;

@@ -41,7 +41,8 @@ const schema = {
   },
 };
 
-function crdOf(kind: string, scope: "Namespaced" | "Cluster") {
+/** Returns the definition of a kind like these. */
+export function crdOf(kind: string, scope: "Namespaced" | "Cluster") {
   const plural = `${kind.toLowerCase()}s`;
   return {
     apiVersion: "apiextensions.k8s.io/v1",

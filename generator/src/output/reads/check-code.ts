@@ -1,7 +1,15 @@
 import type { Diagnostic } from "../../diagnostic.js";
 import { quote } from "../../diagnostic.js";
 import { loadLibrary } from "../../model/library.js";
-import type { ConditionName, ControllerModel, LocateExpression, ProjectModel } from "../../model/project-model.js";
+import {
+  isKubernetes,
+  type ConditionName,
+  type ControllerModel,
+  type DependentModel,
+  type LocateExpression,
+  type ProjectModel,
+  type ResourceModel,
+} from "../../model/project-model.js";
 import { NEVER } from "../../model/rules/constant-condition.js";
 import { controllerNamesOf } from "../controller-names.js";
 import { detailedConditionsOf } from "../dependent-types.js";
@@ -20,6 +28,8 @@ interface Code {
   readonly controller: ControllerModel;
   readonly folder: string;
   readonly program: SourceProgram;
+  /** Returns the names that the class of a kind has in code. */
+  classNamesOf(resource: ResourceModel): readonly string[];
 }
 
 /** Checks what only the user's code tells about the dependents of a project: what they read, what nobody reads, what they write. */
@@ -30,7 +40,14 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
     .map((controller) => ({ controller, folder: controllerNamesOf(controller, names, model.controllers).folder }));
   const expressions = controllers.flatMap(({ controller, folder }) => expressionFiles(controller, folder, locate));
   const program = createSourceProgram([...code, ...expressions]);
-  const all = controllers.map((each) => ({ ...each, program }));
+  const all = controllers.map((each) => {
+    const local = controllerNamesOf(each.controller, names, model.controllers).resources;
+    const classNamesOf = (resource: ResourceModel) => {
+      const { className, exportName, localName } = local.get(resource) ?? {};
+      return [className, exportName, localName].filter((name) => name !== undefined);
+    };
+    return { ...each, program, classNamesOf };
+  });
   const ofEach = all.flatMap((each) => [
     ...checkUnorderedReads(each),
     ...checkUnreadDetails(each),
@@ -40,30 +57,47 @@ export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate
 }
 
 /** Warns of reads of dependents that a dependent does not wait for: what it finds depends on luck. */
-function checkUnorderedReads({ controller, folder, program }: Code): Diagnostic[] {
+function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code): Diagnostic[] {
   const { dependents } = controller;
   return dependents.flatMap((dependent) => {
     const log = new ReadLog([]);
     followDependent(dependent, { controller, folder }, { program, follower: new ReadFollower(program, log) });
-    const seen = new Set<string>();
-    return log.members.flatMap(({ path: name, position }): Diagnostic[] => {
-      const other = dependents.find((each) => each.name === name);
-      if (other === undefined || other === dependent || seen.has(name)) return [];
-      const isOrdered = dependent.waitsFor.includes(name) || (dependent.itemsDependOn?.includes(name) ?? false);
-      // What waits for the reader can only be read as it was before, which nobody does by mistake.
-      if (isOrdered || other.waitsFor.includes(dependent.name)) return [];
-      seen.add(name);
+    const seen = new Set<DependentModel>();
+    const reads = [
+      ...log.members.map(({ path, position }) => ({
+        others: dependents.filter(({ name }) => name === path),
+        position,
+      })),
+      ...log.kinds.map(({ path, position }) => ({ others: ofClass(path), position })),
+    ];
+    return reads.flatMap(({ others, position }): Diagnostic[] => {
+      const [other] = others;
+      if (other === undefined || seen.has(other) || others.some((each) => isInOrder(each, dependent))) return [];
+      seen.add(other);
       return [
         {
           severity: "warning",
           rule: "unordered-read",
-          message: `${quote(dependent.name)} reads ${quote(name)} and does not wait for it, so it may find none, or an old one`,
+          message: `${quote(dependent.name)} reads ${quote(other.name)} and does not wait for it, so it may find none, or an old one`,
           position,
-          hint: `state ${quote(name)} in the dependsOn of ${quote(dependent.name)}`,
+          hint: `state ${quote(other.name)} in the dependsOn of ${quote(dependent.name)}`,
         },
       ];
     });
   });
+
+  /** Returns the dependents of a class, if the objects of that are theirs alone. */
+  function ofClass(className: string): readonly DependentModel[] {
+    const isOfClass = (resource: ResourceModel) => classNamesOf(resource).includes(className);
+    const isShared = controller.eventSources.some((each) => each.kind === "informer" && isOfClass(each.resource));
+    return isShared ? [] : dependents.filter((each) => isKubernetes(each) && isOfClass(each.resource));
+  }
+}
+
+/** Tells whether one dependent may read another: it is the same, is waited for, or waits itself, so that it can only be as it was before. */
+function isInOrder(other: DependentModel, reader: DependentModel): boolean {
+  if (other === reader || other.waitsFor.includes(reader.name)) return true;
+  return reader.waitsFor.includes(other.name) || (reader.itemsDependOn?.includes(other.name) ?? false);
 }
 
 /** Warns of conditions that find more than whether they hold, where the reconciler does not look at it. */

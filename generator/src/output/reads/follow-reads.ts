@@ -8,7 +8,7 @@ import { loadLibrary } from "../../model/library.js";
 import type { FieldPath } from "../../model/schema-path.js";
 import { isFunctionNode, resolveFunction, unwrap, type FunctionNode } from "./functions.js";
 import { listMethodOf } from "./list-methods.js";
-import { lookupOf } from "./lookups.js";
+import { askedClassOf, lookupOf } from "./lookups.js";
 import type { ReadLog } from "./read-log.js";
 import type { SourceProgram } from "./source-program.js";
 import { itemOf, keyOfValue, stepInto, type Value } from "./values.js";
@@ -141,6 +141,8 @@ export class ReadFollower {
   }
 
   #lookUp(call: ts.CallExpression | undefined, used: { value: Value; name: string }, node: ts.Node): void {
+    const asked = call === undefined || used.value.kind !== "lookup" ? undefined : askedClassOf(call, this.#program);
+    if (asked !== undefined) this.#log.readKind(asked, this.#program.positionOf(node));
     const found = lookupOf(call, used, { program: this.#program, sources: this.#log.sources });
     if (found === undefined) return this.giveUp(node);
     for (const value of found.values) {

@@ -47,6 +47,12 @@ export function lookupOf(
   return { values: value.isList ? found.map((of) => ({ kind: "list", of })) : found, isWhole: false };
 }
 
+/** Returns the class that a call of `context.secondary` or `context.secondaries` asks for; undefined if it asks for a source or a name besides. */
+export function askedClassOf(call: ts.CallExpression, program: SourceProgram): string | undefined {
+  const [first, second] = call.arguments;
+  return first === undefined || second !== undefined ? undefined : classNameOf(first, program);
+}
+
 /** Returns the name under which a class was imported from generated code. */
 function classNameOf(expression: ts.Expression, program: SourceProgram): string | undefined {
   if (!compiler.isIdentifier(expression)) return undefined;

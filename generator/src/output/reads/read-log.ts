@@ -15,6 +15,7 @@ export class ReadLog {
   readonly #escapes = new Map<TrackedSource, SourcePosition>();
   readonly #lookups = new Map<TrackedSource, SourcePosition>();
   readonly #members: FieldRead[] = [];
+  readonly #kinds: FieldRead[] = [];
   readonly #results: FieldPath[] = [];
   readonly sources: readonly TrackedSource[];
 
@@ -39,6 +40,16 @@ export class ReadLog {
   /** What of `secondary` is looked at, in the order in which it was found. */
   get members(): readonly FieldRead[] {
     return this.#members;
+  }
+
+  /** Takes that all objects of a class are looked at that belong to the primary. */
+  readKind(className: string, position: SourcePosition): void {
+    this.#kinds.push({ path: className, position });
+  }
+
+  /** The classes of which all is looked at, in the order in which that was found. */
+  get kinds(): readonly FieldRead[] {
+    return this.#kinds;
   }
 
   /** Takes that all at a path of the result of a workflow is needed. */

@@ -163,13 +163,15 @@ suite("informer source", (test) => {
     const options = {
       labelSelector: "a=b",
       fieldSelector: "type=Opaque",
+      shardSelector: "shardRange(object.metadata.uid, '0x0', '0x8')",
       form: "metadata" as const,
       connection,
       mapper,
     };
     const { source, informer } = await startSource(options);
-    const { labelSelector, fieldSelector, isMetadataOnly } = informer.request;
+    const { labelSelector, fieldSelector, shardSelector, isMetadataOnly } = informer.request;
     assert.equal([labelSelector, fieldSelector, isMetadataOnly], ["a=b", "type=Opaque", true]);
+    assert.is(shardSelector, options.shardSelector);
     assert.is(informer.request.connection, connection);
     await source.stop();
   });

@@ -2,7 +2,7 @@
 import { Backoff } from "#runtime/base/backoff.js";
 import type { ApiRequester } from "#runtime/cluster/api-requester.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/cluster/transport.js";
-import { runListWatch, type ListWatchConsumer } from "#runtime/events/list-watch.js";
+import { runListWatch, type ListWatchConsumer, type ListWatchOptions } from "#runtime/events/list-watch.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
@@ -42,17 +42,23 @@ const refused =
 const expired = refused(410, { reason: "Expired", code: 410 });
 
 /** Lets a list-watch meet these answers, one for each request, and returns what it asked for and when. */
-async function meet(answers: readonly Answer[], more: Partial<ListWatchConsumer> = {}) {
+async function meet(
+  answers: readonly Answer[],
+  more: Partial<ListWatchConsumer> = {},
+  selectors: Pick<ListWatchOptions, "labelSelector" | "fieldSelector" | "shardSelector"> = {},
+) {
   const clock = new VirtualClock();
   const abort = new AbortController();
   const requests: { at: number; isList: boolean; version: string | null }[] = [];
   const failures: number[] = [];
   const lists: string[] = [];
+  const queries: URLSearchParams[] = [];
   const left = [...answers];
   const transport = {
     connection: { server: "https://example" },
     async stream({ path }: TransportRequest, consumer: StreamConsumer) {
       const query = new URL(path, "https://example").searchParams;
+      queries.push(query);
       requests.push({ at: clock.now(), isList: query.has("sendInitialEvents"), version: query.get("resourceVersion") });
       const answer = left.shift();
       if (answer !== undefined) return answer(consumer, clock);
@@ -78,6 +84,7 @@ async function meet(answers: readonly Answer[], more: Partial<ListWatchConsumer>
   const ended = runListWatch(
     {
       definition: builtinDefinition("v1", "ConfigMap"),
+      ...selectors,
       fieldManagers: [],
       transport,
       requester: {} as ApiRequester,
@@ -95,10 +102,22 @@ async function meet(answers: readonly Answer[], more: Partial<ListWatchConsumer>
     if (clock.nextDueAt !== undefined) clock.advance(clock.nextDueAt - clock.now());
   }
   const waits = requests.slice(1).map(({ at }, index) => at - requests[index]!.at);
-  return { requests, failures, lists, waits };
+  return { requests, queries, failures, lists, waits };
 }
 
 suite("list-watch in time", (test) => {
+  test("every selector goes to the server, with the whole state and with each watch", async () => {
+    const selectors = {
+      labelSelector: "app=web",
+      fieldSelector: "type!=Opaque",
+      shardSelector: "shardRange(object.metadata.uid, '0x0', '0x8')",
+    };
+    const { queries } = await meet([stream([endOfInitialEvents("5")])], {}, selectors);
+    assert.is(queries.length, 2);
+    for (const query of queries)
+      for (const [name, selector] of Object.entries(selectors)) assert.is(query.get(name), selector);
+  });
+
   test("a version that is too old leads to the whole state soon, and is no failure", async () => {
     const { requests, failures, lists, waits } = await meet([
       stream([endOfInitialEvents("5")], 20_000),

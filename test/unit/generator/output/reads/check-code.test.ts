@@ -54,6 +54,27 @@ suite("reads of other dependents", (test) => {
       assert.equal(check({ "dependents/b.ts": `export const desired = ${body};` }, [a, b, last]), expected);
     });
 
+  const byClass: readonly (readonly [
+    call: string,
+    dependents: readonly DependentModel[],
+    expected: readonly string[],
+  ])[] = [
+    [
+      "context.secondary(Secret)",
+      [dependentOf("secret", secret), b],
+      ["warning unordered-read src/thing/dependents/b.ts:2"],
+    ],
+    ["context.secondaries(Secret)", [dependentOf("secret", secret), dependentOf("b", configMap, ["secret"])], []],
+    ["context.secondary(ConfigMap)", [a, b], []],
+    ["context.secondary(Secret, { name: 'other' })", [dependentOf("secret", secret), b], []],
+    ["context.secondary(Secret)", [b], []],
+  ];
+  for (const [call, dependents, expected] of byClass)
+    test(`${call} beside ${dependents.map(({ name }) => name).join()} is ${expected.length > 0 ? "warned of" : "accepted"}`, () => {
+      const text = `import { ConfigMap, Secret } from "../../generated/index.js";\nexport const desired = ({ context }) => ${call};`;
+      assert.equal(check({ "dependents/b.ts": text }, dependents), expected);
+    });
+
   test("what a dependent waits for, as a whole or item by item, may be read", () => {
     const text = "export const desired = ({ secondary }) => secondary.a;";
     assert.equal(check({ "dependents/b.ts": text }, [a, dependentOf("b", configMap, ["a"])]), []);
