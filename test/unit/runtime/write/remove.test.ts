@@ -85,6 +85,19 @@ suite("what a PUT sends", (test) => {
     });
   });
 
+  test("has the new owner in place of a deleted one of its name", () => {
+    const before = { ...owner("0", true), name: "one" };
+    const after = { ...owner("1", true), name: "one" };
+    const others = [owner("2"), { ...before, uid: "3", apiVersion: "other.example.com/v1", controller: false }];
+    const stale = objectOf({ ownerReferences: [before, ...others] });
+    const { metadata } = replacementOf(
+      stale,
+      { metadata: { name: "a", ownerReferences: [after] } },
+      { hasStatusSubresource: true },
+    );
+    assert.equal(metadata.ownerReferences, [...others, after]);
+  });
+
   test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
     const status = { at: "x" };
     const desired: StatedObject & { data: object } = { metadata: { name: "a" }, data: {} };
