@@ -222,10 +222,10 @@ export class PrimaryReconciler {
     const { scope, outcome, error } = attempt;
     if (writer === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
-      const { workflow } = outcome;
+      const { workflow, kind } = outcome;
       const fieldManager = conditionsManagerOf(this.#write.fieldManager);
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const facts = { primary: scope.entry.object, workflow, error, dependents };
+      const facts = { primary: scope.entry.object, workflow, error, isCleanup: kind === "cleanup", dependents };
       const wroteStatus = await writeConditions({ ...this.#write, writer, fieldManager }, facts);
       if (wroteStatus) note(attempt, { wroteStatus });
     } catch (error) {

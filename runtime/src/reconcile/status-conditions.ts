@@ -12,6 +12,8 @@ export interface StatusFacts {
   readonly workflow?: WorkflowResult | undefined;
   /** Why the reconcile failed; absent if it did not. */
   readonly error?: unknown;
+  /** Whether the primary is being deleted, so that there is nothing to be ready. */
+  readonly isCleanup?: boolean;
   /** The conditions that the status has. */
   readonly before: readonly StatusCondition[];
   /** The generation of the primary that was reconciled. */
@@ -33,13 +35,20 @@ const READY = "Ready";
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have; what is not among them and is of this kind is over. */
-export function statusConditionsOf({ workflow, error, before, generation, now }: StatusFacts): StatusCondition[] {
+export function statusConditionsOf({
+  workflow,
+  error,
+  isCleanup = false,
+  before,
+  generation,
+  now,
+}: StatusFacts): StatusCondition[] {
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
-    const finding = findingOf(name, outcome);
+    const finding = isCleanup && isGone(outcome) ? undefined : findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
-  const ready = readyOf(found, error);
+  const ready = readyOf(found, { error, isCleanup });
   const condition = (type: string, isTrue: boolean, { reason, message }: Finding): StatusCondition => {
     const status = isTrue ? "True" : "False";
     const known = before.find((each) => each.type === type);
@@ -75,12 +84,20 @@ export function hasSharedConditions(schema: Schema): boolean {
   return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
 }
 
-function readyOf(found: readonly (Finding & { readonly name: string })[], error: unknown): Finding {
+function readyOf(
+  found: readonly (Finding & { readonly name: string })[],
+  { error, isCleanup }: { readonly error: unknown; readonly isCleanup: boolean },
+): Finding {
   const keeping = found.filter(({ reason }) => reason !== "PreconditionNotMet");
   const reason = REASONS.find((each) => keeping.some((finding) => finding.reason === each));
   if (reason !== undefined) return { reason, message: keeping.map(told).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
+  if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { reason: "Ready", message: "everything is as desired" };
+}
+
+function isGone(outcome: DependentOutcome): boolean {
+  return outcome.kind === "deleted" && outcome.isGone;
 }
 
 // The error of a dependent names it already.
