@@ -209,6 +209,7 @@ export class PrimaryReconciler {
     reschedule(attempt, control?.rescheduleAfterMs);
     if (control?.removeFinalizer === false) return;
     // What is not gone yet brings an event when it goes, and what failed does not.
+    if (isInvoked) runs.warnOfOrphans();
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
     if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
     if (!runs.cleanups.every(({ isReady }) => isReady)) return;

@@ -12,6 +12,8 @@ export interface StatusFacts {
   readonly workflow?: WorkflowResult | undefined;
   /** Why the reconcile failed; absent if it did not. */
   readonly error?: unknown;
+  /** Whether there is a workflow that the reconciler did not run, so that nobody knows. */
+  readonly isSkipped?: boolean;
   /** Whether the primary is being deleted, so that there is nothing to be ready. */
   readonly isCleanup?: boolean;
   /** The conditions that the status has. */
@@ -21,7 +23,7 @@ export interface StatusFacts {
   readonly now: Date;
 }
 
-type Reason = "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
+type Reason = "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
 
 interface Finding {
   readonly reason: Reason;
@@ -32,12 +34,14 @@ interface Finding {
 const REASONS: readonly Reason[] = ["Failed", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
+const SKIPPED: Finding = { reason: "NotRun", message: "the reconciler did not run the workflow" };
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have; what is not among them and is of this kind is over. */
 export function statusConditionsOf({
   workflow,
   error,
+  isSkipped = false,
   isCleanup = false,
   before,
   generation,
@@ -49,8 +53,11 @@ export function statusConditionsOf({
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const ready = readyOf(found, { error, isCleanup });
-  const condition = (type: string, isTrue: boolean, { reason, message }: Finding): StatusCondition => {
-    const status = isTrue ? "True" : "False";
+  const condition = (
+    type: string,
+    status: StatusCondition["status"],
+    { reason, message }: Finding,
+  ): StatusCondition => {
     const known = before.find((each) => each.type === type);
     return {
       type,
@@ -62,8 +69,10 @@ export function statusConditionsOf({
     };
   };
   return [
-    condition(READY, ready.reason === "Ready", ready),
-    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), false, finding)),
+    isSkipped
+      ? condition(READY, "Unknown", SKIPPED)
+      : condition(READY, ready.reason === "Ready" ? "True" : "False", ready),
+    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), "False", finding)),
   ];
 }
 

@@ -26,7 +26,12 @@ export async function writeConditions(
   if (latest === undefined || latest.metadata.uid !== primary.metadata.uid) return false;
   const before = latest.status?.conditions ?? [];
   const { generation } = primary.metadata;
-  const conditions = statusConditionsOf({ ...facts, before, generation, now: new Date() });
+  const { workflow, error, isCleanup = false } = facts;
+  const isSkipped = dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
+  // What was found of an earlier generation still says so; a failure is over.
+  const last = before.find(({ type }) => type === "Ready");
+  if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
+  const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
   const wanted = write.usesServerSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
   await writePrimary(
