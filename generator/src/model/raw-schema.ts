@@ -28,17 +28,15 @@ export function isIntOrString(schema: RawSchema): boolean {
 }
 
 const CONDITION_FIELDS = ["lastTransitionTime", "message", "observedGeneration", "reason", "status", "type"];
+const STATUSES = ["False", "True", "Unknown"];
 const CONDITION_REQUIRED = ["lastTransitionTime", "message", "reason", "status", "type"];
-/** Those that the runtime states. */
-const STATUSES = ["False", "True"];
-
 /** Recognises `metav1.Condition`: exactly its fields, of which all but `observedGeneration` are required. */
 export function isStatusCondition(schema: RawSchema): boolean {
   const properties = schemasOf(schema, "properties");
   if (!isSame([...properties.keys()], CONDITION_FIELDS)) return false;
   if (!Array.isArray(schema["required"]) || !isSame(schema["required"] as string[], CONDITION_REQUIRED)) return false;
   const statuses = properties.get("status")?.["enum"];
-  if (!Array.isArray(statuses) || !isSame(statuses as string[], ["False", "True", "Unknown"])) return false;
+  if (!Array.isArray(statuses) || !isSame(statuses as string[], STATUSES)) return false;
   return ["lastTransitionTime", "message", "reason", "type"].every((name) => {
     const field = properties.get(name);
     return field?.["type"] === "string" && field["enum"] === undefined;

@@ -214,6 +214,7 @@ export class PrimaryReconciler {
     reschedule(attempt, control?.rescheduleAfterMs);
     if (control?.removeFinalizer === false) return;
     // What is not gone yet brings an event when it goes, and what failed does not.
+    if (isInvoked) runs.warnOfOrphans();
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
     if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
     if (!runs.cleanups.every(({ isReady }) => isReady)) return;
@@ -227,10 +228,10 @@ export class PrimaryReconciler {
     const { scope, outcome, error } = attempt;
     if (writer === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
-      const { workflow } = outcome;
+      const { workflow, kind } = outcome;
       const fieldManager = conditionsManagerOf(this.#write.fieldManager);
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const facts = { primary: scope.entry.object, workflow, error, dependents };
+      const facts = { primary: scope.entry.object, workflow, error, isCleanup: kind === "cleanup", dependents };
       const wroteStatus = await writeConditions({ ...this.#write, writer, fieldManager }, facts);
       if (wroteStatus) note(attempt, { wroteStatus });
     } catch (error) {

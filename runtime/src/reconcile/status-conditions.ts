@@ -12,6 +12,10 @@ export interface StatusFacts {
   readonly workflow?: WorkflowResult | undefined;
   /** Why the reconcile failed; absent if it did not. */
   readonly error?: unknown;
+  /** Whether there is a workflow that the reconciler did not run, so that nobody knows. */
+  readonly isSkipped?: boolean;
+  /** Whether the primary is being deleted, so that there is nothing to be ready. */
+  readonly isCleanup?: boolean;
   /** The conditions that the status has. */
   readonly before: readonly StatusCondition[];
   /** The generation of the primary that was reconciled. */
@@ -19,7 +23,7 @@ export interface StatusFacts {
   readonly now: Date;
 }
 
-type Reason = "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
+type Reason = "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
 
 interface Finding {
   readonly reason: Reason;
@@ -30,18 +34,30 @@ interface Finding {
 const REASONS: readonly Reason[] = ["Failed", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
+const SKIPPED: Finding = { reason: "NotRun", message: "the reconciler did not run the workflow" };
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have; what is not among them and is of this kind is over. */
-export function statusConditionsOf({ workflow, error, before, generation, now }: StatusFacts): StatusCondition[] {
+export function statusConditionsOf({
+  workflow,
+  error,
+  isSkipped = false,
+  isCleanup = false,
+  before,
+  generation,
+  now,
+}: StatusFacts): StatusCondition[] {
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
-    const finding = findingOf(name, outcome);
+    const finding = isCleanup && isGone(outcome) ? undefined : findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
-  const ready = readyOf(found, error);
-  const condition = (type: string, isTrue: boolean, { reason, message }: Finding): StatusCondition => {
-    const status = isTrue ? "True" : "False";
+  const ready = readyOf(found, { error, isCleanup });
+  const condition = (
+    type: string,
+    status: StatusCondition["status"],
+    { reason, message }: Finding,
+  ): StatusCondition => {
     const known = before.find((each) => each.type === type);
     return {
       type,
@@ -53,8 +69,10 @@ export function statusConditionsOf({ workflow, error, before, generation, now }:
     };
   };
   return [
-    condition(READY, ready.reason === "Ready", ready),
-    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), false, finding)),
+    isSkipped
+      ? condition(READY, "Unknown", SKIPPED)
+      : condition(READY, ready.reason === "Ready" ? "True" : "False", ready),
+    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), "False", finding)),
   ];
 }
 
@@ -75,12 +93,20 @@ export function hasSharedConditions(schema: Schema): boolean {
   return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
 }
 
-function readyOf(found: readonly (Finding & { readonly name: string })[], error: unknown): Finding {
+function readyOf(
+  found: readonly (Finding & { readonly name: string })[],
+  { error, isCleanup }: { readonly error: unknown; readonly isCleanup: boolean },
+): Finding {
   const keeping = found.filter(({ reason }) => reason !== "PreconditionNotMet");
   const reason = REASONS.find((each) => keeping.some((finding) => finding.reason === each));
   if (reason !== undefined) return { reason, message: keeping.map(told).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
+  if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { reason: "Ready", message: "everything is as desired" };
+}
+
+function isGone(outcome: DependentOutcome): boolean {
+  return outcome.kind === "deleted" && outcome.isGone;
 }
 
 // The error of a dependent names it already.

@@ -149,6 +149,20 @@ export class WorkflowRuns {
     return this.#cleanups;
   }
 
+  /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
+  warnOfOrphans(): void {
+    const { own } = this.#workflows;
+    if (this.#started.get(own)?.has("cleanup") === true) return;
+    const isLeft = ({ isGarbageCollected, capabilities }: DependentDriver) =>
+      !isGarbageCollected && capabilities.remove;
+    const names = own.plan.nodes
+      .filter((_, index) => isLeft(own.drivers[index]!))
+      .map(({ definition }) => definition.name);
+    if (names.length === 0) return;
+    const what = `nobody deletes what there is of ${names.join(", ")}`;
+    this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
+  }
+
   async #invoke(workflow: CompiledWorkflow, kind: Kind): Promise<WorkflowResult> {
     const result = await this.#run(workflow, kind);
     if (workflow.definition.exceptions !== "result" && result.error !== undefined) throw result.error;

@@ -5,7 +5,7 @@ import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status
 type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
 /** What became of a primary. */
-export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error"> {
+export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup"> {
   /** The state that was reconciled. */
   readonly primary: KubernetesObject;
   /** The names of the dependents. */
@@ -20,13 +20,18 @@ export function conditionsManagerOf(fieldManager: string): string {
 /** Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. */
 export async function writeConditions(
   write: PrimaryWrite,
-  { primary, workflow, error, dependents }: ConditionsToWrite,
+  { primary, dependents, ...facts }: ConditionsToWrite,
 ): Promise<boolean> {
   const latest = write.cache.get(keyOf(primary.metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== primary.metadata.uid) return false;
   const before = latest.status?.conditions ?? [];
   const { generation } = primary.metadata;
-  const conditions = statusConditionsOf({ workflow, error, before, generation, now: new Date() });
+  const { workflow, error, isCleanup = false } = facts;
+  const isSkipped = dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
+  // What was found of an earlier generation still says so; a failure is over.
+  const last = before.find(({ type }) => type === "Ready");
+  if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
+  const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
   const wanted = write.usesServerSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
   await writePrimary(

@@ -31,6 +31,9 @@ export interface Live {
  */
 export type WriteOutcome = "created" | "updated" | "unchanged" | "waiting" | "absent";
 
+/** For whom objects are looked for; with a context, what other dependents want in its reconcile is not found. */
+export type FindRun = Pick<DriverRun, "primary"> & Partial<Pick<DriverRun, "context">>;
+
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentDriver {
   /** Whether its objects may be left in a cleanup, because something else deletes them when their primary is gone. */
@@ -49,9 +52,9 @@ export interface DependentDriver {
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
   complete(run: DriverRun, desired: unknown, item?: string): Wanted;
   /** Returns the live object: the one that is wanted, or before that is known, the one that belongs to the primary. */
-  find(run: Pick<DriverRun, "primary">, wanted?: Wanted): Live | undefined;
+  find(run: FindRun, wanted?: Wanted): Live | undefined;
   /** Returns the live items of a bulk dependent by their keys. */
-  findItems(run: Pick<DriverRun, "primary">): ReadonlyMap<string, Live>;
+  findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns what was made as this dependent and is not wanted any more, such as an object under its former name; none unless given. */
   findLeftovers?(run: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[];
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */

@@ -3,14 +3,15 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
 import { kindNameOf } from "../base/resource-definition.js";
+import { describeObject } from "../cluster/resource-path.js";
 import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../cluster/primary-link.js";
 import type { ResourceView } from "../cluster/resource-view.js";
 import type { ObjectWriter, Written } from "../write/object-writer.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
-import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
+import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "./plan.js";
-import { noteRemoved, noteWanted } from "./wanted-objects.js";
+import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "./wanted-objects.js";
 import type { KubernetesDependent } from "./workflow-definition.js";
 
 export type { Writer } from "../write/apply.js";
@@ -86,20 +87,26 @@ export class KubernetesDriver implements DependentDriver {
     const watched = this.#namespacesIn(namespaces);
     const object = completeDesired(desired, { dependent, ...owner, namespaces: watched, item });
     const id = keyOfDesired(object);
+    const rival = claim(context, dependent.name, this.#claimOn(id));
+    if (rival !== dependent.name)
+      throw new TerminalError(
+        `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
+          `"${rival}" wants as well; give one of them another name`,
+      );
     noteWanted(context, dependent.name, id);
     return { id, object };
   }
 
-  find({ primary }: Pick<DriverRun, "primary">, wanted?: Wanted): DecodedResource | undefined {
+  find({ primary, context }: FindRun, wanted?: Wanted): DecodedResource | undefined {
     if (this.#isReadOnly) return this.#onlyOf(primary);
     if (wanted !== undefined) return this.#tied(primary, wanted.id);
-    return this.#ownOf(primary).find(({ object }) => itemOf(object) === undefined);
+    return this.#ownOf(primary, context).find(({ object }) => itemOf(object) === undefined);
   }
 
-  findItems({ primary }: Pick<DriverRun, "primary">): ReadonlyMap<string, Live> {
+  findItems({ primary, context }: FindRun): ReadonlyMap<string, Live> {
     const items = new Map<string, Live>();
     const isOwn = !this.#isReadOnly;
-    for (const entry of isOwn ? this.#ownOf(primary) : this.#secondariesOf(primary)) {
+    for (const entry of isOwn ? this.#ownOf(primary, context) : this.#secondariesOf(primary)) {
       const key = itemOf(entry.object) ?? (isOwn ? undefined : nameIn(primary, entry.object));
       // The latest stands for its item; an older one with another name is a leftover.
       if (key !== undefined && !items.has(key)) items.set(key, entry);
@@ -121,9 +128,7 @@ export class KubernetesDriver implements DependentDriver {
   async write({ context, primary }: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, existing, name } = this.#definition;
     const desired = wanted.object as DesiredObject;
-    const isNamed = found !== undefined && keyOf((found.object as KubernetesObject).metadata) === wanted.id;
-    // An item may get another name; what has the old one is not what is written.
-    const live = isNamed ? (found as DecodedResource) : this.#tied(primary, wanted.id);
+    const live = await this.#liveAs(wanted, found as DecodedResource | undefined, { context, primary });
     if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
     const isOnlyCreated = mode === "createOnly";
     const isKept = live !== undefined && isOnlyCreated;
@@ -146,10 +151,30 @@ export class KubernetesDriver implements DependentDriver {
 
   async remove({ primary, context }: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
-    noteRemoved(context, object.metadata.uid);
-    if (object.metadata.deletionTimestamp !== undefined) return;
-    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, object);
-    else await this.#writer.untie(this.#target, live as DecodedResource, primary);
+    const removal = this.#remove(live as DecodedResource, primary);
+    noteRemoved(context, object.metadata.uid, removal);
+    await removal;
+  }
+
+  async #remove(live: DecodedResource, primary: KubernetesObject): Promise<void> {
+    if (live.object.metadata.deletionTimestamp !== undefined) return;
+    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object);
+    else await this.#writer.untie(this.#target, live, primary);
+  }
+
+  async #liveAs(
+    { id }: Wanted,
+    found: DecodedResource | undefined,
+    { context, primary }: Pick<DriverRun, "context" | "primary">,
+  ): Promise<DecodedResource | undefined> {
+    // An item may get another name; what has the old one is not what is written.
+    const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
+    const live = isNamed ? found : this.#tied(primary, id);
+    // Another dependent had the object, and deletes it just now.
+    const removal = removalOf(context, live?.object.metadata.uid);
+    if (removal === undefined) return live;
+    await Promise.allSettled([removal]);
+    return this.#tied(primary, id);
   }
 
   /** Tells what the matcher of the user says; false if there is none, so that the writer compares. */
@@ -174,13 +199,14 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   /** What was made as this dependent, the latest first. */
-  #ownOf({ metadata }: KubernetesObject): DecodedResource[] {
+  #ownOf({ metadata }: KubernetesObject, context?: object): DecodedResource[] {
     const { name } = this.#definition;
+    const isTaken = (key: ObjectKey) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
     const own = [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
       const entry = this.#source.cache.get(key);
       const annotations = entry?.object.metadata.annotations;
       const isOther = (annotations?.[CONTROLLER_NAME] ?? this.#controller) !== this.#controller;
-      return entry !== undefined && annotations?.[DEPENDENT_NAME] === name && !isOther ? entry : [];
+      return entry !== undefined && annotations?.[DEPENDENT_NAME] === name && !isOther && !isTaken(key) ? entry : [];
     });
     return own.length > 1 ? own.sort(byAge) : own;
   }
@@ -204,6 +230,12 @@ export class KubernetesDriver implements DependentDriver {
       this.#source.secondariesOf?.(primary).map((object) => ({ object })) ??
       tied().flatMap((key) => this.#source.cache.get(key) ?? []);
     return all.filter(({ object }) => (object.metadata.annotations?.[DEPENDENT_NAME] ?? name) === name);
+  }
+
+  /** Tells an object from those of all dependents. */
+  #claimOn(id: ObjectKey): string {
+    const { cluster = "", resource } = this.#definition;
+    return JSON.stringify([cluster, resource.group, resource.kind, id]);
   }
 
   #tiedTo(primary: ObjectKey): ReadonlySet<ObjectKey> {

@@ -1,6 +1,6 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
 import { conditionsOf, isMet, type ConditionRecord } from "./conditions.js";
-import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
+import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { Step } from "./step.js";
 import type { Conditions, DependentDefinition } from "./workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -24,7 +24,7 @@ export function createTarget(definition: DependentDefinition, driver: DependentD
 }
 
 /** Returns the live object of a target. */
-export function liveOf({ driver, item, wanted }: Target, run: Pick<DriverRun, "primary">): Live | undefined {
+export function liveOf({ driver, item, wanted }: Target, run: FindRun): Live | undefined {
   return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
 }
 

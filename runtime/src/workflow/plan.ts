@@ -145,8 +145,8 @@ export function condemn(
 }
 
 /** Returns the states with which a cleanup starts: everything must go. */
-export function condemnAll({ nodes }: Plan): NodeState[] {
-  return nodes.map(() => ({ kind: "condemned", because: "the primary is being deleted" }));
+export function condemnAll({ nodes }: Plan, because: string): NodeState[] {
+  return nodes.map(() => ({ kind: "condemned", because }));
 }
 
 /** Returns the states with which a reconcile starts. */

@@ -8,7 +8,7 @@ import { describeObject } from "../cluster/resource-path.js";
 import type { DependentDriver, DriverRun, Live } from "./driver.js";
 import { isOfKind, type InventoryEntry } from "./inventory.js";
 import type { Plan, PlanNode } from "./plan.js";
-import { wantedBy, wasRemoved } from "./wanted-objects.js";
+import { removalOf, wantedBy } from "./wanted-objects.js";
 import { isKubernetes, type KubernetesDependent, type RemovedDependent } from "./workflow-definition.js";
 import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 
@@ -136,7 +136,7 @@ async function removeAll(
   const { run } = options;
   for (const live of find()) {
     const { metadata, apiVersion, kind } = live.object as KubernetesObject;
-    if (metadata.deletionTimestamp !== undefined || wasRemoved(run.context, metadata.uid)) continue;
+    if (metadata.deletionTimestamp !== undefined || removalOf(run.context, metadata.uid) !== undefined) continue;
     run.context.signal.throwIfAborted();
     await driver.remove(run, live);
     const object = describeObject({ apiVersion, kind } as never, metadata);

@@ -17,6 +17,8 @@ import type { Context } from "./workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
 const INACTIVE = "its activation condition does not hold";
+const DELETED = "the primary is being deleted";
+const CLEANED_UP = "the reconciler cleaned up";
 const UNWANTED = "its reconcile precondition does not hold";
 
 /** How many steps are done at once, unless the workflow says so. */
@@ -50,7 +52,7 @@ export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> 
 /** Deletes the dependents of a primary in reverse order; those of a deleted primary that Kubernetes collects are left to that. */
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   const isLeft = options.primary.metadata.deletionTimestamp !== undefined;
-  return new WorkflowRun(options, condemnAll(options.plan), isLeft).finish();
+  return new WorkflowRun(options, condemnAll(options.plan, isLeft ? DELETED : CLEANED_UP), isLeft).finish();
 }
 
 /** The state of one run, which is thrown away with it. */

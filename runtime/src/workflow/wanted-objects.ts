@@ -5,7 +5,9 @@ import { originOf } from "./step.js";
 
 interface Seen {
   readonly wanted: Map<string, Set<string>>;
-  readonly removed: Set<string>;
+  /** Which dependent wants an object, whatever its kind. */
+  readonly claims: Map<string, string>;
+  readonly removed: Map<string, Promise<unknown>>;
 }
 
 const seenIn = new WeakMap<object, Seen>();
@@ -13,7 +15,7 @@ const seenIn = new WeakMap<object, Seen>();
 function seenOf(context: object): Seen {
   const origin = originOf(context);
   let seen = seenIn.get(origin);
-  if (seen === undefined) seenIn.set(origin, (seen = { wanted: new Map(), removed: new Set() }));
+  if (seen === undefined) seenIn.set(origin, (seen = { wanted: new Map(), claims: new Map(), removed: new Map() }));
   return seen;
 }
 
@@ -30,12 +32,26 @@ export function wantedBy(context: object, dependent: string): ReadonlySet<string
   return seenIn.get(originOf(context))?.wanted.get(dependent);
 }
 
-/** Notes that the object with this uid was deleted, or untied. */
-export function noteRemoved(context: object, uid: string | undefined): void {
-  if (uid !== undefined) seenOf(context).removed.add(uid);
+/** Notes that a dependent wants an object, unless another one does; returns which does. `object` tells it from those of all kinds. */
+export function claim(context: object, dependent: string, object: string): string {
+  const { claims } = seenOf(context);
+  const first = claims.get(object) ?? dependent;
+  claims.set(object, first);
+  return first;
 }
 
-/** Tells whether an object was deleted, or untied. */
-export function wasRemoved(context: object, uid: string | undefined): boolean {
-  return uid !== undefined && seenIn.get(originOf(context))?.removed.has(uid) === true;
+/** Tells whether an object is wanted by another dependent than this one. */
+export function isClaimedByOther(context: object, dependent: string, object: string): boolean {
+  const first = seenIn.get(originOf(context))?.claims.get(object);
+  return first !== undefined && first !== dependent;
+}
+
+/** Notes that the object with this uid is deleted, or untied, which is so as soon as `removal` is settled. */
+export function noteRemoved(context: object, uid: string | undefined, removal: Promise<unknown>): void {
+  if (uid !== undefined) seenOf(context).removed.set(uid, removal);
+}
+
+/** Returns the removal of the object with this uid; undefined if there was none. */
+export function removalOf(context: object, uid: string | undefined): Promise<unknown> | undefined {
+  return uid === undefined ? undefined : seenIn.get(originOf(context))?.removed.get(uid);
 }

@@ -1,5 +1,6 @@
 // What is done about an object that exists though it was to be created: the answer to its creation was lost, the watch is behind, or it
 // is somebody else's.
+import { RetryAfterError } from "../base/errors.js";
 import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { otherOwnerOf } from "../cluster/primary-link.js";
@@ -7,6 +8,8 @@ import { describeObject } from "../cluster/resource-path.js";
 
 /** What to do about an object of the name that does not belong to the same primary. */
 export type ExistingPolicy = "refuse" | "adopt";
+
+const LOOK_AGAIN_AFTER_MS = 10_000;
 
 /** An object that was to be created, and the one that exists. */
 export interface ExistingObject {
@@ -21,6 +24,11 @@ export function checkAdoption({ definition, desired, live }: ExistingObject, pol
   // The conflict that told of it is the runtime's own doing, and would only confuse.
   const fail = (problem: string) => new Error(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
+  // It is tied to nobody who would be told when it is gone.
+  const later = (problem: string) => new RetryAfterError(`${object} ${problem}`, LOOK_AGAIN_AFTER_MS);
+  const strange = "exists already and does not belong to this primary";
+  if (policy !== "adopt" && isTerminating)
+    throw later(`${strange}; it is being deleted: wait for that, or give the dependent another name`);
   const other = otherOwnerOf(live.metadata, desired);
   if (other !== undefined) {
     const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
@@ -28,8 +36,7 @@ export function checkAdoption({ definition, desired, live }: ExistingObject, pol
   }
   if (policy !== "adopt")
     throw fail(
-      `exists already and does not belong to this primary; ${isTerminating ? "it is being deleted: wait for that, or " : "delete it, let the dependent adopt it (existing: adopt), or "}` +
-        "give the dependent another name",
+      `${strange}; delete it, let the dependent adopt it (existing: adopt), or give the dependent another name`,
     );
-  if (isTerminating) throw fail("cannot be adopted: it is being deleted; it is created when it is gone");
+  if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created when it is gone");
 }

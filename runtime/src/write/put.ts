@@ -215,8 +215,11 @@ export function replacementOf(
 
 function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {
   const union = (a: string[] = [], b: string[] = []) => [...new Set([...a, ...b])];
-  const owners = new Map<string, OwnerReference>(live.ownerReferences?.map((owner) => [owner.uid, owner]));
-  for (const owner of desired.ownerReferences ?? []) owners.set(owner.uid, owner);
+  const { ownerReferences: wanted = [] } = desired;
+  // An owner that was deleted and made anew under its name is another one, and two cannot both be the controller.
+  const isReplaced = (owner: OwnerReference) => wanted.some((each) => isNamesake(owner, each));
+  const kept = live.ownerReferences?.filter((owner) => !isReplaced(owner)) ?? [];
+  const owners = new Map<string, OwnerReference>([...kept, ...wanted].map((owner) => [owner.uid, owner]));
   const labels = { ...live.labels, ...desired.labels };
   const annotations = { ...live.annotations, ...desired.annotations };
   const finalizers = union(live.finalizers, desired.finalizers);
@@ -227,4 +230,9 @@ function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectM
     ...(finalizers.length > 0 ? { finalizers } : {}),
     ...(owners.size > 0 ? { ownerReferences: [...owners.values()] } : {}),
   };
+}
+
+function isNamesake(a: OwnerReference, b: OwnerReference): boolean {
+  const groupOf = ({ apiVersion }: OwnerReference) => apiVersion.replace(/\/?[^/]*$/, "");
+  return a.uid !== b.uid && a.name === b.name && a.kind === b.kind && groupOf(a) === groupOf(b);
 }

@@ -103,6 +103,42 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
   });
 
+  test("nothing is said of a workflow that the reconciler did not run", async () => {
+    await using server = await startPageServer();
+    const reconciler = {
+      async reconcile({
+        primary,
+        context,
+      }: {
+        primary: Page;
+        context: { workflow: { reconcile(): Promise<unknown> } };
+      }) {
+        if (primary.spec.text === "bad") throw new Error("out of order");
+        if (primary.spec.text === "run") await context.workflow.reconcile();
+      },
+    };
+    await using page = createPageOperator(server, {
+      dependents: [configMapOf("first")],
+      workflow: { invocation: "explicit" },
+      statusConditions: true,
+      reconciler,
+    });
+    await page.operator.start();
+    await createPage(page);
+    const unknown = ["Ready=Unknown NotRun: the reconciler did not run the workflow"];
+    await untilConditions(page, unknown);
+    await setText(page, "run");
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    await setText(page, "paused");
+    await untilQuiet(page);
+    const { status } = (await page.operator.client.get(Page, one))!;
+    assert.equal([status?.conditions?.[0]?.status, status?.conditions?.[0]?.observedGeneration], ["True", 2]);
+    await setText(page, "bad");
+    await untilConditions(page, ["Ready=False Failed: out of order"]);
+    await setText(page, "paused");
+    await untilConditions(page, unknown);
+  });
+
   test("what somebody else wrote into the conditions stays", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server, {

@@ -74,6 +74,18 @@ suite("status conditions", (test) => {
     ]);
   });
 
+  test("what is being deleted is never ready, whatever is gone already", () => {
+    const because = "the primary is being deleted";
+    const gone = { kind: "deleted", isGone: true, because } as const;
+    assert.equal(brief(conditionsOf({ a: gone, b: { kind: "left" } }, { isCleanup: true })), [
+      "Ready=False Deleting: the primary is being deleted",
+    ]);
+    assert.equal(brief(conditionsOf({ a: gone, b: { ...gone, isGone: false } }, { isCleanup: true })), [
+      "Ready=False Deleting: b: is being deleted, because the primary is being deleted",
+      "BReady=False Deleting: is being deleted, because the primary is being deleted",
+    ]);
+  });
+
   test("a text that the ready postcondition gives is the message", () => {
     const conditions = { readyPostcondition: { isMet: false, detail: "2 of 3 replicas" } };
     assert.is(conditionsOf({ a: { kind: "updated", isReady: false, conditions } })[1]?.message, "2 of 3 replicas");

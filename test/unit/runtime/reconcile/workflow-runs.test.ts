@@ -142,6 +142,25 @@ suite("explicit invocation", (test) => {
     assert.equal(bed.cluster.removals, ["b", "a"]);
   });
 
+  test("a cleanup that does not clean up the workflow is told what it leaves", async () => {
+    const dependents = [{ name: "a", isGarbageCollected: true }, { name: "b" }];
+    const reconcile = () => {};
+    const careless = await create({ workflow: explicit, reconciler: { reconcile, cleanup: () => {} }, dependents });
+    careless.cluster.put("b");
+    assert.not((await careless.cleanUp()).isKept);
+    const warnings = careless.dispatcher.logs.filter((line) => line.startsWith("warn"));
+    assert.equal(warnings, [
+      "warn cleanup() did not call context.workflow.cleanup(), so that nobody deletes what there is of b",
+    ]);
+    const cleanup = async ({ context }: Args) => void (await context.workflow.cleanup());
+    const careful = await create({ workflow: explicit, reconciler: { reconcile, cleanup }, dependents });
+    await careful.cleanUp();
+    assert.equal(
+      careful.dispatcher.logs.filter((line) => line.startsWith("warn")),
+      [],
+    );
+  });
+
   test("a reconcile and a cleanup in one go do not overlap", async () => {
     const reconciler = {
       async reconcile({ context }: Args) {

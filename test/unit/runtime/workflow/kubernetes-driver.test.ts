@@ -160,8 +160,14 @@ suite("pruning", (test) => {
       fc.asyncProperty(input, async ([objects, outcomes]) => {
         const { plan, drivers, store, run, told } = createDrivers([dependentOf("a"), dependentOf("b")]);
         objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
-        const said = outcomes.map(({ kind, wants }, index) => {
-          const isAsked = kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
+        const isAskedOf = ({ kind, wants }: (typeof outcomes)[number]) =>
+          kind === "unchanged" || ((kind === "failed" || kind === "waiting") && wants !== undefined);
+        const asked = outcomes.filter(isAskedOf).map(({ wants = 0 }) => wants);
+        // That two want one object is an error of its own.
+        fc.pre(new Set(asked).size === asked.length);
+        const said = outcomes.map((outcome, index) => {
+          const { kind, wants } = outcome;
+          const isAsked = isAskedOf(outcome);
           if (isAsked) drivers[index]!.complete(run, { metadata: { name: `o${wants ?? 0}` } });
           return isAsked ? [`o${wants ?? 0}`] : kind === "deleted" ? [] : undefined;
         });

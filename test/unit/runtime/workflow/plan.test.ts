@@ -208,7 +208,7 @@ suite("plan", (test) => {
         const plan = planOf(graph);
         const fateOf = (index: number) => outcomes[index]!;
         const pick = pickerOf(stream);
-        for (const start of [pendAll(plan), condemnAll(plan)]) {
+        for (const start of [pendAll(plan), condemnAll(plan, "over")]) {
           const { states, history } = simulate(plan, start, fateOf, pick);
           for (const [index, { dependents }] of plan.nodes.entries()) {
             const deletedAt = history.indexOf(`delete ${index}`);
@@ -229,7 +229,7 @@ suite("plan", (test) => {
     fc.assert(
       fc.property(graphs, picks, (graph, stream) => {
         const plan = planOf(graph);
-        const { states, history } = simulate(plan, condemnAll(plan), () => "ready", pickerOf(stream));
+        const { states, history } = simulate(plan, condemnAll(plan, "over"), () => "ready", pickerOf(stream));
         assert.ok(states.every(isGone));
         for (const [index, { dependsOn }] of plan.nodes.entries())
           for (const needed of dependsOn)

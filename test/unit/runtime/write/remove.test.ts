@@ -1,5 +1,6 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { StatedObject } from "#runtime/write/object-writer.js";
+import type { RetryAfterError } from "#runtime/base/errors.js";
 import { checkAdoption } from "#runtime/write/existing-object.js";
 import { replacementOf } from "#runtime/write/put.js";
 import { untyingOperations } from "#runtime/write/remove.js";
@@ -84,6 +85,19 @@ suite("what a PUT sends", (test) => {
     });
   });
 
+  test("has the new owner in place of a deleted one of its name", () => {
+    const before = { ...owner("0", true), name: "one" };
+    const after = { ...owner("1", true), name: "one" };
+    const others = [owner("2"), { ...before, uid: "3", apiVersion: "other.example.com/v1", controller: false }];
+    const stale = objectOf({ ownerReferences: [before, ...others] });
+    const { metadata } = replacementOf(
+      stale,
+      { metadata: { name: "a", ownerReferences: [after] } },
+      { hasStatusSubresource: true },
+    );
+    assert.equal(metadata.ownerReferences, [...others, after]);
+  });
+
   test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
     const status = { at: "x" };
     const desired: StatedObject & { data: object } = { metadata: { name: "a" }, data: {} };
@@ -112,6 +126,18 @@ suite("adoption", (test) => {
     test(`does not take ${title}`, () => {
       assert.throws(() => checkAdoption({ definition, desired, live: objectOf(metadata) }, policy), message);
     });
+
+  test("looks again at what is being deleted, of which nobody would tell, without using up an attempt", () => {
+    const live = objectOf({ deletionTimestamp: "x" });
+    for (const policy of ["adopt", "refuse"] as const)
+      try {
+        checkAdoption({ definition, desired, live }, policy);
+        assert.unreachable();
+      } catch (error) {
+        assert.is((error as RetryAfterError).name, "RetryAfterError");
+        assert.is((error as RetryAfterError).retryAfterMs, 10_000);
+      }
+  });
 
   test("takes what is free, or owned by somebody who does not control it", () => {
     for (const metadata of [{}, { ownerReferences: [owner("2")] }, { ownerReferences: [owner("1", true)] }])
