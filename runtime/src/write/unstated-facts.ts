@@ -23,7 +23,8 @@ export const UNSTATED_DEFAULTS: { readonly [definition: string]: { readonly [pro
   Subject: { apiGroup: "rbac.authorization.k8s.io" },
 };
 
-// Scalars that are kept when they are zero, false or empty, because they are pointers in Go: of these alone nothing differs from zero.
+// What is kept when it is zero, false or empty, because it is a pointer in Go: of these alone nothing differs from zero. Structs with declared
+// fields always are.
 const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
   ClusterTrustBundleProjection: ["name", "optional", "signerName"],
   ConfigMapEnvSource: ["optional"],
@@ -31,7 +32,9 @@ const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
   ConfigMapProjection: ["optional"],
   CustomResourceDefinitionVersion: ["deprecationWarning"],
   CustomResourceSubresourceScale: ["labelSelectorPath"],
+  CustomResourceSubresources: ["status"],
   Device: ["allNodes", "allowMultipleAllocations", "bindsToNode", "nodeName"],
+  DeviceAttribute: ["bool", "int", "string", "version"],
   DeviceConstraint: ["distinctAttribute", "matchAttribute"],
   DeviceToleration: ["tolerationSeconds"],
   DownwardAPIVolumeFile: ["mode"],
@@ -40,9 +43,15 @@ const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
   EndpointConditions: ["ready", "serving", "terminating"],
   EndpointPort: ["appProtocol", "name", "port", "protocol"],
   ExactDeviceRequest: ["adminAccess"],
+  FileKeySelector: ["optional"],
   HTTPIngressPath: ["pathType"],
   JSONSchemaProps: [
     "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "default",
+    "example",
+    "items",
     "maxItems",
     "maxLength",
     "maxProperties",
@@ -57,14 +66,20 @@ const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
     "x-kubernetes-preserve-unknown-fields",
   ],
   KeyToPath: ["mode"],
+  MatchResources: ["matchPolicy"],
   MetricTarget: ["averageUtilization"],
-  NetworkPolicyPort: ["endPort", "protocol"],
+  NamedRuleWithOperations: ["scope"],
+  NetworkPolicyPort: ["endPort", "port", "protocol"],
+  NodeAllocatableResourceMapping: ["capacityKey"],
   ObjectMeta: ["deletionGracePeriodSeconds"],
   OwnerReference: ["blockOwnerDeletion", "controller"],
+  ParamRef: ["parameterNotFoundAction"],
   PersistentVolumeClaimSpec: ["storageClassName", "volumeAttributesClassName", "volumeMode"],
+  PersistentVolumeClaimStatus: ["currentVolumeAttributesClassName"],
   PodCertificateProjection: ["maxExpirationSeconds"],
   PodDNSConfigOption: ["value"],
   PodFailurePolicyOnExitCodesRequirement: ["containerName"],
+  RuleWithOperations: ["scope"],
   SecretEnvSource: ["optional"],
   SecretKeySelector: ["optional"],
   SecretProjection: ["optional"],
@@ -74,10 +89,11 @@ const KEEPS_ZERO: { readonly [definition: string]: readonly string[] } = {
   Toleration: ["tolerationSeconds"],
   TypedLocalObjectReference: ["apiGroup"],
   TypedObjectReference: ["apiGroup", "namespace"],
+  Validation: ["reason"],
   ValidationRule: ["optionalOldSelf", "reason"],
 };
 
-/** Tells whether a scalar that is zero, false or empty is stored as such, and not left out. */
+/** Tells whether what is zero, false or empty is stored as such, and not left out. */
 export function keepsZero(definition: string, property: string): boolean {
   return KEEPS_ZERO[definition]?.includes(property) === true;
 }

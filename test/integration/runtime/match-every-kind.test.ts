@@ -43,18 +43,28 @@ const UNRECOGNISED: { readonly [kind: string]: { readonly [path: string]: string
   LimitRange: { "spec.limits": "some limits are derived from others" },
   ReplicationController: { "spec.selector": "the labels of the template, if it is empty" },
   CSIDriver: { "spec.preventPodSchedulingIfMissing": "not there unless a feature gate is on" },
-  CertificateSigningRequest: { "spec.": "nobody owns the spec, which cannot be changed" },
+  CertificateSigningRequest: { "spec.request": "nobody owns the spec, which cannot be changed" },
   EndpointSlice: { endpoints: "a deprecated topology is dropped" },
   FlowSchema: { "spec.matchingPrecedence": "0 is taken for nothing, which becomes 1000" },
   Job: { "spec.selector": "made by the server" },
-  Lease: { "spec.": "not there unless a feature gate is on" },
+  Lease: {
+    "spec.preferredHolder": "not there unless a feature gate is on",
+    "spec.strategy": "not there unless a feature gate is on",
+  },
   Namespace: { "spec.finalizers": "the server adds its own" },
   NetworkPolicy: { "spec.policyTypes": "derived from the rules if it is empty" },
-  Node: { "spec.": "a new node is tainted, and its podCIDRs are told apart by value" },
+  Node: {
+    "spec.configSource": "not stored any more",
+    "spec.podCIDRs": "told apart by value, and the first is the podCIDR",
+    "spec.taints": "a new node has one more",
+  },
   PersistentVolumeClaim: { "spec.dataSource": "dropped, or kept in step with dataSourceRef" },
   Pod: { "spec.imagePullSecrets": "one without a name" },
   ResourceSlice: { "spec.devices": "some fields are not there unless a feature gate is on" },
-  Service: { "spec.": "addresses are given by the server if they are empty" },
+  Service: {
+    "spec.clusterIP": "given by the server if it is empty",
+    "spec.ipFamilies": "given by the server if it is empty",
+  },
 };
 
 function isUnrecognised({ kind }: MinimalObject, path: string): boolean {
