@@ -58,7 +58,8 @@ export function medianOf<Run>(runs: readonly Run[], read: (run: Run) => number):
 
 function formatNumber(value: number | undefined): string {
   if (value === undefined) return "–";
-  return Math.abs(value) >= 100 || value === 0 ? value.toFixed(0) : value.toPrecision(3);
+  if (Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
 
 /** How ours compares with the best of the peers. */

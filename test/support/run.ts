@@ -1,4 +1,4 @@
-// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist.
+// node test/dist/support/run.js FOLDER|FILE... runs every *.test.js below the named folders of test/dist, or of another project's dist.
 //
 // Each file runs in a process of its own, so that a leaked timer, a hang or a crash stays with the file that caused it; two more at
 // once than there are cores, for many wait most of their time. A file fails if it fails a test, declares none, leaves one unfinished,
@@ -102,7 +102,10 @@ function testFiles(path: string): string[] {
 
 /** The compiler leaves behind what it made of sources that were removed or renamed. */
 function hasSource(file: string): boolean {
-  return existsSync(join(root, "..", relative(root, file).replace(/\.js$/, ".ts")));
+  const path = relative(root, file).replace(/\.js$/, ".ts");
+  // The tests of another project are beside what they test, and its sources in src.
+  const source = path.startsWith("..") ? path.replace(/(.*)\bdist\b/, "$1src") : join("..", path);
+  return existsSync(join(root, source));
 }
 
 async function main(paths: string[]): Promise<number> {

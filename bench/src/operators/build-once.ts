@@ -18,6 +18,8 @@ export interface Build {
   readonly name: string;
   readonly source: string;
   readonly steps: readonly BuildStep[];
+  /** Where it is kept; in the user's cache unless given. */
+  readonly cache?: string;
 }
 
 /** What building leaves behind in a source folder; it is neither copied nor looked at. */
@@ -31,8 +33,7 @@ export function buildCache(name: string, environment = process.env): string {
 }
 
 /** Builds unless that was done for the same source and steps; returns the folder in which the steps were run. */
-export async function buildOnce({ name, source, steps }: Build): Promise<string> {
-  const cache = buildCache(name);
+export async function buildOnce({ name, source, steps, cache = buildCache(name) }: Build): Promise<string> {
   const folder = join(cache, "source");
   const stampFile = join(cache, "built");
   const stamp = await stampOf(source, steps);

@@ -9,6 +9,7 @@ import { readsOf, totalOf } from "../operators/request-counts.js";
 import { findPeers } from "../peers/implementations.js";
 import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
 import { ourOperator } from "../peers/peers-benchmark.js";
+import { tellProgress } from "../progress.js";
 import { measurePasses, type PassCost, type PassCosts } from "./pass-run.js";
 import { passSamples } from "./samples.js";
 
@@ -24,6 +25,7 @@ export async function measurePass({ peerFolder }: { peerFolder: string }): Promi
   ];
   for (const sample of passSamples) {
     try {
+      tellProgress(`pass: ${sample.name}`);
       measurements.push(...rowsOf(`${sample.name} (${sample.children})`, await measurePasses(sample)));
     } catch (error) {
       notes.push(`${sample.name} was not measured: ${messageOf(error)}`);
@@ -56,6 +58,7 @@ async function measureWorkload(peerFolder: string): Promise<{ rows: Measurement[
   const problems: string[] = [];
   const measure = async (name: string, build: () => Promise<OperatorCommand>): Promise<PhaseCost[]> => {
     try {
+      tellProgress(`pass: the pages of ${name}`);
       const phases = ["start", "touch", "restart"] as const;
       return await measurePhases(await build(), { count: PAGES, logFile: join(folder, "operators.log"), phases });
     } catch (error) {

@@ -15,6 +15,7 @@ import { eventually } from "#test/support/eventually.js";
 import { inParallel } from "../load-client.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
 import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
+import { differencesFrom, expectedChildren } from "./contract.js";
 import { readUsage } from "../operators/process-usage.js";
 import { type RequestCounts, subtract } from "../operators/request-counts.js";
 import {
@@ -90,13 +91,15 @@ interface Phase {
   quietMs?: number;
 }
 
-function startPhase(run: Run): Promise<PhaseCost> {
-  return measure(run, {
+async function startPhase(run: Run): Promise<PhaseCost> {
+  const cost = await measure(run, {
     name: "start",
     isFresh: true,
     act: async () => startAgain(run),
     isDone: async () => (await isObserved(run)) && (await hasAllChildren(run)),
   });
+  await checkContract(run);
+  return cost;
 }
 
 function updatePhase(run: Run): Promise<PhaseCost> {
@@ -243,6 +246,17 @@ async function hasAllChildren(run: Run): Promise<boolean> {
     if ((await childrenOf(run, resource)).length !== run.count) return false;
   }
   return true;
+}
+
+/** Throws if the dependents of the last page are not those that every operator has to make. */
+async function checkContract(run: Run): Promise<void> {
+  const last = run.count - 1;
+  for (const [resource, expected] of Object.entries(expectedChildren(last, "one", run.command.name))) {
+    const live = (await childrenOf(run, resource)).find(({ metadata }) => metadata.name === pageName(last));
+    const [difference] = differencesFrom(expected, live);
+    if (difference !== undefined)
+      throw new Error(`${run.command.name} breaks the contract in ${resource} ${pageName(last)}: ${difference}`);
+  }
 }
 
 async function hasConfigMaps(run: Run, version: string): Promise<boolean> {

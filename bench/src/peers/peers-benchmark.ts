@@ -8,6 +8,7 @@ import { messageOf } from "#runtime/base/logger.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { describeCounts, totalOf } from "../operators/request-counts.js";
+import { tellProgress } from "../progress.js";
 import { findPeers } from "./implementations.js";
 import { measurePhases, type PhaseCost, type PhaseName } from "./operator-phases.js";
 
@@ -41,6 +42,7 @@ export async function measurePeers({ count, peerFolder }: PeersOptions): Promise
   if (peers.length === 0) notes.push(`no peer was measured: ${peerFolder} has none (--peer-dir)`);
   const measureOne = async (contestant: Contestant): Promise<PhaseCost[]> => {
     try {
+      tellProgress(`peers: ${contestant.name}`);
       const costs = await measurePhases(await contestant.build(), { count, logFile: join(folder, "operators.log") });
       notes.push(`${contestant.name}: ${describeRequests(costs)}`);
       if (contestant.note !== undefined) notes.push(contestant.note);
@@ -52,7 +54,10 @@ export async function measurePeers({ count, peerFolder }: PeersOptions): Promise
   };
   try {
     // Building leaves a machine busy, so it comes before anything is measured; what fails is told when its turn comes.
-    for (const peer of peers) await peer.build().catch(() => {});
+    for (const peer of peers) {
+      tellProgress(`peers: building ${peer.name}`);
+      await peer.build().catch(() => {});
+    }
     const ours = await measureOne({ name: "ours", build: async () => checked(ourOperator) });
     const theirs: PhaseCost[][] = [];
     for (const peer of peers) theirs.push(await measureOne(peer));

@@ -9,6 +9,7 @@ import type { BenchmarkResult, Measurement } from "../measurement.js";
 import { buildOnce } from "../operators/build-once.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
 import { describeCounts, totalOf } from "../operators/request-counts.js";
+import { tellProgress } from "../progress.js";
 import { type ShapeName, shapeOf } from "./shapes.js";
 import { type GraphCosts, MANY, measureGraph, type RoundCost } from "./workflow-run.js";
 
@@ -35,7 +36,9 @@ export async function measureWorkflow(): Promise<BenchmarkResult> {
     for (const [name, title] of Object.entries(TITLES) as [ShapeName, string][]) {
       const measure = (command: OperatorCommand, logName: string) =>
         measureGraph(command, { nodes: shapeOf(name).size, logFile: join(folder, `${logName}-${name}.log`) });
+      tellProgress(`workflow: ${title}, ours`);
       const ours = await measure({ name: "gen-operator", program: process.execPath, args: [OURS, name] }, "ours");
+      tellProgress(`workflow: ${title}, JOSDK`);
       const peer = jar === undefined ? undefined : await measure(peerCommand(jar, name), "peer");
       measurements.push(...rowsOf(title, ours, peer));
       notes.push(`${title}: ours ${describe(ours)}${peer === undefined ? "" : `; JOSDK ${describe(peer)}`}`);
