@@ -13,9 +13,11 @@ import {
   type OwnedFields,
 } from "./decode-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
+import { HeadModel } from "./head-model.js";
 import { skipSpace, type Range } from "./json-scanner.js";
 import {
   namesBehind,
+  refAt,
   scanHead,
   textWithoutCut,
   type HeadSearch,
@@ -40,6 +42,8 @@ interface Decoding extends Range {
   readonly bytes: Buffer;
   readonly encoding: Encoding;
   readonly head: ObjectHead;
+  /** The names of the members behind the metadata, if they are known. */
+  readonly names: readonly string[] | undefined;
   /** The known state of the object, or that of its neighbour. */
   readonly before: DecodedResource | undefined;
   /** What is known of the text of that state, if it can be compared with the bytes. */
@@ -54,6 +58,7 @@ const NONE: readonly OwnedFields[] = [];
 /** Decodes the objects of one list-watch. */
 export class DeferredDecoder {
   readonly #search: HeadSearch;
+  readonly #model = new HeadModel();
   /** The fields of the last object, by the index of their entry: those of other managers are mostly the same everywhere. */
   readonly #lastFields: (Buffer | undefined)[] = [];
   /** The object that was decoded last. */
@@ -89,13 +94,16 @@ export class DeferredDecoder {
     this.#isAscii = isAsciiIn(bytes, start, end);
     this.#before = this.#last;
     this.#found = undefined;
-    const head = scanHead(bytes, start, this.#search);
+    const like = this.#model.outlineOf(bytes, { start, end });
+    if (like !== undefined && like.head.nameStart !== 0) this.#search.onKey?.(refAt(bytes, like.head));
+    const head = like?.head ?? scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
     const before = this.#before;
     const encoding = this.#isAscii ? "latin1" : "utf8";
     const known = this.#comparable(before);
-    const object = decodeObject({ bytes, start, end, encoding, head, before, known });
+    const object = decodeObject({ bytes, start, end, encoding, head, names: like?.names, before, known });
     if (object === undefined) return undefined;
+    if (like === undefined) this.#model.take(bytes, { start, end }, { head, names: deferredOf(object)?.names ?? [] });
     const found = this.#found && { fields: this.#found, start: this.#foundAt };
     const owned = readOwned({ bytes, encoding, head, before, known, found });
     return owned.length === 0 ? { object } : { object, owned };
@@ -148,7 +156,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return object;
   const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
-  const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
+  const names = isKnownRest ? known.names : (decoding.names ?? namesBehind(bytes, head.end));
   // Nobody knows which of two members of one name was meant; a parser takes the last.
   if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
   const isKnown = isKnownHead && isKnownRest;

@@ -30,6 +30,9 @@ export interface ObjectHead {
   readonly start: number;
   /** The index behind the metadata. */
   readonly end: number;
+  /** Where the name and the namespace begin with their quotes; 0 if there is none. */
+  readonly nameStart: number;
+  readonly namespaceStart: number;
   /** The value of the resource version with its quotes; empty, and before the closing brace, if there is none. */
   readonly versionStart: number;
   readonly versionEnd: number;
@@ -74,8 +77,8 @@ class HeadScan {
   readonly #bytes: Buffer;
   readonly #search: HeadSearch;
   readonly #owned: OwnedRange[] = [];
-  #nameAt = 0;
-  #namespaceAt = 0;
+  #nameStart = 0;
+  #namespaceStart = 0;
   #isKeyTold = false;
   #version: Range | undefined;
   #managed: Range | undefined;
@@ -95,7 +98,8 @@ class HeadScan {
     const { start: cutStart, end: cutEnd } =
       this.#managed === undefined ? { start: end, end } : withComma(bytes, this.#managed);
     // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
-    return { start, end, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
+    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
+    return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
   }
 
   /** Takes a member; returns the index behind its value. */
@@ -107,8 +111,8 @@ class HeadScan {
     // What is no string is no version and no name.
     const isString = bytes[value] === QUOTE;
     if (startsWith(bytes, key, '"resourceVersion"')) this.#version = isString ? { start: value, end } : undefined;
-    else if (isString && startsWith(bytes, key, '"name"')) this.#nameAt = value;
-    else if (isString && startsWith(bytes, key, '"namespace"')) this.#namespaceAt = value;
+    else if (isString && startsWith(bytes, key, '"name"')) this.#nameStart = value;
+    else if (isString && startsWith(bytes, key, '"namespace"')) this.#namespaceStart = value;
     return end;
   }
 
@@ -124,11 +128,20 @@ class HeadScan {
   }
 
   #tellKey(): void {
-    if (this.#isKeyTold || this.#nameAt === 0) return;
+    if (this.#isKeyTold || this.#nameStart === 0) return;
     this.#isKeyTold = true;
-    const namespace = this.#namespaceAt === 0 ? undefined : asciiString(this.#bytes, this.#namespaceAt);
-    this.#search.onKey?.({ name: asciiString(this.#bytes, this.#nameAt), namespace });
+    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
+    this.#search.onKey?.(refAt(this.#bytes, { nameStart, namespaceStart }));
   }
+}
+
+/** Reads the name and the namespace of an object that has a name. */
+export function refAt(
+  bytes: Buffer,
+  { nameStart, namespaceStart }: Pick<ObjectHead, "nameStart" | "namespaceStart">,
+): ObjectRef {
+  const namespace = namespaceStart === 0 ? undefined : asciiString(bytes, namespaceStart);
+  return { name: asciiString(bytes, nameStart), namespace };
 }
 
 // The member goes with the comma that separates it from the one before, or else from the one behind.

@@ -2,7 +2,7 @@ import { ApiError, type ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { isNewerVersion } from "../base/resource-version.js";
 import { peekIdentity, peekResourceVersion } from "../cluster/decode-resource.js";
-import { asciiString, endOfValue, findMember } from "../cluster/json-scanner.js";
+import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../cluster/json-scanner.js";
 import type { WatchedDecoder } from "./decode-watched.js";
 import type { ListWatchConsumer, ListWatchOptions, StreamState } from "./list-watch.js";
 
@@ -43,13 +43,10 @@ export class WatchReader {
 
   /** Takes one event; the bytes of the line are changed. */
   read(line: Buffer): void {
-    const type = findMember(line, 0, '"type"');
-    const object = findMember(line, 0, '"object"');
-    if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-    const end = endOfEventObject(line, { type: type.key, object: object.value });
-    const range = { start: object.value, end, lacksType: this.#options.isMetadataOnly === true };
+    const { type, start, end } = eventIn(line);
+    const range = { start, end, lacksType: this.#options.isMetadataOnly === true };
     const parse = () => JSON.parse(line.toString("utf8", range.start, range.end)) as unknown;
-    switch (asciiString(line, type.value)) {
+    switch (type) {
       case "ADDED":
       case "MODIFIED": {
         if (this.#isKnown(line, range.start)) return;
@@ -106,11 +103,27 @@ export class WatchReader {
   }
 }
 
+/** An event of a watch, and where its object stands. */
+interface WatchEvent extends Range {
+  readonly type: string;
+}
+
 const CLOSE_BRACE = 0x7d;
+// As API servers begin an event, most of which are changes; whatever is written otherwise is scanned.
+const BEGINNINGS = ["MODIFIED", "ADDED", "DELETED"].map((type) => ({ type, text: `{"type":"${type}","object":` }));
+
+function eventIn(line: Buffer): WatchEvent {
+  for (const { type, text } of BEGINNINGS)
+    if (startsWith(line, 0, text)) return { type, start: skipSpace(line, text.length), end: endOfLastMember(line) };
+  const type = findMember(line, 0, '"type"');
+  const object = findMember(line, 0, '"object"');
+  if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
+  const end = type.key > object.value ? endOfValue(line, object.value) : endOfLastMember(line);
+  return { type: asciiString(line, type.value), start: object.value, end };
+}
 
 // The object is the last member of an event, so its end is where the event ends: that saves looking through all of it.
-function endOfEventObject(line: Buffer, { type, object }: { type: number; object: number }): number {
-  if (type > object) return endOfValue(line, object);
+function endOfLastMember(line: Buffer): number {
   return line.lastIndexOf(CLOSE_BRACE);
 }
 

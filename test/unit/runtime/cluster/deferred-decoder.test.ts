@@ -6,6 +6,7 @@ import { decodeResource, type DecodedResource } from "#runtime/cluster/decode-re
 import { deepFreeze } from "#runtime/cluster/deep-freeze.js";
 import { DeferredDecoder } from "#runtime/cluster/deferred-decoder.js";
 import { isReadRight } from "../../../support/json-names.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const MANAGER = "web-page";
@@ -217,6 +218,39 @@ suite("deferred decoder", (test) => {
         }
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  test("objects that are made alike are told apart by what they say", () => {
+    const said = fc.record({
+      name: fc.stringMatching(/^[a-z]{1,10}$/),
+      version: fc.nat(2000),
+      strings: fc.tuple(text, text, text),
+      manager: fc.constantFrom(MANAGER, MANAGER, "other"),
+      isCustom: fc.boolean(),
+    });
+    const textOf = ({ name, version, strings: [label, field, spec], manager, isCustom }: Record<string, any>) => {
+      const named = { name, resourceVersion: String(version) };
+      const fieldsV1 = { "f:a": { [`k:{"b":"${field}"}`]: {} } };
+      const managedFields = [
+        { manager: "first", fieldsV1 },
+        { manager, operation: "Apply", apiVersion: "v1", time: label, fieldsV1 },
+      ];
+      const own = isCustom
+        ? { labels: { label }, managedFields, ...named }
+        : { ...named, labels: { label }, managedFields };
+      return JSON.stringify({ kind: "X", metadata: own, spec: { [spec]: spec }, status: {} });
+    };
+    fc.assert(
+      fc.property(fc.array(said, { minLength: 2, maxLength: 8 }), (states) => {
+        const decoder = createDecoder();
+        for (const each of states) {
+          const entry = decoder.decode(textOf(each));
+          decoder.remember(entry);
+          deepStrictEqual(structuredClone(entry), decodeAtOnce(textOf(each)));
+        }
+      }),
+      { numRuns: runs(1000) },
     );
   });
 
