@@ -70,7 +70,7 @@ function withLabels(text: string, { labelSelector = "" }: KubernetesDependentMod
   return text.replace(/metadata: \{ (name\b.*?)(, labels)? \},$/m, (_, name: string, own?: string) =>
     own === undefined
       ? `metadata: { ${name}, labels: ${printed} },`
-      : `metadata: { ${name}, labels: { ...labels, ...${printed} } },`,
+      : `metadata: { ${name}, labels: { ...labels,${printed.slice(1)} },`,
   );
 }
 
