@@ -53,7 +53,25 @@ async function renderObject(
     item: types.file,
     required: required === undefined ? "(() => { throw new Error() })()" : printLine(required),
   });
-  return withRequired(text, dependent, required);
+  return withLabels(withMode(withRequired(text, dependent, required), dependent), dependent);
+}
+
+function withMode(text: string, { mode }: KubernetesDependentModel): string {
+  return mode === "createOnly"
+    ? text.replace("creates it, keeps it so,", "creates it once, leaves it as it is then,")
+    : text;
+}
+
+// Without the labels that its watch asks for it would never be seen.
+function withLabels(text: string, { labelSelector = "" }: KubernetesDependentModel): string {
+  const labels = labelSelector.split(",").map((each) => /^\s*([^\s!=<>]+)\s*==?\s*([^\s()]*)\s*$/.exec(each)?.slice(1));
+  if (!labels.every((each) => each !== undefined)) return text;
+  const printed = printLine(Object.fromEntries(labels));
+  return text.replace(/metadata: \{ (name\b.*?)(, labels)? \},$/m, (_, name: string, own?: string) =>
+    own === undefined
+      ? `metadata: { ${name}, labels: ${printed} },`
+      : `metadata: { ${name}, labels: { ...labels,${printed.slice(1)} },`,
+  );
 }
 
 // Text, not a spread: the user is to fill it in.

@@ -22,6 +22,11 @@ const OPERATOR = { username: "operator", password: "first" };
 /** What changes something on the server, as it counts that. */
 const CHANGES = ["alter_db", "alter_user", "create_db", "create_user", "drop_db", "drop_user", "grant"];
 
+/** For the test that waits until both servers have started. */
+const STARTED_FIRST = { timeoutMs: 60_000 };
+/** A few attempts of the operator, which come after growing pauses. */
+const ATTEMPTS = { timeoutMs: 15_000 };
+
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
 interface Run extends AsyncDisposable {
@@ -83,10 +88,14 @@ suite("the mysql-schema sample", (test) => {
       spec: { encoding },
     });
   const untilStatus = (client: ApiClient, { metadata }: MySQLSchema, status: RegExp) =>
-    eventually(`the status of ${metadata.name} is ${status}`, async () => {
-      const live = await client.get(MySQLSchema, metadata);
-      return status.test(live?.status?.status ?? "") ? live : undefined;
-    });
+    eventually(
+      `the status of ${metadata.name} is ${status}`,
+      async () => {
+        const live = await client.get(MySQLSchema, metadata);
+        return status.test(live?.status?.status ?? "") ? live : undefined;
+      },
+      ATTEMPTS,
+    );
   const secretOf = async (client: ApiClient, { metadata: { name, namespace } }: MySQLSchema) =>
     client.get(Secret, { name: `${name}-secret`, namespace });
   const loginOf = async (client: ApiClient, schema: MySQLSchema): Promise<MariaDbLogin> => {
@@ -122,29 +131,33 @@ suite("the mysql-schema sample", (test) => {
     if (secret !== undefined) await client.delete(Secret, secret.metadata);
   };
 
-  test("the schema and its user are there, and whoever has the Secret uses that schema and no other", async () => {
-    const [{ server, client }, db] = [await cluster(), await database()];
-    await using _ = await startRun(server);
-    const schema = newSchema("latin1");
-    await client.create(MySQLSchema, schema);
-    const { status } = await untilStatus(client, schema, /^CREATED$/);
-    const name = nameOf(schema);
-    const secretName = `${schema.metadata.name}-secret`;
-    const url = `mysql://${db.host}:${db.port}/${name}`;
-    assert.equal(status, { url, userName: name, secretName, status: "CREATED" });
-    assert.is(await encodingOf(db, schema), "latin1");
-    assert.is((await secretOf(client, schema))?.metadata.ownerReferences?.[0]?.name, schema.metadata.name);
-    const login = await loginOf(client, schema);
-    await db.query("CREATE TABLE orders (id INT)", [], login);
-    await db.query("INSERT INTO orders VALUES (1)", [], login);
-    assert.equal((await db.query("SELECT id FROM orders", [], login)).length, 1);
-    // An underscore of a GRANT would stand for any character.
-    const similar = name.replace("__", "_x");
-    await db.query(`CREATE DATABASE \`${similar}\``);
-    assert.is(await isAccepted(db, { ...login, database: similar }), "ER_DBACCESS_DENIED_ERROR");
-    await db.query(`DROP DATABASE \`${similar}\``);
-    await remove(client, schema);
-  });
+  test(
+    "the schema and its user are there, and whoever has the Secret uses that schema and no other",
+    async () => {
+      const [{ server, client }, db] = [await cluster(), await database()];
+      await using _ = await startRun(server);
+      const schema = newSchema("latin1");
+      await client.create(MySQLSchema, schema);
+      const { status } = await untilStatus(client, schema, /^CREATED$/);
+      const name = nameOf(schema);
+      const secretName = `${schema.metadata.name}-secret`;
+      const url = `mysql://${db.host}:${db.port}/${name}`;
+      assert.equal(status, { url, userName: name, secretName, status: "CREATED" });
+      assert.is(await encodingOf(db, schema), "latin1");
+      assert.is((await secretOf(client, schema))?.metadata.ownerReferences?.[0]?.name, schema.metadata.name);
+      const login = await loginOf(client, schema);
+      await db.query("CREATE TABLE orders (id INT)", [], login);
+      await db.query("INSERT INTO orders VALUES (1)", [], login);
+      assert.equal((await db.query("SELECT id FROM orders", [], login)).length, 1);
+      // An underscore of a GRANT would stand for any character.
+      const similar = name.replace("__", "_x");
+      await db.query(`CREATE DATABASE \`${similar}\``);
+      assert.is(await isAccepted(db, { ...login, database: similar }), "ER_DBACCESS_DENIED_ERROR");
+      await db.query(`DROP DATABASE \`${similar}\``);
+      await remove(client, schema);
+    },
+    STARTED_FIRST,
+  );
 
   test("another encoding is that of the schema, by whatever name, and what is in it stays", async () => {
     const [{ server, client }, db] = [await cluster(), await database()];

@@ -79,6 +79,7 @@ spec:
     once:
       resource: v1/Secret
       mode: createOnly
+      labelSelector: app.example.com/part-of=shop,tier==back
       existing: adopt
       timeout: 30s
       retry: { maxAttempts: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
@@ -163,7 +164,7 @@ suite("emitted dependents", (declareTest) => {
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
-      'timeoutMs: 30000, retry: { maxAttempts: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", existing: "adopt"',
+      'timeoutMs: 30000, retry: { maxAttempts: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
       'cluster: "other", onDelete: "orphan", usesServerSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
@@ -192,6 +193,9 @@ suite("emitted dependents", (declareTest) => {
       /DatabaseFetch = [^;]*context: FetchContext<ShopDependents>/,
       "what is known of the primary",
     );
+    const once = textOf("src/shop/dependents/once.ts");
+    assert.match(once, `labels: { "app.example.com/part-of": "shop", tier: "back" }`, "by which it is watched");
+    assert.match(once, "creates it once, leaves it as it is then, and ties it");
     assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
     assert.not.match(textOf("src/shop/dependents/leftovers.ts"), /desired/);
     for (const { path, content } of emitted)
