@@ -29,6 +29,7 @@ import { checkDependentOption } from "./rules/dependent-option.js";
 import { checkDependentSource } from "./rules/dependent-source.js";
 import { checkDuplicateController } from "./rules/duplicate-controller.js";
 import { checkDuplicateKind } from "./rules/duplicate-kind.js";
+import { checkExternalState } from "./rules/external-state.js";
 import { checkExternalType } from "./rules/external-type.js";
 import { checkFieldSelector } from "./rules/field-selector.js";
 import { checkItemDependency } from "./rules/item-dependency.js";
@@ -72,6 +73,7 @@ const RULES: readonly Rule[] = [
   checkDependentOption,
   checkDependentSource,
   checkExternalType,
+  checkExternalState,
   checkDependentNamespace,
   checkOwnerNamespace,
   checkOwnerCluster,
