@@ -14,8 +14,7 @@ const SUITES = /^(unit|architecture|golden|types|integration|conformance)\//;
 /** Tells which rows name tests that do not exist, or that are not always run. */
 export function untestedRows(rows: readonly JosdkRow[]): string[] {
   const titles = new Map<string, Titles | undefined>();
-  for (const { file } of rows.flatMap(({ tests }) => tests))
-    if (!titles.has(file)) titles.set(file, readTitles(file));
+  for (const { file } of rows.flatMap(({ tests }) => tests)) if (!titles.has(file)) titles.set(file, readTitles(file));
   return rows.flatMap(({ id, tests }) =>
     tests.flatMap(({ file, title }) => {
       const declared = titles.get(file);

@@ -248,9 +248,10 @@ suite("buildModel", (test) => {
 
   test("external dependents know where their resources are found and what can be done with them", async () => {
     const { dependents } = await controllerOf({
+      primary: "{ resource: v1/Node }",
       dependents:
         "{ a: { external: { poll: { every: 5s } } }, b: { external: { inbound: {}, capabilities: [] } }, " +
-        "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: ids.c } } } }",
+        "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: nodeInfo.machineID } } } }",
       eventSources: "{ prices: { perPrimaryPoll: { every: 1s } } }",
     });
     const type = { kind: "declared" } as const;
@@ -262,7 +263,7 @@ suite("buildModel", (test) => {
         {
           source: { kind: "eventSource", name: "prices" },
           type,
-          state: { kind: "status", path: ["ids", "c"] },
+          state: { kind: "status", path: ["nodeInfo", "machineID"] },
           capabilities: ["create", "delete"],
         },
       ],

@@ -61,6 +61,24 @@ suite("controller: logs", (test) => {
     assert.equal((lines[2]?.fields as { reasons: string[] }).reasons, ["retry 1"]);
   });
 
+  // JOSDK counts as a success what fails without a retry, or while its primary goes.
+  test("an observer is told of every failure as one, also where nothing is tried again", async () => {
+    const error = new Error("no");
+    const { observe, settle, respond, events, hold, observeDeletion } = createBed({ retry: { maxAttempts: 0 } });
+    respond(() => failureOf(error));
+    observe();
+    await settle();
+    const finish = hold();
+    observe();
+    await settle();
+    observeDeletion();
+    await finish(failureOf(error));
+    assert.equal(
+      events.map((event) => event.error),
+      [error, error],
+    );
+  });
+
   test("an observer is told why a reconcile ran", async () => {
     const { observe, observeSecondary, settle, events, controller } = createBed();
     observe();
