@@ -11,7 +11,7 @@ const FIRST_MS = 400;
 const BACKOFF = { initialMs: FIRST_MS, factor: 2, maxMs: 15_000 };
 
 /** What a scripted server does with a stream; it may take its time. */
-type Answer = (consumer: StreamConsumer, clock: VirtualClock) => TransportResponse;
+type Answer = (consumer: StreamConsumer, clock: VirtualClock) => TransportResponse | Promise<TransportResponse>;
 
 const response = (status: number, body: object = {}): TransportResponse => ({
   status,
@@ -26,9 +26,10 @@ const endOfInitialEvents = (resourceVersion: string) =>
 
 /** The stream sends these lines for so long, and ends with an answer. */
 function stream(lines: readonly Buffer[], lastsMs = 0, end = response(200)): Answer {
-  return (consumer, clock) => {
+  return async (consumer, clock) => {
     consumer.onStart?.(200);
-    for (const each of lines) void consumer.onData(each);
+    // On a busy machine not all of them are taken in one turn, and the end comes behind them.
+    for (const each of lines) await consumer.onData(each);
     clock.advance(lastsMs);
     return end;
   };
