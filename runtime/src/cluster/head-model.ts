@@ -12,7 +12,7 @@ import {
   type Range,
 } from "./json-scanner.js";
 import type { ObjectHead, OwnedRange } from "./object-head.js";
-import { TextModel } from "./text-model.js";
+import { LONGEST_BYTES, TextModel } from "./text-model.js";
 
 /** What is known of an object without parsing it. */
 export interface ObjectOutline {
@@ -38,7 +38,7 @@ export class HeadModel {
 
   /** Takes an object that was scanned as the model of those to come, unless models were in vain lately. */
   take(bytes: Buffer, range: Range, outline: ObjectOutline): void {
-    if (this.#passed++ < this.#pause) return;
+    if (range.end - range.start > LONGEST_BYTES || this.#passed++ < this.#pause) return;
     this.#pause = Math.min(2 * this.#pause + 1, LONGEST_PAUSE);
     this.#passed = 0;
     this.#text.take(bytes, range, variableStrings(bytes, range.start));

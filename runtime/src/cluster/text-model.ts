@@ -5,27 +5,25 @@
 // at the same place they are again.
 import { endOfString, type Range } from "./json-scanner.js";
 
-const LARGEST_BYTES = 64 * 1024;
-const FIRST_BYTES = 8 * 1024;
+/** A longer text is no model, and is compared with none: its memory would be missed. */
+export const LONGEST_BYTES = 64 * 1024;
+
 const WORD_BYTES = 8;
 const BACKSLASH = 0x5c;
 
 /** A text in memory of its own, which is read by words wherever they stand. */
 class LoadedText {
   length = 0;
-  bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  bytes: Buffer = Buffer.alloc(0);
   words = wordsOf(this.bytes);
 
-  /** Takes a text, unless it is so long that its memory would be missed. */
-  load(source: Buffer, { start, end }: Range): boolean {
+  load(source: Buffer, { start, end }: Range): void {
     this.length = end - start;
-    if (this.length > LARGEST_BYTES) return false;
     if (this.length > this.bytes.length) {
-      this.bytes = Buffer.allocUnsafeSlow(LARGEST_BYTES);
+      this.bytes = Buffer.allocUnsafeSlow(Math.min(LONGEST_BYTES, 2 * this.length));
       this.words = wordsOf(this.bytes);
     }
     source.copy(this.bytes, 0, start, end);
-    return true;
   }
 }
 
@@ -33,10 +31,12 @@ function wordsOf({ buffer, byteOffset, length }: Buffer): DataView {
   return new DataView(buffer, byteOffset, length);
 }
 
+// One is enough: a text is not looked at any more once it has been compared.
+const compared = new LoadedText();
+
 /** A text with which others are compared. */
 export class TextModel {
   readonly #model = new LoadedText();
-  readonly #text = new LoadedText();
   /** Where the strings that may differ stand in the model, in their order: the start and the end of each by turns. */
   #strings: Int32Array = new Int32Array(0);
   /** From where on the text is shifted against the model, and how far, by turns. */
@@ -44,23 +44,19 @@ export class TextModel {
   /** Where the text begins in its buffer. */
   #start = 0;
 
-  /** Takes a text as the model; `strings` are the ranges of strings in it that others may have otherwise, in their order. */
+  /** Takes a text that is not too long as the model; `strings` are the ranges of strings in it that others may have otherwise, in their order. */
   take(source: Buffer, range: Range, strings: readonly Range[]): void {
-    if (!this.#model.load(source, range)) this.#model.length = 0;
+    this.#model.load(source, range);
     this.#strings = Int32Array.from(strings.flatMap(({ start, end }) => [start - range.start, end - range.start]));
-  }
-
-  /** Whether there is a model. */
-  get isEmpty(): boolean {
-    return this.#model.length === 0;
   }
 
   /** Compares a text with the model; tells whether it differs in these strings only, of which each may have another length. */
   matches(source: Buffer, range: Range): boolean {
-    if (this.isEmpty || !this.#text.load(source, range)) return false;
+    if (range.end - range.start > LONGEST_BYTES) return false;
+    compared.load(source, range);
     this.#start = range.start;
     this.#shifts.length = 0;
-    const [model, text, strings] = [this.#model, this.#text, this.#strings];
+    const [model, text, strings] = [this.#model, compared, this.#strings];
     let shift = 0;
     let string = 0;
     let at = firstDifference(model, text, { at: 0, shift });

@@ -127,4 +127,14 @@ suite("head model", (test) => {
     assert.ok(misses <= 65, `${misses} were not found`);
     assert.ok(isFound('{"metadata":{"name":"c"},"b":1}'));
   });
+
+  test("an object that is too long is no model", () => {
+    const model = createModel('{"metadata":{"name":"a"},"data":"1"}');
+    const long = `{"metadata":{"name":"b"},"data":${JSON.stringify("x".repeat(70_000))}}`;
+    assert.is(outlineOf(model, long), undefined);
+    const { bytes, range } = placed(long);
+    model.take(bytes, range, scan(long));
+    assert.is(outlineOf(model, long), undefined);
+    assert.ok(outlineOf(model, '{"metadata":{"name":"c"},"data":"2"}'));
+  });
 });
