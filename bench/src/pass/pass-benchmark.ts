@@ -10,8 +10,8 @@ import { findPeers } from "../peers/implementations.js";
 import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
 import { ourOperator } from "../peers/peers-benchmark.js";
 import { tellProgress } from "../progress.js";
-import { measurePasses, type PassCost, type PassCosts } from "./pass-run.js";
-import { passSamples } from "./samples.js";
+import { measurePasses, type PassCost } from "./pass-run.js";
+import { type PassSample, passSamples } from "./samples.js";
 
 const PEERS = ["controller-runtime", "josdk"];
 const PAGES = 20;
@@ -21,12 +21,14 @@ export async function measurePass({ peerFolder }: { peerFolder: string }): Promi
   const measurements: Measurement[] = [];
   const notes = [
     "API calls of passes that find everything as desired, on a real API server: not the lists and watches that keep caches",
-    "touched: somebody labels each dependent; restarted: the operator is started again; elapsed: the longest time between two reconciles has passed. Server: by kube-apiserver's counters; client: by onRequest",
+    "touched: somebody labels each dependent; restarted: the operator is started again; elapsed: the longest time between two reconciles has passed. The table has kube-apiserver's counts, the notes those of onRequest",
   ];
   for (const sample of passSamples) {
     try {
       tellProgress(`pass: ${sample.name}`);
-      measurements.push(...rowsOf(`${sample.name} (${sample.children})`, await measurePasses(sample)));
+      const passes = Object.entries(await measurePasses(sample)) as [string, PassCost][];
+      measurements.push(...passes.map(([name, cost]) => rowOf(titleOf(sample, name), cost.byServer)));
+      notes.push(`${sample.name}: ${passes.map(([name, cost]) => describe(name, cost)).join("; ")}`);
     } catch (error) {
       notes.push(`${sample.name} was not measured: ${messageOf(error)}`);
     }
@@ -35,17 +37,12 @@ export async function measurePass({ peerFolder }: { peerFolder: string }): Promi
   return { benchmark: "pass", peers: PEERS, notes: [...notes, ...problems], measurements: [...measurements, ...rows] };
 }
 
-function rowsOf(title: string, { touched, restarted, elapsed }: PassCosts): Measurement[] {
-  const passes = Object.entries({ touched, restarted, elapsed }) as [string, PassCost | undefined][];
-  return passes.flatMap(([name, cost]) =>
-    cost === undefined
-      ? []
-      : [
-          rowOf(`${title}, ${name}: server`, cost.byServer),
-          rowOf(`${title}, ${name}: client`, cost.byClient),
-          rowOf(`${title}, ${name}: reconciles`, cost.reconciles),
-        ],
-  );
+function titleOf({ name, children }: PassSample, pass: string): string {
+  return `${name}, ${children} ${children === 1 ? "dependent" : "dependents"}, ${pass}`;
+}
+
+function describe(pass: string, { byClient, reconciles }: PassCost): string {
+  return `${pass} ${reconciles} reconciles, ${byClient} calls by the client`;
 }
 
 function rowOf(name: string, ours: number): Measurement {
@@ -81,7 +78,7 @@ async function measureWorkload(peerFolder: string): Promise<{ rows: Measurement[
       };
       const own = perPage(ours);
       return {
-        name: `page of the peers (4), ${phase}: server, per page`,
+        name: `page of the peers, 4 dependents, ${phase}ed, per page`,
         unit: "calls",
         better: "lower",
         ...(own === undefined ? {} : { ours: own }),

@@ -4,6 +4,7 @@ import { startSimulation } from "@gen-operator/apiserver/simulate";
 import { createLogger, createOperator, type Operator } from "@gen-operator/runtime";
 import type { ControllerDefinition, KubernetesObject, ResourceDefinition } from "@gen-operator/runtime/codegen";
 import { isKubernetes } from "#runtime/workflow/workflow-definition.js";
+import { dependentsOf } from "#runtime/reconcile/controller-definition.js";
 import { collectionPath } from "#runtime/cluster/resource-path.js";
 import { eventually } from "#test/support/eventually.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
@@ -164,7 +165,7 @@ async function servedPath(cluster: CountedCluster, { apiVersion, kind }: SampleO
 }
 
 function childKindsOf(controllers: readonly ControllerDefinition[]): ResourceDefinition[] {
-  const kinds = controllers.flatMap(({ workflow }) => workflow.dependents.filter(isKubernetes));
+  const kinds = controllers.flatMap((each) => dependentsOf(each).filter(isKubernetes));
   return [...new Map(kinds.map(({ resource }) => [collectionPath(resource), resource])).values()];
 }
 

@@ -1,14 +1,14 @@
-// The operators whose passes are counted. A sample of fixtures/samples gets its line in `samples`, and its project a line in the
-// references of bench/tsconfig.json and in the imports of package.json.
-import { readdirSync, readFileSync } from "node:fs";
+// The operators whose passes are counted: a sample of fixtures/samples only needs its entry in `samples`.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { ControllerDefinition } from "@gen-operator/runtime/codegen";
 import { parseAllDocuments } from "yaml";
 import { repositoryRoot } from "#test/support/repository.js";
 import { graphDefinition } from "../workflow/graph.js";
 import { bulkController } from "./bulk-controller.js";
 
-/** An object to create; one with a namespace is put into that of the benchmark. */
+/** An object to create; one that states a namespace is put into that of the benchmark. */
 export interface SampleObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -22,7 +22,7 @@ export interface PassSample {
   /** Its controllers; imported when it is measured, so that one that cannot be loaded costs no other its figures. */
   readonly load: () => Promise<readonly ControllerDefinition[]>;
   readonly crds: readonly object[];
-  /** In the order in which they are created; the primaries are among them. */
+  /** In the order in which they are created; the primaries are among them, and what only they need. */
   readonly objects: readonly SampleObject[];
   /** How many dependents there are in the end. */
   readonly children: number;
@@ -30,11 +30,13 @@ export interface PassSample {
 
 const NAMESPACED = { name: "example", namespace: "default" };
 
-const samples: readonly PassSample[] = [
-  {
-    name: "webpage",
-    load: async () => (await import("#webpage/generated/index.js")).controllers,
-    crds: crdsOf("webpage"),
+/** What is stated of a sample; its CRDs are in its folder, and its controllers those of `generated/index.js` unless others are named. */
+type SampleEntry = Pick<PassSample, "objects" | "children"> & {
+  readonly controllers?: readonly { readonly module: string; readonly name: string }[];
+};
+
+const samples: { readonly [name: string]: SampleEntry } = {
+  webpage: {
     objects: [
       {
         apiVersion: "example.com/v1",
@@ -45,10 +47,7 @@ const samples: readonly PassSample[] = [
     ],
     children: 4,
   },
-  {
-    name: "podwatch",
-    load: async () => (await import("#podwatch/generated/index.js")).controllers,
-    crds: crdsOf("podwatch"),
+  podwatch: {
     objects: [
       { apiVersion: "v1", kind: "Node", metadata: { name: "one", labels: { "topology.kubernetes.io/zone": "a" } } },
       {
@@ -57,20 +56,80 @@ const samples: readonly PassSample[] = [
         metadata: { ...NAMESPACED, labels: { "example.com/watched-by": NAMESPACED.name } },
         spec: { containers: [{ name: "main", image: "main" }] },
       },
-      {
-        apiVersion: "example.com/v1",
-        kind: "PodWatch",
-        metadata: NAMESPACED,
-        spec: { mode: "active", node: "one" },
-      },
+      { apiVersion: "example.com/v1", kind: "PodWatch", metadata: NAMESPACED, spec: { mode: "active", node: "one" } },
     ],
     children: 0,
   },
-  // Add further samples here.
+  tomcat: {
+    objects: [
+      { apiVersion: "example.com/v1", kind: "Tomcat", metadata: NAMESPACED, spec: { version: "11.0" } },
+      {
+        apiVersion: "example.com/v1",
+        kind: "Webapp",
+        metadata: { ...NAMESPACED, name: "shop" },
+        spec: { tomcat: NAMESPACED.name, contextPath: "shop", url: "https://archives.example.com/shop.war" },
+      },
+    ],
+    children: 3,
+  },
+  bulk: {
+    objects: [
+      {
+        apiVersion: "example.com/v1",
+        kind: "Fleet",
+        metadata: NAMESPACED,
+        spec: { image: "nginx:1.29", members: [{ name: "east" }, { name: "west" }] },
+      },
+    ],
+    children: 4,
+  },
+  standalone: {
+    controllers: [
+      { module: "generated/index.js", name: "siteController" },
+      { module: "preview/controller.js", name: "previewController" },
+    ],
+    objects: [
+      { apiVersion: "example.com/v1", kind: "Site", metadata: NAMESPACED, spec: { html: "<h1>Hello</h1>" } },
+      {
+        apiVersion: "example.com/v1",
+        kind: "Preview",
+        metadata: { ...NAMESPACED, name: "preview" },
+        spec: { image: "nginx:1.29" },
+      },
+    ],
+    children: 6,
+  },
+};
+
+/** All operators whose passes are counted: the samples that are there, and a bulk dependent of 1, 10 and 100 objects. */
+export const passSamples: readonly PassSample[] = [
+  ...Object.entries(samples)
+    .filter(([name]) => existsSync(folderOf(name)))
+    .map(([name, entry]) => sampleOf(name, entry)),
+  ...[1, 10, 100].map(bulkOf),
 ];
 
-/** All operators whose passes are counted: the samples, and a bulk dependent of 1, 10 and 100 objects. */
-export const passSamples: readonly PassSample[] = [...samples, ...[1, 10, 100].map(bulkOf)];
+function sampleOf(name: string, { controllers, ...rest }: SampleEntry): PassSample {
+  return {
+    name,
+    ...rest,
+    crds: crdsOf(name),
+    load: async () => {
+      if (controllers === undefined) return (await exportOf(name, "generated/index.js", "controllers")) as never;
+      return Promise.all(
+        controllers.map(async (each) => (await exportOf(name, each.module, each.name)) as ControllerDefinition),
+      );
+    },
+  };
+}
+
+// By its path, so that a sample needs nothing but its entry here.
+async function exportOf(sample: string, module: string, name: string): Promise<unknown> {
+  const path = join(folderOf(sample), "dist/src", module);
+  const found = ((await import(pathToFileURL(path).href)) as { readonly [name: string]: unknown })[name];
+  if (found === undefined) throw new Error(`${path} exports no ${name}`);
+  return found;
+}
 
 function bulkOf(size: number): PassSample {
   return {
@@ -83,8 +142,12 @@ function bulkOf(size: number): PassSample {
 }
 
 function crdsOf(sample: string): object[] {
-  const folder = join(repositoryRoot, "fixtures/samples", sample, "crds");
+  const folder = join(folderOf(sample), "crds");
   return readdirSync(folder).flatMap((file) =>
     parseAllDocuments(readFileSync(join(folder, file), "utf8")).map((document) => document.toJS() as object),
   );
+}
+
+function folderOf(sample: string): string {
+  return join(repositoryRoot, "fixtures/samples", sample);
 }

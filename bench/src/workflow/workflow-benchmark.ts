@@ -34,14 +34,20 @@ export async function measureWorkflow(): Promise<BenchmarkResult> {
   const measurements: Measurement[] = [];
   try {
     for (const [name, title] of Object.entries(TITLES) as [ShapeName, string][]) {
-      const measure = (command: OperatorCommand, logName: string) =>
-        measureGraph(command, { nodes: shapeOf(name).size, logFile: join(folder, `${logName}-${name}.log`) });
-      tellProgress(`workflow: ${title}, ours`);
-      const ours = await measure({ name: "gen-operator", program: process.execPath, args: [OURS, name] }, "ours");
-      tellProgress(`workflow: ${title}, JOSDK`);
-      const peer = jar === undefined ? undefined : await measure(peerCommand(jar, name), "peer");
+      const measure = async (command: OperatorCommand): Promise<GraphCosts | undefined> => {
+        try {
+          tellProgress(`workflow: ${title}, ${command.name}`);
+          const logFile = join(folder, `${command.name}-${name}.log`);
+          return await measureGraph(command, { nodes: shapeOf(name).size, logFile });
+        } catch (error) {
+          notes.push(`${title} of ${command.name} was not measured: ${messageOf(error)}`);
+          return undefined;
+        }
+      };
+      const ours = await measure({ name: "gen-operator", program: process.execPath, args: [OURS, name] });
+      const peer = jar === undefined ? undefined : await measure(peerCommand(jar, name));
       measurements.push(...rowsOf(title, ours, peer));
-      notes.push(`${title}: ours ${describe(ours)}${peer === undefined ? "" : `; JOSDK ${describe(peer)}`}`);
+      notes.push(`${title}: ours ${describe(ours)}; JOSDK ${describe(peer)}`);
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -63,7 +69,7 @@ function peerCommand(jar: string, shape: ShapeName): OperatorCommand {
   return { name: "josdk", program: "java", args: ["-Xmx256m", "-XX:+UseSerialGC", "-jar", jar, shape] };
 }
 
-function rowsOf(title: string, ours: GraphCosts, peer: GraphCosts | undefined): Measurement[] {
+function rowsOf(title: string, ours: GraphCosts | undefined, peer: GraphCosts | undefined): Measurement[] {
   const rounds = [
     ["first", "1 primary"],
     ["many", `${MANY} primaries`],
@@ -80,7 +86,7 @@ function rowsOf(title: string, ours: GraphCosts, peer: GraphCosts | undefined): 
     name: `${title}, ${name}`,
     unit,
     better: "lower",
-    ours: read(ours),
+    ...(ours === undefined ? {} : { ours: read(ours) }),
     peers: [peer && read(peer)],
   });
   return [
@@ -91,6 +97,8 @@ function rowsOf(title: string, ours: GraphCosts, peer: GraphCosts | undefined): 
   ];
 }
 
-function describe({ first, many, again }: GraphCosts): string {
+function describe(costs: GraphCosts | undefined): string {
+  if (costs === undefined) return "nothing";
+  const { first, many, again } = costs;
   return [first, many, again].map(({ requests }) => describeCounts(requests)).join(" – ");
 }

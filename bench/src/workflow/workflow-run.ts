@@ -1,5 +1,6 @@
 // Drives one operator through three rounds on a graph: one primary, twenty more, and those twenty again with nothing to do.
 import { readFile } from "node:fs/promises";
+import { messageOf } from "#runtime/base/logger.js";
 import { eventually } from "#test/support/eventually.js";
 import { inParallel } from "../load-client.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
@@ -78,6 +79,9 @@ export async function measureGraph(
         act: () => inParallel(MANY, CONCURRENCY, (index) => touch(cluster, nameOf(index + 1))),
       }),
     };
+  } catch (error) {
+    const log = (await readFile(logFile, "utf8")).replace(/^reconciled .*\n/gm, "");
+    throw new Error(`${messageOf(error)}, seen ${added}; its log ends with\n${log.slice(-1_000)}`, { cause: error });
   } finally {
     stopWatching();
     await operator.stop();
