@@ -72,6 +72,8 @@ export type RegisteredController = Pick<
 const STOP_TIMEOUT_MS = 30_000;
 // Event sources are stopped after the reconciles, which may have used up the time.
 const MIN_SOURCES_STOP_MS = 1_000;
+const UNFINISHED =
+  "not all that was under way when the operator was stopped has ended; it starts when the reconciles have";
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
@@ -88,6 +90,8 @@ interface Session {
   clusters: ReadonlyMap<string, ApiClient>;
   controllers: RunningController[];
   stopped?: Promise<boolean>;
+  /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the stop. */
+  idle: Promise<unknown>;
 }
 
 class RunnableOperator implements Operator {
@@ -111,18 +115,22 @@ class RunnableOperator implements Operator {
   }
 
   async start(): Promise<void> {
-    const before = this.#session?.stopped;
+    const previous = this.#session;
+    const before = previous?.stopped;
     if (this.#session !== undefined && before === undefined) throw new Error("the operator is started already");
     // Whoever starts or stops it while this waits has to find it started.
-    const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [] };
+    const idle = Promise.resolve(before).then(() => previous?.idle);
+    const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [], idle };
     this.#session = session;
     const { startTimeoutMs, controllers } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
     try {
       // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
-      await before;
-      signal.throwIfAborted();
+      if ((await before) === false) this.#logger.warn({}, UNFINISHED);
+      await untilAborted(idle, signal).catch((error: unknown) => {
+        throw session.stopping.signal.aborted ? error : new Error(UNFINISHED, { cause: error });
+      });
       const client = await this.#openClient(signal);
       // It may have been stopped while it looked.
       signal.throwIfAborted();
@@ -184,12 +192,15 @@ class RunnableOperator implements Operator {
     return this.#session?.stopped === undefined ? this.#session : undefined;
   }
 
-  async #stop({ stopping, before, clusters, controllers }: Session): Promise<boolean> {
+  async #stop(session: Session): Promise<boolean> {
+    const { stopping, before, clusters, controllers } = session;
     stopping.abort(new Error("the operator was stopped"));
     const wasFinished = (await before) ?? true;
     const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
     const startedAt = performance.now();
-    const finished = await Promise.all(controllers.map((controller) => controller.stopReconciling(deadlineMs)));
+    const reconciling = controllers.map((controller) => controller.stopReconciling(deadlineMs));
+    session.idle = Promise.all([session.idle, ...controllers.map((controller) => controller.whenIdle())]);
+    const finished = await Promise.all(reconciling);
     const leftMs = Math.max(MIN_SOURCES_STOP_MS, deadlineMs - (performance.now() - startedAt));
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs)));
     await Promise.all([this.#closeClient(), ...[...clusters.values()].map((client) => client.close())]);

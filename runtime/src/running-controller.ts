@@ -123,6 +123,11 @@ export class RunningController {
     return this.#controller.stop(deadlineMs);
   }
 
+  /** Resolves when the last reconcile has ended, however long after the stop that is. */
+  whenIdle(): Promise<void> {
+    return this.#controller.whenIdle();
+  }
+
   /** Stops all that it watches, for `deadlineMs` at most; tells whether all of it did stop. */
   stopSources(deadlineMs: number): Promise<boolean> {
     this.#expectations.close();

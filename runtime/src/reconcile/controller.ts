@@ -92,6 +92,7 @@ export class Controller {
   #isPaused = false;
   #isStopped = false;
   #onIdle = () => {};
+  #idle: Promise<void> | undefined;
 
   constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
@@ -149,8 +150,9 @@ export class Controller {
     this.#isStopped = true;
     this.#queue.close();
     this.#timers.close();
-    const finished = new Promise<true>((resolve) => (this.#onIdle = () => resolve(true)));
+    const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
     if (this.#queue.runningCount === 0) this.#onIdle();
+    const finished = idle.then(() => true);
     let cancel = () => {};
     const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
     const isFinished = await Promise.race([finished, late]);
@@ -158,6 +160,11 @@ export class Controller {
     this.#abort.abort(new Error("the operator stops"));
     for (const { run } of this.#primaries.values()) run?.close();
     return isFinished;
+  }
+
+  /** Resolves when the last reconcile has ended, however long after a stop that is; at once if it was not stopped. */
+  async whenIdle(): Promise<void> {
+    await this.#idle;
   }
 
   /** Takes a change of a primary. */

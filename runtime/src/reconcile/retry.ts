@@ -1,7 +1,11 @@
+import { findError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/unawaited.js";
 
-/** How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. */
+/**
+ * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. While the API server cannot be
+ * reached or takes no requests, retries go on at the last interval: nothing would bring the object back when it is well again.
+ */
 export interface RetryOptions {
   /** Retries after the first failure; -1 for no end, 0 for none. Default 5. */
   readonly maxAttempts?: number;
@@ -40,14 +44,24 @@ export function createRetry(options: RetryOptions = {}): Retry {
   const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
   return {
     isLastAttempt,
-    next(state) {
-      if (isLastAttempt(state)) return undefined;
+    next(state, error) {
+      if (isLastAttempt(state)) return isOutage(error) ? state : undefined;
       const attempt = (state?.attempt ?? 0) + 1;
       if (state === undefined || attempt <= 2) return { attempt, intervalMs: initialIntervalMs };
       const grown = state.intervalMs * multiplier;
       return { attempt, intervalMs: maxIntervalMs >= 0 ? Math.min(grown, maxIntervalMs) : grown };
     },
   };
+}
+
+// Not 500: with that the API server refuses some objects.
+const OUTAGES: readonly number[] = [429, 502, 503, 504];
+
+// Whether the API server could not do what was asked, whatever it was; of several failures one is enough.
+function isOutage(error: unknown): boolean {
+  if (error instanceof AggregateError && error.errors.length > 0) return (error.errors as unknown[]).some(isOutage);
+  const answer = findError<ApiError>(error, "ApiError");
+  return answer === undefined ? findError(error, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */

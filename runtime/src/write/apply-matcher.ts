@@ -107,7 +107,7 @@ export class ApplyMatcher {
     const { target, part, desired } = application;
     const options = this.#matchOptions(application, live);
     if (options === undefined) return { matches: false, ...UNOWNED };
-    const verdict = match(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, options);
+    const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
     if (verdict.matches) return verdict;
     const records = this.#records.get(target.cache);
     const key = recordKey(part, keyOf(desired.metadata));
@@ -141,6 +141,14 @@ export class ApplyMatcher {
     }
     return records;
   }
+}
+
+// Nearly always it is plain and matches, and need not be looked through before.
+function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): Verdict {
+  const verdict = match(desired as JsonObject, live, options);
+  if (verdict.matches) return verdict;
+  const plain = plainOf(desired);
+  return plain === desired ? verdict : match(plain as JsonObject, live, options);
 }
 
 function recordKey(part: AppliedPart, key: string): string {

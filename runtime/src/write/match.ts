@@ -9,7 +9,7 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { keyOfListItem, ListItems } from "./list-item.js";
 import { isLeaf, LEAF, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
-import { isEmptyValue, isJsonObject, isSameValue, type JsonObject } from "./same-value.js";
+import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */
@@ -45,10 +45,14 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "resourceVersion",
 ]);
 
-/** Compares what should be applied with a live object and what of it is owned; all are plain JSON. */
-export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
-  const [first] = findDifferences(desired, live, { ...options, limit: 1 });
-  return first === undefined ? MATCH : { matches: false, ...first };
+/**
+ * Compares what should be applied with a live object and what of it is owned. The latter are plain JSON; what is desired may be what JSON
+ * is made of, too (dates, undefined members), and then it does not match.
+ */
+export function match(desired: JsonObject, live: JsonObject, { owned, schema }: MatchOptions): Verdict {
+  const search: Search = { found: [], path: [], limit: 1 };
+  if (matchFields(search, desired, { live, owned, schema })) return MATCH;
+  return { matches: false, ...search.found[0]! };
 }
 
 /** Finds the places, `limit` at most, that keep an object from matching. */
@@ -86,7 +90,8 @@ function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
   if (isFieldwise && isJsonObject(desired) && hasMembers(desired)) return matchFields(search, desired, place);
   if (!isLeaf(owned)) return report(search, "fields below it are owned that are not desired");
   // An empty object or list that we own and nobody took over: the server keeps it, or leaves it out.
-  if (isFieldwise && isJsonObject(desired)) return isJsonObject(live ?? {}) || report(search, DIFFERS);
+  if (isFieldwise && isJsonObject(desired) && isOfJson(desired))
+    return isJsonObject(live ?? {}) || report(search, DIFFERS);
   // The server leaves out what is empty; we own it, so nobody else has removed it.
   if ((live ?? null) === null && isEmptyValue(desired)) return true;
   return isSameValue(desired, live, schema) || report(search, DIFFERS);
@@ -94,6 +99,7 @@ function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
 
 function matchFields(search: Search, desired: JsonObject, { live, owned, schema }: Place): boolean {
   if (live !== undefined && live !== null && !isJsonObject(live)) return report(search, "is not an object");
+  if (!isOfJson(desired)) return report(search, DIFFERS);
   const { path } = search;
   const unowned = unownedAt(path);
   let found = 0;
@@ -198,7 +204,7 @@ function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: S
     const isToldApart = merge === "listMap" || merge === "listSet";
     return value.length === 0 && isToldApart && (dropsEmpty || Array.isArray(live));
   }
-  if (!isJsonObject(value) || !isJsonObject(live) || merge !== "struct") return false;
+  if (!isJsonObject(value) || !isOfJson(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
 }

@@ -112,7 +112,9 @@ export function itemKeyOf(keys: object): ItemKey {
 /** Returns one of several keys as a part of their text; parts stand in the order of their names. */
 export function keyPart(name: string, value: unknown): string {
   // No text that is a key of its own begins so.
-  return typeof value === "string" ? `\0${name}"${value.length}:${value}` : `\0${name} ${JSON.stringify(value)}`;
+  return typeof value === "string"
+    ? `\0${name}"${value.length}:${value}`
+    : `\0${name} ${isKeyValue(value) ? value : JSON.stringify(value)}`;
 }
 
 /** Tells whether a value can tell an item from others without more. */

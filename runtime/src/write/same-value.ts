@@ -22,6 +22,7 @@ function isSameList(desired: JsonValue[], live: JsonValue[], items: SchemaNode):
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
+  if (!isOfJson(desired)) return false;
   for (const name of Object.keys(desired)) {
     const child = schema.property(name);
     const value = desired[name]!;
@@ -45,13 +46,20 @@ function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
 /** Tells whether a value is one that Go leaves out: zero, empty or null. */
 export function isEmptyValue(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length === 0;
-  if (isJsonObject(value)) return Object.keys(value).length === 0;
+  if (isJsonObject(value)) return Object.keys(value).length === 0 && isOfJson(value);
   return value === null || value === "" || value === 0 || value === false;
 }
 
 /** Tells whether a value is a JSON object. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */
+export function isOfJson(object: JsonObject): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  // Nearly all are of no class, and need not be asked.
+  return prototype === Object.prototype || typeof object["toJSON"] !== "function";
 }
 
 function isAmount(value: JsonValue): value is string | number {

@@ -1,7 +1,6 @@
 // What becomes of objects that a workflow no longer has, or wants under another name: over two versions of an operator.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   COLLECTING,
@@ -12,43 +11,7 @@ import {
   writesOf,
 } from "../josdk/sample-dependents.js";
 import { ConfigMap, Sample, Secret } from "../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../josdk/space.js";
-
-const openSpace = spacesOf({ simulate: true });
-const ANNOTATION = "inventory.gen-operator.dev/sample";
-const HOLD = "example.com/hold";
-const sample = (value = "first") => ({ metadata: { name: "one" }, spec: { value } });
-
-/** A Secret named after the primary and the dependent. */
-function secretOf(name: string, rest: Partial<KubernetesDependent> = {}): KubernetesDependent {
-  const desired = ({ primary }: { primary: Sample }) => ({
-    metadata: { name: `${primary.metadata.name}-${name}` },
-    data: { value: Buffer.from(primary.spec.value ?? "").toString("base64") },
-  });
-  return { ...configOf(name), resource: Secret.definition, desired: desired as never, ...rest };
-}
-
-async function notedIn(space: Space, name = "one"): Promise<string[]> {
-  const text = (await space.get(Sample, name))?.metadata.annotations?.[ANNOTATION];
-  return text === undefined ? [] : (JSON.parse(text) as { name: string }[]).map(({ name }) => name);
-}
-
-/** Runs a first version until it has made its dependents, and stops it. */
-async function runFirst(space: Space, dependents: readonly KubernetesDependent[]): Promise<void> {
-  await using running = await space.start([dependentController(dependents)]);
-  await space.create(Sample, sample());
-  await waitFor("all is made", () => running.events.at(-1)?.workflow?.isReady === true);
-  await running.quiet();
-}
-
-/** Starts the version after it. */
-function startSecond(
-  space: Space,
-  dependents: readonly KubernetesDependent[],
-  workflow: Partial<WorkflowDefinition> = {},
-) {
-  return space.start([dependentController(dependents, { workflow })]);
-}
+import { HOLD, notedIn, openSpace, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
 
 suite("a dependent that the workflow no longer has", (test) => {
   test("is deleted, and nothing is watched for it before and afterwards", async () => {
@@ -321,94 +284,5 @@ suite("what is not a dependent of this controller", (test) => {
       writesOf(running).filter((write) => write.startsWith("DELETE")),
       ["DELETE secrets/one-b 200"],
     );
-  });
-});
-
-suite("an inventory", (test) => {
-  test("is written before the first object, so that a crash in between loses nothing", async () => {
-    await using space = await openSpace();
-    const noted: string[][] = [];
-    const dependent = secretOf("b", {
-      desired: (async () => {
-        noted.push(await notedIn(space));
-        throw new Error("the operator dies here");
-      }) as never,
-    });
-    {
-      await using _ = await space.start([dependentController([dependent])]);
-      await space.create(Sample, sample());
-      await waitFor("it was called", () => noted.length > 0);
-    }
-    assert.equal(noted[0], ["b"]);
-    await using running = await startSecond(space, [configOf("a")]);
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
-    assert.equal(
-      writesOf(running).filter((write) => write.startsWith("DELETE")),
-      [],
-    );
-  });
-
-  for (const usesServerSideApply of [true, false])
-    test(`costs no request where the primary gets a finalizer, ${usesServerSideApply ? "" : "not "}by apply`, async () => {
-      await using space = await openSpace();
-      const ordered = configOf("a", { isGarbageCollected: false });
-      await using running = await space.start([dependentController([ordered], { usesServerSideApply })]);
-      const of = (name: string, metadata: object) => ({ metadata: { name, ...metadata }, spec: { value: "first" } });
-      await space.create(Sample, of("one", {}));
-      await space.create(Sample, of("two", { finalizers: [HOLD], annotations: { "example.com/theirs": "theirs" } }));
-      await space.create(Sample, of("three", { finalizers: [HOLD] }));
-      for (const name of ["one", "two", "three"]) {
-        await space.until(ConfigMap, `${name}-a`, () => true);
-        await running.quiet();
-        const writes = writesOf(running).filter((write) => write.includes(`/${name}`));
-        assert.equal(writes, [`PATCH samples/${name} 200`, `PATCH configmaps/${name}-a 201`]);
-        assert.equal(await notedIn(space, name), ["a"]);
-      }
-      const { finalizers, annotations } = (await space.get(Sample, "two"))!.metadata;
-      assert.is(finalizers?.[0], HOLD);
-      assert.is(finalizers?.length, 2);
-      assert.is(annotations?.["example.com/theirs"], "theirs");
-      assert.is(running.events.length, 3, "own writes are no events");
-      for (const name of ["two", "three"]) await space.patch(Sample, name, { metadata: { finalizers: null } });
-    });
-
-  test("that says too much is put right, and what somebody took away comes back", async () => {
-    await using space = await openSpace();
-    await runFirst(space, [configOf("a"), secretOf("b")]);
-    const text = (await space.get(Sample, "one"))?.metadata.annotations?.[ANNOTATION] ?? "";
-    {
-      await using _ = await startSecond(space, [configOf("a")]);
-      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
-    }
-    // As after a crash between the deletion and the update of the inventory.
-    await space.patch(Sample, "one", { metadata: { annotations: { [ANNOTATION]: text } } });
-    {
-      await using _ = await startSecond(space, [configOf("a")]);
-      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
-    }
-    for (const wrong of [null, "nonsense", '[{"name":1}]']) {
-      await space.patch(Sample, "one", { metadata: { annotations: { [ANNOTATION]: wrong } } });
-      await using _ = await startSecond(space, [configOf("a")]);
-      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
-    }
-  });
-
-  test("survives what the reconciler and others apply to the primary", async () => {
-    await using space = await openSpace();
-    const reconciler = {
-      reconcile: ({ primary }: { primary: Sample }) => ({
-        resource: { metadata: { annotations: { ours: primary.spec.value ?? "" } } },
-      }),
-    };
-    await using running = await space.start([
-      dependentController([configOf("a")], { reconciler: reconciler as never }),
-    ]);
-    await space.create(Sample, sample());
-    await space.until(Sample, "one", ({ metadata }) => metadata.annotations?.["ours"] === "first");
-    await space.patch(Sample, "one", { spec: { value: "second" } });
-    await space.until(Sample, "one", ({ metadata }) => metadata.annotations?.["ours"] === "second");
-    await running.quiet();
-    assert.equal(await notedIn(space), ["a"]);
-    assert.is(writesOf(running).filter((write) => write.includes("samples/one")).length, 3);
   });
 });

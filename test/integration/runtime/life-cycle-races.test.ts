@@ -62,6 +62,39 @@ suite("life cycle races", (test) => {
     await untilText(page, "first");
   });
 
+  test("a start waits for reconciles that the stop before left under way", async () => {
+    await using server = await startPageServer();
+    let letGo = () => {};
+    const hanging = new Promise<void>((resolve) => (letGo = resolve));
+    let [underWay, mostAtOnce, calls] = [0, 0, 0];
+    const reconcile = async () => {
+      mostAtOnce = Math.max(mostAtOnce, ++underWay);
+      // A function that does not look at its signal.
+      if (++calls === 1) await hanging;
+      underWay--;
+    };
+    await using page = createPageOperator(server, {
+      dependents: [],
+      reconciler: { reconcile },
+      operator: { stopTimeoutMs: 20 },
+    });
+    await createPage(page);
+    await page.operator.start();
+    await waitFor("a reconcile", () => calls === 1);
+    assert.is(await page.operator.stop(), false);
+    const stopped = outcomeOf(page.operator.start());
+    await waitFor("it says what it waits for", () =>
+      page.logs.some((line) => line.includes("it starts when the reconciles have")),
+    );
+    await page.operator.stop();
+    assert.is(await stopped, "the operator was stopped");
+    const started = outcomeOf(page.operator.start());
+    letGo();
+    assert.is(await started, "done");
+    await waitFor("a second reconcile", () => calls === 2);
+    assert.is(mostAtOnce, 1);
+  });
+
   test("a stop during a restart that waits for the stop before takes place", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);

@@ -1,4 +1,5 @@
-import { RetryAfterError, TerminalError } from "#runtime/base/errors.js";
+import { ApiError, ConnectionError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
+import { messageOf } from "#runtime/base/logger.js";
 import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-scope.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS } from "./controller-bed.js";
@@ -13,6 +14,43 @@ suite("controller: retries", (test) => {
     assert.equal(times(), [0, 2000, 4000, 7000, 11_500, 18_250]);
     await advance(10 * 60 * 60 * 1000);
     assert.is(times().length, 7);
+  });
+
+  const unavailable = [
+    new ConnectionError("nobody there"),
+    new ApiError(503, {}),
+    new ApiError(429, {}),
+    new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
+  ];
+  for (const error of unavailable)
+    test(`an outage (${messageOf(error)}) uses up no retries: they go on at the longest interval that there was`, async () => {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 2 } });
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      for (let second = 0; second < 5; second++) await advance(2000);
+      assert.equal(times(), [0, 2000, 4000, 6000, 8000, 10_000]);
+      // What fails for another reason then is given up as ever.
+      respond(() => failureOf());
+      await advance(2000);
+      await advance(60_000);
+      assert.is(times().length, 7);
+    });
+
+  test("where no retries are wanted an outage is not retried either, nor is what the server says of the object", async () => {
+    const failures = [
+      { error: unavailable[0], maxAttempts: 0 },
+      { error: new ApiError(500, {}), maxAttempts: 1 },
+      { error: new TerminalError("no", { cause: unavailable[0] }), maxAttempts: 1 },
+    ];
+    for (const { error, maxAttempts } of failures) {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts } });
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      for (let second = 0; second < 5; second++) await advance(2000);
+      assert.is(times().length, error instanceof TerminalError ? 1 : 1 + maxAttempts, messageOf(error));
+    }
   });
 
   test("a success starts the retries afresh", async () => {

@@ -61,6 +61,40 @@ suite("apply matcher", (test) => {
     });
   }
 
+  test("what is desired is compared as the JSON that it becomes, at every depth", () => {
+    const { matcher, application, stored } = createMatcher("object");
+    const kept = new (class {
+      readonly text = "TEXT";
+    })();
+    const asText = { toJSON: () => "TEXT" };
+    const other = new (class {
+      readonly text = "TEXT";
+      toJSON() {
+        return { text: "other" };
+      }
+    })();
+    const compare = (spec: unknown) =>
+      matcher.compare({ ...application, desired: { metadata: ref, spec } as never }, stored("1")).matches;
+    assert.equal(
+      [{ text: "TEXT", more: undefined }, { text: asText }, kept, other, { text: () => "TEXT" }].map(compare),
+      [true, true, true, false, false],
+    );
+  });
+
+  test("a date does not match an empty object that it takes the place of", () => {
+    const { matcher, application, stored } = createMatcher("object");
+    const loose = { ...definition, schema: { type: "object", properties: { spec: {} } } } as never;
+    const target = { ...application.target, definition: loose };
+    const entry = stored("1");
+    const live = { ...entry, object: { ...entry.object, spec: { text: {} } } } as never;
+    const compare = (text: unknown) =>
+      matcher.compare({ ...application, target, desired: { metadata: ref, spec: { text } } as never }, live).matches;
+    assert.equal([{}, new Date(0)].map(compare), [true, false]);
+    const typed = { ...application, desired: { metadata: ref, spec: { text: new Date(0) } } as never };
+    const dropped = { ...entry, object: { ...entry.object, spec: {} } } as never;
+    assert.not(matcher.compare(typed, dropped).matches, "nor nothing");
+  });
+
   test("what is learnt of the object and of its status is kept apart", () => {
     const { cache, matcher, application, stored, matches } = createMatcher("object");
     const answer = stored("1");
