@@ -413,3 +413,42 @@ suite("two dependents with one object", (test) => {
     assert.is(outcomeOf(running, "a")?.kind, "created");
   });
 });
+
+suite("a dependent from which somebody took its link", (test) => {
+  const untied = { metadata: { ownerReferences: null } };
+
+  test("is tied again, and made as desired", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([dependentController([configOf("a")])]);
+    await space.create(Sample, sample());
+    await space.until(ConfigMap, "one-a", () => true);
+    await running.quiet();
+    await space.patch(ConfigMap, "one-a", untied);
+    await space.until(ConfigMap, "one-a", ({ metadata }) => metadata.ownerReferences?.[0]?.name === "one");
+    await space.patch(Sample, "one", { spec: { value: "second" } });
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "second");
+    assert.equal(
+      running.events.flatMap(({ error }) => error ?? []),
+      [],
+    );
+  });
+
+  test("is somebody else's if it has got another owner, or is of another dependent", async () => {
+    await using space = await openSpace();
+    const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "x", uid: "1", controller: true }];
+    const annotations = { "gen-operator.dev/dependent": "other" };
+    for (const [name, taken] of Object.entries({ a: { ownerReferences }, b: { annotations, ownerReferences: null } })) {
+      await using running = await space.start([dependentController([configOf(name)])]);
+      await space.create(Sample, { ...sample(), metadata: { name: name } });
+      await space.until(ConfigMap, `${name}-${name}`, () => true);
+      await running.quiet();
+      await space.patch(ConfigMap, `${name}-${name}`, { metadata: taken });
+      const outcome = await untilOutcome(running, name, "failed");
+      assert.match(
+        String(outcome.kind === "failed" && outcome.error),
+        "exists already and does not belong to this primary",
+      );
+      await space.delete(Sample, name);
+    }
+  });
+});
