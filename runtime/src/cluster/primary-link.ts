@@ -38,8 +38,10 @@ export const OWNER_INDEX = "owner";
 
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 
+const DEPENDENT = [CONTROLLER_NAME, DEPENDENT_NAME, DEPENDENT_ITEM] as const;
+
 /** The annotations by which an object is a dependent of a primary. */
-export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, CONTROLLER_NAME, DEPENDENT_NAME, DEPENDENT_ITEM];
+export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT];
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
@@ -47,6 +49,12 @@ export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<Object
   if (desired.ownerReferences?.some(({ uid }) => owners.has(uid)) === true) return true;
   const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
   return isAnnotated && PRIMARY.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
+}
+
+/** Tells whether a live object says that it was made as the same item of the same dependent of the same controller. */
+export function sharesDependent(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
+  const isStated = desired.annotations?.[CONTROLLER_NAME] !== undefined;
+  return isStated && DEPENDENT.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
 
 /** Says who else an object belongs to, so that it cannot be tied to a primary; undefined if it is free. */

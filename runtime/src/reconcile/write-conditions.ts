@@ -24,7 +24,8 @@ export async function writeConditions(
 ): Promise<boolean> {
   const latest = write.cache.get(keyOf(primary.metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== primary.metadata.uid) return false;
-  const before = latest.status?.conditions ?? [];
+  // A reconciler that states the whole status may just have taken them away; since when they hold is known all the same.
+  const before = latest.status?.conditions ?? (primary as WithConditions).status?.conditions ?? [];
   const { generation } = primary.metadata;
   const { workflow, error, isCleanup = false } = facts;
   const isSkipped = dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;

@@ -116,12 +116,9 @@ export class KubernetesDriver implements DependentDriver {
 
   findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly DecodedResource[] {
     if (this.#isReadOnly || this.#controller === undefined) return [];
-    const { usesServerSideApply = true } = this.#definition;
-    return this.#ownOf(primary).filter(({ object, owned }) => {
-      const isOurs = object.metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
-      // A copy that somebody made of an object has its annotations, but was not applied by us.
-      const isGenuine = !usesServerSideApply || owned !== undefined;
-      return isOurs && isGenuine && !wanted.has(keyOf(object.metadata));
+    return this.#ownOf(primary).filter(({ object: { metadata } }) => {
+      const isOurs = metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
+      return isOurs && !wanted.has(keyOf(metadata));
     });
   }
 
@@ -204,11 +201,18 @@ export class KubernetesDriver implements DependentDriver {
     const isTaken = (key: ObjectKey) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
     const own = [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
       const entry = this.#source.cache.get(key);
-      const annotations = entry?.object.metadata.annotations;
-      const isOther = (annotations?.[CONTROLLER_NAME] ?? this.#controller) !== this.#controller;
-      return entry !== undefined && annotations?.[DEPENDENT_NAME] === name && !isOther && !isTaken(key) ? entry : [];
+      return entry !== undefined && this.#isOwn(entry) && !isTaken(key) ? entry : [];
     });
     return own.length > 1 ? own.sort(byAge) : own;
+  }
+
+  #isOwn({ object, owned }: DecodedResource): boolean {
+    const { name, usesServerSideApply = true } = this.#definition;
+    const { annotations } = object.metadata;
+    const isOurs = (annotations?.[CONTROLLER_NAME] ?? this.#controller) === this.#controller;
+    // A copy that somebody made of an object has its annotations, but was not applied by us.
+    const isGenuine = !usesServerSideApply || owned !== undefined;
+    return isOurs && isGenuine && annotations?.[DEPENDENT_NAME] === name;
   }
 
   #onlyOf(primary: KubernetesObject): DecodedResource | undefined {

@@ -2,7 +2,7 @@ import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../cluster/api-client.js";
 import type { DecodedResource } from "../cluster/decode-resource.js";
-import { PRIMARY_NAME, sharesPrimary } from "../cluster/primary-link.js";
+import { PRIMARY_NAME, otherOwnerOf, sharesDependent, sharesPrimary } from "../cluster/primary-link.js";
 import type { Applied } from "../cluster/write-request.js";
 import { ApplyMatcher, type Application } from "./apply-matcher.js";
 import { checkAdoption } from "./existing-object.js";
@@ -136,7 +136,7 @@ export class Writer implements ObjectWriter {
     const { name, namespace } = desired.metadata;
     const live = await this.#client().getEntry({ definition }, { name, namespace }, this.#fieldManagers);
     if (live === undefined) throw conflict;
-    const isOwn = this.#isOwn(desired.metadata, live);
+    const isOwn = this.#isOwn(desired.metadata, live, options);
     if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
     if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
@@ -147,10 +147,14 @@ export class Writer implements ObjectWriter {
     return this.#send(wanted, { live, verdict, signal: options.signal });
   }
 
-  // Tied to the same primary; what is tied to none is ours if we have applied it.
-  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource): boolean {
+  // Tied to the same primary; what is tied to none is ours if we have applied it, and of a dependent if we did as this one.
+  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, { adoption }: ApplyOptions): boolean {
+    const { metadata } = live.object;
     const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
-    if (isTied) return sharesPrimary(desired, live.object.metadata);
+    if (isTied && sharesPrimary(desired, metadata)) return true;
+    // Somebody may have taken off what tied it. To tie what is only created would be to state its content, or to give that up.
+    const isUntied = sharesDependent(desired, metadata) && otherOwnerOf(metadata, desired) === undefined;
+    if (isTied && (adoption !== undefined || !isUntied)) return false;
     return this.#matcher.ownedFields(live, "object") !== undefined;
   }
 }

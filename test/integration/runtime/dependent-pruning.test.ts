@@ -1,8 +1,10 @@
 // What becomes of objects that a workflow no longer has, or wants under another name: over two versions of an operator.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { deleted } from "#runtime/workflow/builtin-conditions.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import {
+  bulkOf,
   COLLECTING,
   configOf,
   dependentController,
@@ -285,4 +287,29 @@ suite("what is not a dependent of this controller", (test) => {
       ["DELETE secrets/one-b 200"],
     );
   });
+
+  for (const inventory of [true, false])
+    test(`is not deleted in place of what is, ${inventory ? "with" : "without"} an inventory`, async () => {
+      await using space = await openSpace();
+      const ordered = { isGarbageCollected: false, deletePostcondition: deleted };
+      const dependents = [configOf("a", ordered), bulkOf("many", ordered)];
+      await using running = await space.start([dependentController(dependents, { workflow: { inventory } })]);
+      await space.create(Sample, { metadata: { name: "one" }, spec: { number: 1 } });
+      const names = ["one-a", "one-many-0"];
+      for (const name of names) {
+        const { metadata } = await space.until(ConfigMap, name, () => true);
+        await space.create(ConfigMap, { metadata: { name: `${name}-copy`, annotations: metadata.annotations ?? {} } });
+      }
+      await running.quiet();
+      await space.patch(Sample, "one", { spec: { number: 0 } });
+      await space.untilGone(ConfigMap, "one-many-0");
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.equal(
+        (await space.list(ConfigMap))
+          .map(({ metadata }) => metadata.name)
+          .filter((name) => name !== "kube-root-ca.crt"),
+        names.map((name) => `${name}-copy`),
+      );
+    });
 });

@@ -1,5 +1,4 @@
 // The ways in which the objects of dependents are written.
-import { deleted } from "#runtime/workflow/builtin-conditions.js";
 import { ApiClient } from "#runtime/cluster/api-client.js";
 import { createConnection } from "#runtime/cluster/connection.js";
 import { waitFor } from "#runtime/base/wait-for.js";
@@ -359,57 +358,4 @@ suite("a dependent of which only the name of the kind is known", (test) => {
       await space.untilGone(Sample, "one");
       assert.is(await space.get(Deployment, "web"), undefined);
     });
-});
-
-suite("two dependents with one object", (test) => {
-  const turnOf = (name: string, rest: object = {}) =>
-    configOf(name, {
-      desired: () => ({ metadata: { name: "turn" }, data: { value: name } }),
-      reconcilePrecondition: (({ primary }: { primary: Sample }) => primary.spec.value === name) as never,
-      ...rest,
-    });
-
-  for (const usesServerSideApply of [true, false])
-    test(`may take turns with it, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
-      await using space = await openSpace();
-      const dependents = ["a", "b"].map((name) => turnOf(name, { usesServerSideApply, deletePostcondition: deleted }));
-      await using running = await space.start([dependentController(dependents)]);
-      await space.create(Sample, sample({ value: "a" }));
-      await space.until(ConfigMap, "turn", ({ data }) => data?.["value"] === "a");
-      for (const value of ["b", "a", "b", "a"]) {
-        await space.patch(Sample, "one", { spec: { value } });
-        await waitFor(`it is the turn of "${value}"`, () => {
-          const { kind } = outcomeOf(running, value) ?? { kind: "deleted" };
-          return kind === "created" || kind === "updated";
-        });
-        await running.quiet();
-        assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], value);
-        assert.ok(running.events.at(-1)?.workflow?.isReady);
-      }
-    });
-
-  test("are an error where both want it", async () => {
-    await using space = await openSpace();
-    const dependents = ["a", "b"].map((name) => turnOf(name, { reconcilePrecondition: undefined }));
-    await using running = await space.start([dependentController(dependents)]);
-    await space.create(Sample, sample());
-    const outcome = await untilOutcome(running, "b", "failed");
-    assert.match(
-      String(outcome.kind === "failed" && outcome.error),
-      `desired() of dependent "b" returned ConfigMap "${space.namespace}/turn", which dependent "a" wants as well`,
-    );
-    assert.is((await space.get(ConfigMap, "turn"))?.data?.["value"], "a");
-  });
-
-  test("may have it under one name in two kinds", async () => {
-    await using space = await openSpace();
-    const dependents = [configOf("a"), configOf("b", { resource: Secret.definition })].map((each) => ({
-      ...each,
-      desired: (() => ({ metadata: { name: "same" } })) as never,
-    }));
-    await using running = await space.start([dependentController(dependents)]);
-    await space.create(Sample, sample());
-    await untilOutcome(running, "b", "created");
-    assert.is(outcomeOf(running, "a")?.kind, "created");
-  });
 });

@@ -1,5 +1,6 @@
 // The conditions that the runtime keeps in the status of primaries.
 import { waitFor } from "#runtime/base/wait-for.js";
+import { apiRequestOrThrow } from "../../support/api-request.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   ConfigMap,
@@ -101,6 +102,28 @@ suite("status conditions of an operator", (test) => {
     await untilConditions(page, ["Ready=False Failed: out of order"]);
     isFailing = false;
     await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+  });
+
+  test("keep their times where the reconciler states a status without them", async () => {
+    await using server = await startPageServer();
+    const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
+    const options = { dependents: [], statusConditions: true, usesServerSideApply: false, reconciler };
+    await using page = createPageOperator(server, options);
+    const since = "2026-01-02T03:04:05Z";
+    await page.operator.start();
+    await createPage(page);
+    await untilConditions(page, ["Ready=True Ready: everything is as desired"]);
+    const { status } = (await page.operator.client.get(Page, one))!;
+    const old = status!.conditions!.map((condition) => ({ ...condition, lastTransitionTime: since }));
+    const path = "/apis/example.com/v1/namespaces/default/pages/one/status";
+    const patch = { contentType: "application/merge-patch+json", body: { status: { conditions: old } } };
+    await apiRequestOrThrow(server, `PATCH ${path}`, patch);
+    await setText(page, "second");
+    await waitFor("the new generation is observed", async () => {
+      const now = (await page.operator.client.get(Page, one))?.status;
+      return now?.text === "second" && now.conditions?.[0]?.observedGeneration === 2;
+    });
+    assert.is((await page.operator.client.get(Page, one))?.status?.conditions?.[0]?.lastTransitionTime, since);
   });
 
   test("nothing is said of a workflow that the reconciler did not run", async () => {
