@@ -97,9 +97,18 @@ export async function openWorld(server: TestApiServer): Promise<World> {
     async [Symbol.asyncDispose]() {
       await Promise.all(runs.map((each) => each[Symbol.asyncDispose]()));
       await console.stop();
+      await Promise.all([Tenant, Zone].map((kind) => forget(client, kind, namespace)));
       await client.close();
     },
   };
+}
+
+// The operators of other tests may watch all namespaces, and have a console of their own.
+async function forget(client: ApiClient, kind: ResourceClass<KubernetesObject>, namespace: string): Promise<void> {
+  for (const { metadata } of await client.list(kind, { namespace })) {
+    await client.mergePatch(kind, metadata, { metadata: { finalizers: null } });
+    if (metadata.deletionTimestamp === undefined) await client.delete(kind, metadata);
+  }
 }
 
 async function startRun(server: TestApiServer, namespace: string): Promise<Run> {
