@@ -144,3 +144,13 @@ export async function untilQuiet({ events, requests }: Run): Promise<void> {
 /** The reconciles of an object, in order. */
 export const eventsOf = ({ events }: Run, { metadata }: KubernetesObject): ReconcileEvent[] =>
   events.filter(({ primary }) => primary === keyOf(metadata));
+
+/** Counts what was created, by collection. */
+export function creationsIn({ console }: Pick<World, "console">): { [collection: string]: number } {
+  const counts: { [collection: string]: number } = {};
+  for (const change of console.changes) {
+    const [method, collection = ""] = change.split(" ");
+    if (method === "POST") counts[collection] = (counts[collection] ?? 0) + 1;
+  }
+  return counts;
+}
