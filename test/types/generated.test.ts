@@ -18,8 +18,9 @@ suite("generated code", (test) => {
     async () => {
       await using folder = await createTemporaryFolder();
       const files = [];
-      for (const { name, generate } of listSamples())
-        for (const file of await generate()) files.push({ ...file, path: `${name}/${file.path}` });
+      for (const { name, generate, readTypes } of listSamples())
+        for (const file of [...(await generate()), ...(await readTypes())])
+          files.push({ ...file, path: `${name}/${file.path}` });
       await writeProject(folder.path, files);
       for (const { command } of compilers) assert.is(compileProject(folder.path, command), "");
     },
