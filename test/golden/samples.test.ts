@@ -69,9 +69,9 @@ suite("stubs of the samples", (test) => {
     async () => {
       await using project = await createTemporaryFolder();
       const files = [];
-      for (const { name, folder, generateOnce } of samples) {
-        const own = await typeFilesOf(folder);
-        for (const file of [...own, ...(await generateOnce())]) files.push({ ...file, path: `${name}/${file.path}` });
+      for (const { name, generateOnce, readTypes } of samples) {
+        const types = await readTypes();
+        for (const file of [...types, ...(await generateOnce())]) files.push({ ...file, path: `${name}/${file.path}` });
       }
       await writeProject(project.path, files);
       for (const { command } of compilers) assert.is(compileProject(project.path, command), "");
@@ -79,10 +79,3 @@ suite("stubs of the samples", (test) => {
     { timeoutMs: 120_000 },
   );
 });
-
-/** Returns the files with the types of external resources that a spec names. */
-async function typeFilesOf(folder: string): Promise<{ path: string; content: string }[]> {
-  const spec = await readFile(join(folder, "workflow.yaml"), "utf8");
-  const paths = new Set([...spec.matchAll(/[tT]ype: ([^\s#]+\.ts)#/g)].map(([, path = ""]) => path));
-  return Promise.all([...paths].map(async (path) => ({ path, content: await readFile(join(folder, path), "utf8") })));
-}

@@ -1,10 +1,11 @@
 import { readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { formatDiagnostic } from "#generator/diagnostic.js";
 import { deriveModel } from "#generator/generate.js";
 import { readProject } from "#generator/input/read-project.js";
 import { buildModel } from "#generator/model/build-model.js";
-import type { ProjectModel } from "#generator/model/project-model.js";
+import { isKubernetes, type ProjectModel } from "#generator/model/project-model.js";
 import { emitProject } from "#generator/output/emit-project.js";
 import type { OutputFile } from "#generator/output/output-file.js";
 import { repositoryRoot } from "./repository.js";
@@ -15,6 +16,8 @@ export interface Sample {
   readonly folder: string;
   /** Generates the sample into memory. */
   generate(): Promise<OutputFile[]>;
+  /** Reads the user's files with the types that its spec names. */
+  readTypes(): Promise<{ readonly path: string; readonly content: string }[]>;
 }
 
 /** Returns all samples. */
@@ -22,8 +25,18 @@ export function listSamples(): Sample[] {
   const samples = join(repositoryRoot, "fixtures/samples");
   return readdirSync(samples).map((name) => {
     const folder = join(samples, name);
-    return { name, folder, generate: async () => emitProject(await readModelOrThrow(folder)) };
+    const generate = async () => emitProject(await readModelOrThrow(folder));
+    return { name, folder, generate, readTypes: () => readTypes(folder) };
   });
+}
+
+async function readTypes(folder: string): Promise<{ readonly path: string; readonly content: string }[]> {
+  const { controllers } = await readModelOrThrow(folder);
+  const types = controllers.flatMap(({ dependents }) =>
+    dependents.flatMap((each) => (isKubernetes(each) ? [] : [each.external.type, each.external.desiredType])),
+  );
+  const paths = new Set(types.flatMap((type) => (type?.kind === "imported" ? [type.file] : [])));
+  return Promise.all([...paths].map(async (path) => ({ path, content: await readFile(join(folder, path), "utf8") })));
 }
 
 /** Reads the model of a project that has nothing wrong with it. */

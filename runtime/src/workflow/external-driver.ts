@@ -148,7 +148,9 @@ export class ExternalDriver implements DependentDriver {
     const created = this.#returned("create", answer);
     const id = this.#idOf(created);
     try {
-      await this.#state?.write(run, key, id);
+      // What ran out of time may have been made by a later attempt as well, whose id is kept by now.
+      const isReplaced = run.context.signal.aborted && this.#state?.read(run.primary).has(key) === true;
+      if (!isReplaced) await this.#state?.write(run, key, id);
     } finally {
       this.#source.recordCreated(keyOf(run.primary.metadata), created);
     }
@@ -169,12 +171,18 @@ export class ExternalDriver implements DependentDriver {
     );
   }
 
-  async #attempt<Result>({ primary }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
+  // What fails, or runs out of time while it is still under way, may have an effect all the same.
+  async #attempt<Result>({ primary, context }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
+    const { signal } = context;
+    const invalidate = () => this.#source.invalidate(keyOf(primary.metadata));
+    signal.addEventListener("abort", invalidate, { once: true });
     try {
       return await change();
     } catch (error) {
-      this.#source.invalidate(keyOf(primary.metadata));
+      invalidate();
       throw error;
+    } finally {
+      signal.removeEventListener("abort", invalidate);
     }
   }
 

@@ -1,61 +1,15 @@
 // What goes wrong between an operator and a service outside of Kubernetes: the sample, compiled, against its console and an API server.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
 import { messageOf } from "#runtime/base/logger.js";
 import { ConfigMap, Tenant, Zone } from "#external/src/generated/index.js";
 import { eventually } from "../../support/eventually.js";
-import { repositoryRoot } from "../../support/repository.js";
 import { assert, shared, suite } from "../../support/suite.js";
-import { eventsOf, openWorld, startServer, untilQuiet, type World } from "./external-run.js";
+import { creationsIn, eventsOf, openWorld, startServer, untilQuiet } from "./external-run.js";
 
-const MAIN = join(repositoryRoot, "fixtures/samples/external/dist/src/main.js");
-
-/** Counts what was created, by collection. */
-function creationsIn({ console }: World): { [collection: string]: number } {
-  const counts: { [collection: string]: number } = {};
-  for (const change of console.changes) {
-    const [method, collection = ""] = change.split(" ");
-    if (method === "POST") counts[collection] = (counts[collection] ?? 0) + 1;
-  }
-  return counts;
-}
+/** For what waits until requests are given up. */
+const SLOW = { timeoutMs: 60_000 };
 
 suite("the external sample, when something goes wrong", (test) => {
   const server = shared(startServer);
-
-  for (const collection of ["accounts", "users", "registrations"])
-    test(`a process that ends while the console answers the creation of ${collection} leaves nothing behind, and nothing is created twice`, async () => {
-      await using world = await openWorld(await server());
-      const { client, console, run } = world;
-      await run.operator.stop();
-      const { kubeconfig } = await server();
-      const env = { ...process.env, KUBECONFIG: kubeconfig, CONSOLE_URL: console.url, LOG_LEVEL: "silent" };
-      const child = spawn(process.execPath, [MAIN], { env, stdio: "ignore" });
-      await using _child = { [Symbol.asyncDispose]: async () => void child.kill("SIGKILL") };
-      const ended = once(child, "exit");
-      // The console has done it, and the id is kept nowhere.
-      console.onChange = (change) => {
-        if (change.startsWith(`POST ${collection}`)) child.kill("SIGKILL");
-      };
-      const tenant = await world.tenant("one", { users: { ann: "admin" } });
-      const zone = await world.zone("home");
-      await ended;
-      await using _ = await world.start();
-      await world.until(Tenant, "one", ({ status }) => status?.userIds?.["ann"] !== undefined);
-      const { status } = await world.until(Zone, "home", (each) => each.status?.registrationId !== undefined);
-      assert.equal([...console.all("registrations").keys()], [status?.registrationId]);
-      const creations = creationsIn(world);
-      assert.ok(
-        Object.values(creations).every((count) => count === 1),
-        JSON.stringify(creations),
-      );
-      await client.delete(Tenant, tenant.metadata);
-      await client.delete(Zone, zone.metadata);
-      await world.untilGone(Tenant, "one");
-      await world.untilGone(Zone, "home");
-      for (const name of Object.keys(creations)) assert.is(console.all(name).size, 0, name);
-    });
 
   test("while the console refuses connections, what needs it not is there, and all else when it is back", async () => {
     await using world = await openWorld(await server());
@@ -115,28 +69,33 @@ suite("the external sample, when something goes wrong", (test) => {
     assert.equal(creationsIn(world), { accounts: 1, users: 1, subscriptions: 1 });
   });
 
-  test("an answer that is lost, late or never given leads to no second creation", async () => {
-    for (const fault of ["lost", "slow", "silent"] as const) {
-      await using world = await openWorld(await server());
-      const { console } = world;
-      for (const collection of ["accounts", "users", "registrations"]) console.faults.set(`POST ${collection}`, fault);
-      await world.tenant("one", { users: { ann: "admin", bob: "reader" } });
-      await world.zone("home");
-      await world.untilCount("accounts", 1);
-      await world.untilCount("registrations", 1);
-      if (fault !== "slow")
-        await eventually("it is tried again", () => world.run.events.some(({ error }) => error !== undefined));
-      await world.untilCount("users", 2);
-      console.faults.clear();
-      await world.until(Tenant, "one", ({ status }) => status?.users === 2);
-      await world.until(Zone, "home", ({ status }) => status?.registrationId !== undefined);
-      assert.equal(
-        creationsIn(world),
-        { accounts: 1, users: 2, subscriptions: 1, zones: 1, servers: 1, registrations: 1 },
-        fault,
-      );
-    }
-  });
+  test(
+    "an answer that is lost, late or never given leads to no second creation",
+    async () => {
+      for (const fault of ["lost", "slow", "silent"] as const) {
+        await using world = await openWorld(await server());
+        const { console } = world;
+        for (const collection of ["accounts", "users", "registrations"])
+          console.faults.set(`POST ${collection}`, fault);
+        await world.tenant("one", { users: { ann: "admin", bob: "reader" } });
+        await world.zone("home");
+        await world.untilCount("accounts", 1);
+        await world.untilCount("registrations", 1);
+        if (fault !== "slow")
+          await eventually("it is tried again", () => world.run.events.some(({ error }) => error !== undefined));
+        await world.untilCount("users", 2);
+        console.faults.clear();
+        await world.until(Tenant, "one", ({ status }) => status?.users === 2);
+        await world.until(Zone, "home", ({ status }) => status?.registrationId !== undefined);
+        assert.equal(
+          creationsIn(world),
+          { accounts: 1, users: 2, subscriptions: 1, zones: 1, servers: 1, registrations: 1 },
+          fault,
+        );
+      }
+    },
+    SLOW,
+  );
 
   test("what is deleted while the console is down goes when it is back, and not before", async () => {
     await using world = await openWorld(await server());

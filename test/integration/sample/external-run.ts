@@ -97,9 +97,18 @@ export async function openWorld(server: TestApiServer): Promise<World> {
     async [Symbol.asyncDispose]() {
       await Promise.all(runs.map((each) => each[Symbol.asyncDispose]()));
       await console.stop();
+      await Promise.all([Tenant, Zone].map((kind) => forget(client, kind, namespace)));
       await client.close();
     },
   };
+}
+
+// The operators of other tests may watch all namespaces, and have a console of their own.
+async function forget(client: ApiClient, kind: ResourceClass<KubernetesObject>, namespace: string): Promise<void> {
+  for (const { metadata } of await client.list(kind, { namespace })) {
+    await client.mergePatch(kind, metadata, { metadata: { finalizers: null } });
+    if (metadata.deletionTimestamp === undefined) await client.delete(kind, metadata);
+  }
 }
 
 async function startRun(server: TestApiServer, namespace: string): Promise<Run> {
@@ -135,3 +144,13 @@ export async function untilQuiet({ events, requests }: Run): Promise<void> {
 /** The reconciles of an object, in order. */
 export const eventsOf = ({ events }: Run, { metadata }: KubernetesObject): ReconcileEvent[] =>
   events.filter(({ primary }) => primary === keyOf(metadata));
+
+/** Counts what was created, by collection. */
+export function creationsIn({ console }: Pick<World, "console">): { [collection: string]: number } {
+  const counts: { [collection: string]: number } = {};
+  for (const change of console.changes) {
+    const [method, collection = ""] = change.split(" ");
+    if (method === "POST") counts[collection] = (counts[collection] ?? 0) + 1;
+  }
+  return counts;
+}

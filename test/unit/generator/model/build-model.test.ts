@@ -248,10 +248,10 @@ suite("buildModel", (test) => {
 
   test("external dependents know where their resources are found and what can be done with them", async () => {
     const { dependents } = await controllerOf({
-      primary: "{ resource: v1/Node }",
+      primary: "{ resource: v1/PersistentVolumeClaim }",
       dependents:
-        "{ a: { external: { poll: { every: 5s } } }, b: { external: { inbound: {}, capabilities: [] } }, " +
-        "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: nodeInfo.machineID } } } }",
+        "{ a: { external: { poll: { every: 5s } } }, b: { external: { inbound: { fetch: true }, capabilities: [] } }, " +
+        "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: modifyVolumeStatus.status } } } }",
       eventSources: "{ prices: { perPrimaryPoll: { every: 1s } } }",
     });
     const type = { kind: "declared" } as const;
@@ -259,11 +259,11 @@ suite("buildModel", (test) => {
       dependents.map((dependent) => !isKubernetes(dependent) && dependent.external),
       [
         { source: { kind: "poll", intervalMs: 5000 }, type, capabilities: ["create", "update", "delete"] },
-        { source: { kind: "inbound" }, type, capabilities: [] },
+        { source: { kind: "inbound", isFetched: true }, type, capabilities: [] },
         {
           source: { kind: "eventSource", name: "prices" },
           type,
-          state: { kind: "status", path: ["nodeInfo", "machineID"] },
+          state: { kind: "status", path: ["modifyVolumeStatus", "status"] },
           capabilities: ["create", "delete"],
         },
       ],

@@ -173,6 +173,30 @@ suite("the driver of an external dependent", (test) => {
     assert.equal(history, ["create", "load"]);
   });
 
+  test("looks again after a creation that ran out of time, although that has not returned", async () => {
+    const answers: (() => void)[] = [];
+    const { driver, history, rows, write } = createDriver({
+      functions: {
+        create: async (row: Row) => {
+          history.push("create");
+          rows.set("a", row);
+          await new Promise<void>((resolve) => answers.push(resolve));
+          return row;
+        },
+      },
+    });
+    const abort = new AbortController();
+    const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
+    const desired = { id: "a", value: "1" };
+    const first = driver.write(limited, driver.complete(limited, desired), undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+    abort.abort(new Error("it took too long"));
+    assert.is(await write(desired), "unchanged");
+    assert.equal(history, ["create", "load"]);
+    answers[0]!();
+    await first;
+  });
+
   test("finds the only one of an id that the service gives, and refuses to choose among several", async () => {
     const { driver, known, write } = createDriver({ functions: { matches: (a: Row, b: Row) => a.value === b.value } });
     assert.is(await write({ value: "1" }), "created");
@@ -249,6 +273,30 @@ suite("the driver of an external dependent with state", (test) => {
     await write({ value: "1" });
     assert.equal([...state.ids], [["", "new-1"]]);
     assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
+  });
+
+  test("keeps the id of what was created too late, unless there is one by then", async () => {
+    for (const isReplaced of [false, true]) {
+      const answers: (() => void)[] = [];
+      const { driver, state } = createDriver({
+        hasState: true,
+        functions: {
+          create: async (row: Row) => {
+            await new Promise<void>((resolve) => answers.push(resolve));
+            return { ...row, id: "late" };
+          },
+        },
+      });
+      const abort = new AbortController();
+      const limited = { ...run, context: { signal: abort.signal } } as unknown as DriverRun;
+      const writing = driver.write(limited, driver.complete(limited, { value: "1" }), undefined);
+      await new Promise((resolve) => setImmediate(resolve));
+      abort.abort(new Error("it took too long"));
+      if (isReplaced) state.ids.set("", "second");
+      answers[0]!();
+      await writing;
+      assert.is(state.ids.get(""), isReplaced ? "second" : "late");
+    }
   });
 
   test("takes nothing of others in a source that it shares", async () => {
