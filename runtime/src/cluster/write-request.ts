@@ -3,6 +3,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiRequester } from "./api-requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "./decode-resource.js";
 import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
+import { withoutEmptied } from "./emptied-fields.js";
 import type { TransportRequest } from "./transport.js";
 
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
@@ -63,6 +64,30 @@ const WORDS: { readonly [verb in WriteVerb]: string } = {
 
 /** Writes an object; throws ApiError and ConnectionError, with what was asked of which object in the message. */
 export async function sendWrite<Resource extends KubernetesObject>(
+  requester: ApiRequester,
+  definition: ResourceDefinition,
+  request: WriteRequest,
+): Promise<Applied<Resource>> {
+  try {
+    return await sendOnce(requester, definition, request);
+  } catch (error) {
+    const reduced = request.verb === "apply" ? withoutEmptied(request.body, error) : undefined;
+    if (reduced === undefined) throw error;
+    const { findKnown: _findKnown, ...rest } = request;
+    const { object } = await sendOnce(requester, definition, { ...rest, body: reduced }).catch(() =>
+      Promise.reject(error),
+    );
+    return sendOnce(requester, definition, { ...request, body: ofVersion(request.body, object) });
+  }
+}
+
+// What states a version states that of what was applied first.
+function ofVersion(body: object, { metadata: { resourceVersion } }: KubernetesObject): object {
+  const { metadata } = body as KubernetesObject;
+  return metadata?.resourceVersion === undefined ? body : { ...body, metadata: { ...metadata, resourceVersion } };
+}
+
+async function sendOnce<Resource extends KubernetesObject>(
   requester: ApiRequester,
   definition: ResourceDefinition,
   request: WriteRequest,
