@@ -21,13 +21,15 @@ export function checkAdoption({ definition, desired, live }: ExistingObject, pol
   // The conflict that told of it is the runtime's own doing, and would only confuse.
   const fail = (problem: string) => new Error(`${object} ${problem}`);
   const isTerminating = live.metadata.deletionTimestamp !== undefined;
+  const other = otherOwnerOf(live.metadata, desired);
+  if (other !== undefined) {
+    const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
+    throw fail(`${what} belongs to ${other}; delete it there, or give the dependent another name`);
+  }
   if (policy !== "adopt")
     throw fail(
       `exists already and does not belong to this primary; ${isTerminating ? "it is being deleted: wait for that, or " : "delete it, let the dependent adopt it (existing: adopt), or "}` +
         "give the dependent another name",
     );
-  const other = otherOwnerOf(live.metadata, desired);
-  if (other !== undefined)
-    throw fail(`cannot be adopted: it belongs to ${other}; delete it there, or give the dependent another name`);
   if (isTerminating) throw fail("cannot be adopted: it is being deleted; it is created when it is gone");
 }
