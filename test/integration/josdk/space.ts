@@ -7,7 +7,7 @@ import { createConnection } from "#runtime/cluster/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
-import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
+import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
@@ -53,8 +53,8 @@ export interface TestOperator extends AsyncDisposable {
 
 let spaces = 0;
 
-/** Returns a function that opens a space on the server of this test file. */
-export function spacesOf(options: { simulate?: boolean } = {}): () => Promise<Space> {
+/** Returns a function that opens a space on the server of this test file, which knows Samples unless other definitions are given. */
+export function spacesOf(options: TestApiServerOptions = {}): () => Promise<Space> {
   const server = shared(() => startTestApiServer({ crds: [sampleCrd, clusterSampleCrd], ...options }));
   return async () => openSpace(await server());
 }
