@@ -3,7 +3,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiRequester } from "./api-requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "./decode-resource.js";
 import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
-import { withoutEmptied } from "./emptied-fields.js";
+import { lacksEmptied, withoutEmptied } from "./emptied-fields.js";
 import type { TransportRequest } from "./transport.js";
 
 /** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
@@ -68,17 +68,39 @@ export async function sendWrite<Resource extends KubernetesObject>(
   definition: ResourceDefinition,
   request: WriteRequest,
 ): Promise<Applied<Resource>> {
+  if (request.verb !== "apply" || !definition.isCustom) return sendOnce(requester, definition, request);
+  const { first, isWhole } = await applyFirst<Resource>(requester, definition, request);
+  if (isWhole) return first;
+  const body = ofVersion(request.body, first.object);
+  const { wasCreated } = first;
+  return { ...(await sendOnce<Resource>(requester, definition, { ...request, body })), wasCreated };
+}
+
+// What cannot be emptied at once is left out, by the server or here.
+async function applyFirst<Resource extends KubernetesObject>(
+  requester: ApiRequester,
+  definition: ResourceDefinition,
+  request: WriteRequest,
+): Promise<{ first: Applied<Resource>; isWhole: boolean }> {
   try {
-    return await sendOnce(requester, definition, request);
+    const first = await sendOnce<Resource>(requester, definition, request);
+    return { first, isWhole: !lacksEmptied(writtenFields(definition, request), first.object) };
   } catch (error) {
-    const reduced = request.verb === "apply" ? withoutEmptied(request.body, error) : undefined;
-    if (reduced === undefined) throw error;
-    const { findKnown: _findKnown, ...rest } = request;
-    const { object } = await sendOnce(requester, definition, { ...rest, body: reduced }).catch(() =>
+    const body = withoutEmptied(request.body, error);
+    if (body === undefined) throw error;
+    // The first error says what is wrong with what was meant.
+    const first = await sendOnce<Resource>(requester, definition, { ...request, body }).catch(() =>
       Promise.reject(error),
     );
-    return sendOnce(requester, definition, { ...request, body: ofVersion(request.body, object) });
+    return { first, isWhole: false };
   }
+}
+
+// What the server takes, but for the metadata, of which it leaves out what is empty.
+function writtenFields({ hasStatusSubresource }: ResourceDefinition, { body, subresource }: WriteRequest): object {
+  const { metadata: _metadata, status, ...fields } = body as KubernetesObject & { status?: unknown };
+  if (subresource === "status") return { status };
+  return hasStatusSubresource ? fields : { ...fields, status };
 }
 
 // What states a version states that of what was applied first.

@@ -1,4 +1,4 @@
-// Maps that were applied with entries and are applied empty; the same on the embedded and on the real API server.
+// Maps and lists that were applied with entries and are applied empty; the same on the embedded and on the real API server.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/cluster/api-client.js";
 import { createConnection } from "#runtime/cluster/connection.js";
@@ -14,10 +14,14 @@ const keyed = {
   "x-kubernetes-list-map-keys": ["name"],
   items: { type: "object", required: ["name"], properties: { name: text, labels: map } },
 };
+const set = { type: "array", "x-kubernetes-list-type": "set", items: text };
 const schema = {
   type: "object",
   properties: {
-    spec: { type: "object", properties: { map, second: map, keyed, other: text } },
+    spec: {
+      type: "object",
+      properties: { set, deep: { type: "object", properties: { set } }, map, second: map, keyed, other: text },
+    },
     status: { type: "object", required: ["map"], properties: { map } },
   },
 };
@@ -67,7 +71,11 @@ async function applyAll(...states: readonly Pick<Box, "spec" | "status">[]) {
 }
 
 suite("what is applied empty", (test) => {
-  const cases: [string, object, object][] = [
+  const cases: [string, object, object, number[]?][] = [
+    ["a list by key", { keyed: [{ name: "a" }] }, { keyed: [] }, [200, 200]],
+    ["a set", { set: ["a"] }, { set: [] }, [200, 200]],
+    ["a set in something that has nothing else", { deep: { set: ["a"] } }, { deep: { set: [] } }, [200, 200]],
+    ["a list and a map", { set: ["a"], map: { a: "1" } }, { set: [], map: {} }],
     ["a map", { map: { a: "1", b: "2" } }, { map: {} }],
     ["a map beside other changes", { map: { a: "1" }, second: { b: "2" } }, { map: {}, second: {}, other: "y" }],
     [
@@ -81,18 +89,21 @@ suite("what is applied empty", (test) => {
       { keyed: [{ name: "b", labels: {} }] },
     ],
   ];
-  for (const [title, before, after] of cases)
-    test(`${title} is stored empty, in two requests, if it had been applied with entries`, async () => {
+  for (const [title, before, after, expected = [422, 200, 200]] of cases)
+    test(`${title} is stored empty, in ${expected.length} requests, if it had been applied with entries`, async () => {
       const wanted = { other: "x", ...after };
       const { spec, answers, error } = await applyAll({ spec: { other: "x", ...before } }, { spec: wanted });
       assert.is(error, undefined);
       assert.equal(spec, wanted);
-      assert.equal(answers, [422, 200, 200]);
+      assert.equal(answers, expected);
     });
 
   test("what is empty and was so takes one request", async () => {
-    const { spec, answers } = await applyAll({ spec: { map: {} } }, { spec: { map: {}, other: "x" } });
-    assert.equal(spec, { map: {}, other: "x" });
+    const { spec, answers } = await applyAll(
+      { spec: { map: {}, set: [] } },
+      { spec: { map: {}, set: [], other: "x" } },
+    );
+    assert.equal(spec, { map: {}, set: [], other: "x" });
     assert.equal(answers, [200]);
   });
 
