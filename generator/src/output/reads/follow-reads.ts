@@ -10,7 +10,7 @@ import { listMethodOf } from "./list-methods.js";
 import { lookupOf } from "./lookups.js";
 import type { ReadLog } from "./read-log.js";
 import type { SourceProgram } from "./source-program.js";
-import { keyOfValue, stepInto, type Value } from "./values.js";
+import { itemOf, keyOfValue, stepInto, type Value } from "./values.js";
 
 const compiler = loadLibrary("typescript");
 const { SyntaxKind } = compiler;
@@ -122,6 +122,8 @@ export class ReadFollower {
     const { argumentExpression: index } = access;
     if (compiler.isStringLiteralLike(index)) return this.#useField(access, index.text, value);
     if (value.kind === "list") return this.#use(access, value.of);
+    const item = value.kind === "result" ? itemOf(value.path) : undefined;
+    if (item !== undefined) return this.#use(access, { kind: "result", path: item });
     this.#escape(value, access);
   }
 
@@ -228,7 +230,7 @@ export class ReadFollower {
     if (value.kind === "list") return this.#escape(value.of, node);
     if (value.kind === "object") this.#log.read(value.source, value.path, this.#program.positionOf(node));
     else if (value.kind === "result" || value.kind === "invocation")
-      this.#log.readResult(value.kind === "result" ? value.path : []);
+      this.#log.readResult(value.kind === "result" ? (itemOf(value.path) ?? value.path) : []);
     // Nothing leads from there to an object that belongs to no primary.
     else if (value.kind === "secondary") this.#log.readEverything(this.#program.positionOf(node));
     else this.giveUp(node);

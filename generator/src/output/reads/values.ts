@@ -79,7 +79,8 @@ export function stepInto(value: Value, name: string, sources: readonly TrackedSo
 /** The detail of a condition is at `dependents.NAME.conditions.CONDITION.detail`; an item of a bulk dependent has the same as the dependent. */
 function stepIntoResult(path: FieldPath, name: string): Step {
   const next = (following: FieldPath): Step => ({ kind: "value", value: { kind: "result", path: following } });
-  if (path.at(-1) === "items") return next(path.slice(0, -1));
+  const item = itemOf(path);
+  if (item !== undefined) return next(item);
   const leadsOn = [name === "dependents", true, name === "conditions" || name === "items", true][path.length];
   if (leadsOn === true) return next([...path, name]);
   return path.length === 4 && name === "detail" ? { kind: "read", path: [...path, name] } : NOTHING;
@@ -94,6 +95,11 @@ function stepIntoObject(source: TrackedSource, path: FieldPath, name: string): S
   return kind === "object"
     ? { kind: "value", value: { kind: "object", source, path: next } }
     : { kind: "read", path: next };
+}
+
+/** Returns the path of any item if a path of the result of a workflow leads to the items of a dependent, or else undefined. */
+export function itemOf(path: FieldPath): FieldPath | undefined {
+  return path.at(-1) === "items" ? path.slice(0, -1) : undefined;
 }
 
 /** Returns the object of an event source itself. */

@@ -98,6 +98,9 @@ suite("details of conditions", (test) => {
     ["({ workflow }) => workflow.dependents.a.conditions?.readyPostcondition?.detail", []],
     ["({ workflow: { dependents: { a } } }) => a.conditions.readyPostcondition", []],
     ["({ workflow }) => workflow.dependents.a.items['x'].conditions.readyPostcondition.detail", []],
+    ["({ primary, workflow }) => workflow.dependents.a.items[primary.name]?.conditions.readyPostcondition.detail", []],
+    ["({ primary, workflow }) => workflow.dependents.a.items[primary.name].kind", unread],
+    ["({ workflow }) => Object.values(workflow.dependents.a.items)", []],
     ["({ workflow }) => log(workflow)", []],
     ["({ workflow }) => Object.values(workflow.dependents)", []],
     [
