@@ -1,0 +1,190 @@
+// The sample of workflows that the reconcilers run, compiled, against an API server; the same on the embedded and on the real one.
+import { ConfigMap, Deployment, Preview, Service, Site, siteController } from "#standalone/generated/index.js";
+import { previewController } from "#standalone/preview/controller.js";
+import { eventually } from "../../support/eventually.js";
+import { assert, suite } from "../../support/suite.js";
+import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
+
+const openSpace = spacesOf({
+  crds: ["sites", "previews"].map((plural) => `fixtures/samples/standalone/crds/${plural}.example.com.yaml`),
+  simulate: true,
+});
+const controllers = [siteController, previewController];
+// The real garbage collector learns of new kinds every 30 s.
+const COLLECTED = { timeoutMs: 60_000 };
+
+const createSite = (space: Space, spec: Partial<Site["spec"]> = {}) =>
+  space.create(Site, { metadata: { name: "site" }, spec: { html: "<h1>hello</h1>", ...spec } });
+const createPreview = (space: Space, spec: Partial<Preview["spec"]> = {}) =>
+  space.create(Preview, {
+    metadata: { name: "preview" },
+    spec: { image: "nginx:1.29", settings: { A: "1", B: "2" }, ...spec },
+  });
+const untilPhase = (space: Space, phase: string) =>
+  space.until(
+    Site,
+    "site",
+    ({ metadata, status }) => status?.phase === phase && status.observedGeneration === metadata.generation,
+  );
+const untilState = (space: Space, state: string) =>
+  space.until(Preview, "preview", ({ status }) => status?.state === state);
+/** Which of the objects of a primary exist. */
+const kindsOf = async (space: Space, name: string) =>
+  [
+    (await space.get(ConfigMap, name)) && "ConfigMap",
+    (await space.get(Deployment, name)) && "Deployment",
+    (await space.get(Service, name)) && "Service",
+  ].filter((kind) => kind !== undefined);
+const ALL = ["ConfigMap", "Deployment", "Service"];
+/** The writes of the operator besides those of primaries, as `METHOD plural/name`. */
+const writesOf = ({ requests }: TestOperator) =>
+  requests
+    .filter((request) => !request.includes("/example.com/"))
+    .map((request) => request.replace(/ \d+$/, "").replace(/\/.*\/(\w+\/[\w-]+)$/, "$1"));
+
+suite("the standalone sample", (test) => {
+  test("an explicit workflow runs where the reconciler says so, and not while it does not", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await createSite(space, { paused: true });
+    await untilPhase(space, "Paused");
+    await running.quiet();
+    assert.equal(await kindsOf(space, "site"), []);
+    await space.patch(Site, "site", { spec: { paused: false } });
+    await untilPhase(space, "Ready");
+    assert.equal(await kindsOf(space, "site"), ALL);
+    await space.patch(Site, "site", { spec: { paused: true, replicas: 3, html: "<h1>changed</h1>" } });
+    await untilPhase(space, "Paused");
+    await space.delete(Service, "site");
+    await running.quiet();
+    assert.is((await space.get(Deployment, "site"))?.spec?.replicas, 1);
+    assert.equal(
+      await kindsOf(space, "site"),
+      ["ConfigMap", "Deployment"],
+      "what somebody does meanwhile is left alone",
+    );
+    await space.patch(Site, "site", { spec: { paused: false } });
+    await untilPhase(space, "Ready");
+    assert.is((await space.get(Deployment, "site"))?.spec?.replicas, 3);
+    assert.is((await space.get(ConfigMap, "site"))?.data?.["index.html"], "<h1>changed</h1>");
+    assert.equal(await kindsOf(space, "site"), ALL);
+    assert.ok(running.events.every(({ error }) => error === undefined));
+  });
+
+  test("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await space.create(ConfigMap, { metadata: { name: "site" }, data: { theirs: "yes" } });
+    await createSite(space);
+    const { status } = await untilPhase(space, "Failed");
+    assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site" exists already/);
+    await eventually("the service is there", () => space.get(Service, "site"));
+    assert.equal(await kindsOf(space, "site"), ["ConfigMap", "Service"], "the deployment waits for the document");
+    assert.ok(running.events.every(({ error, retryAfterMs }) => error === undefined && retryAfterMs === undefined));
+    await space.delete(ConfigMap, "site");
+    await space.patch(Site, "site", { spec: { replicas: 2 } });
+    const ready = await untilPhase(space, "Ready");
+    assert.is(ready.status?.message, undefined);
+  });
+
+  test("a workflow written by hand runs in its order, and a dependent without one beside it", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await createPreview(space);
+    const { status } = await untilState(space, "Awake");
+    assert.equal(status, { state: "Awake", url: `http://preview.${space.namespace}.svc/`, readyReplicas: 1 });
+    assert.equal(
+      writesOf(running).filter((write) => write.startsWith("PATCH")),
+      ["PATCH services/preview", "PATCH configmaps/preview", "PATCH deployments/preview"],
+    );
+    const [container] = (await space.get(Deployment, "preview"))?.spec?.template.spec?.containers ?? [];
+    assert.equal(container?.envFrom, [{ configMapRef: { name: "preview" } }]);
+    assert.ok(running.events.every(({ error }) => error === undefined));
+  });
+
+  test("the servers of a preview go to sleep in reverse order, and its address stays", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await createPreview(space);
+    await untilState(space, "Awake");
+    await running.quiet();
+    running.requests.length = 0;
+    await space.patch(Preview, "preview", { spec: { awake: false } });
+    const { status } = await untilState(space, "Asleep");
+    assert.is(status?.readyReplicas, 0);
+    await running.quiet();
+    assert.equal(writesOf(running), ["DELETE deployments/preview", "DELETE configmaps/preview"]);
+    assert.equal(await kindsOf(space, "preview"), ["Service"]);
+    await space.patch(Preview, "preview", { spec: { awake: true, settings: null } });
+    await untilState(space, "Awake");
+    assert.equal(await kindsOf(space, "preview"), ALL);
+  });
+
+  test("what others change or delete is repaired, of all of a controller's workflows", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await createPreview(space);
+    await untilState(space, "Awake");
+    await running.quiet();
+    running.requests.length = 0;
+    await space.delete(Service, "preview");
+    await space.until(Service, "preview", () => true);
+    await space.patch(ConfigMap, "preview", { data: { A: "changed" } });
+    await space.until(ConfigMap, "preview", ({ data }) => data?.["A"] === "1");
+    await running.quiet();
+    assert.equal(writesOf(running), ["PATCH services/preview", "PATCH configmaps/preview"]);
+  });
+
+  test("an error of a workflow that throws is tried again by the runtime", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await space.create(ConfigMap, { metadata: { name: "preview" }, data: {} });
+    await createPreview(space);
+    const failed = await eventually("a reconcile that fails", () =>
+      running.events.find(({ error }) => error !== undefined),
+    );
+    assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview" exists already/);
+    assert.ok(failed.retryAfterMs! > 0);
+    await space.delete(ConfigMap, "preview");
+    await untilState(space, "Awake");
+  });
+
+  test("an operator that starts again finds everything as desired and makes no request", async () => {
+    await using space = await openSpace();
+    {
+      await using first = await space.start(controllers);
+      await createSite(space);
+      await createPreview(space);
+      await space.create(Preview, { metadata: { name: "asleep" }, spec: { image: "nginx:1.29", awake: false } });
+      await untilPhase(space, "Ready");
+      await untilState(space, "Awake");
+      await space.until(Preview, "asleep", ({ status }) => status?.state === "Asleep");
+      await first.quiet();
+    }
+    await using second = await space.start(controllers);
+    await eventually("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
+    await second.quiet();
+    assert.equal(second.requests, []);
+  });
+
+  test(
+    "what is deleted takes what belongs to it along",
+    async () => {
+      await using space = await openSpace();
+      await using running = await space.start(controllers);
+      await createSite(space);
+      await createPreview(space);
+      await untilPhase(space, "Ready");
+      await untilState(space, "Awake");
+      await space.delete(Site, "site");
+      await space.delete(Preview, "preview");
+      await eventually(
+        "nothing is left",
+        async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
+        COLLECTED,
+      );
+      assert.ok(running.events.every(({ error }) => error === undefined));
+    },
+    { timeoutMs: 90_000 },
+  );
+});
