@@ -205,8 +205,8 @@ suite("the tomcat sample", (declareTest) => {
     );
     await untilServing(space, "main", "two");
     await space.delete(Tomcat, "main");
-    const waiting = await space.until(Webapp, "two", ({ status }) => status?.url === undefined);
-    assert.is(isConditionTrue(waiting), false);
+    const waiting = await space.until(Webapp, "two", (webapp) => !isConditionTrue(webapp));
+    assert.is(waiting.status?.url, undefined);
     await eventually(
       "the servers are gone",
       async () => (await space.get(Deployment, "main")) === undefined,
