@@ -91,6 +91,8 @@ export type {
   DependentOutcome,
   DetailOptions,
   DetailType,
+  OtherWorkflows,
+  TypedWorkflow,
   WorkflowInvocation,
   WorkflowResult,
 } from "./workflow/workflow-result.js";

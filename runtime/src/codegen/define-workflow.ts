@@ -7,6 +7,7 @@ import type {
   RemovedDependent,
   WorkflowDefinition,
 } from "../workflow/workflow-definition.js";
+import type { TypedWorkflow } from "../workflow/workflow-result.js";
 import type {
   BulkOption,
   DesiredOption,
@@ -71,7 +72,7 @@ export interface WorkflowBuilder<
   Sources extends object = Record<never, never>,
   Bulks extends DependentTypes = Record<never, never>,
   Details extends object = Record<never, never>,
-> extends WorkflowDefinition {
+> extends TypedWorkflow<keyof Nodes & string, Details> {
   /** Adds a dependent that is created after those it depends on. */
   dependent<
     const Name extends string,

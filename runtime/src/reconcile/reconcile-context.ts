@@ -123,7 +123,7 @@ class ReconcileContext implements Context {
   }
 
   get workflows(): Context["workflows"] {
-    return { get: (name) => this.#runs.named(name) };
+    return { get: (workflow: string | WorkflowDefinition) => this.#runs.other(workflow) };
   }
 
   get attributes(): Map<unknown, unknown> {

@@ -121,13 +121,21 @@ export class WorkflowRuns {
     return { reconcile: () => invoke("reconcile"), cleanup: () => invoke("cleanup") };
   }
 
-  /** What the reconciler runs another workflow by; throws if there is none of this name. */
-  named(name: string): WorkflowInvocation {
-    const workflow = this.#workflows.named.get(name);
+  /** What the reconciler runs another workflow by; throws if the controller was not given it. */
+  other(wanted: string | WorkflowDefinition): WorkflowInvocation {
+    const { named } = this.#workflows;
+    const workflow =
+      typeof wanted === "string"
+        ? named.get(wanted)
+        : [...named.values()].find(({ definition }) => definition === wanted);
     if (workflow === undefined) {
-      const names = [...this.#workflows.named.keys()].map((each) => `"${each}"`);
+      const names = [...named.keys()].map((each) => `"${each}"`);
       const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
-      throw new Error(`the controller has no workflow "${name}"; ${there}`);
+      throw new Error(
+        typeof wanted === "string"
+          ? `the controller has no workflow "${wanted}"; ${there}`
+          : `the workflow is none of the "workflows" of the controller; ${there}`,
+      );
     }
     return {
       reconcile: () => this.#invoke(workflow, "reconcile"),

@@ -4,7 +4,7 @@ import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../cluster/api-client.js";
 import type { EventSource } from "../cluster/event-source.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
-import type { WorkflowInvocation } from "./workflow-result.js";
+import type { OtherWorkflows, WorkflowInvocation } from "./workflow-result.js";
 
 export type { ResourceOperations } from "../write/resource-operations.js";
 
@@ -128,6 +128,5 @@ export interface Context<Primary = KubernetesObject> {
   readonly eventSources: EventSources;
   /** Runs the workflow of the controller, if its invocation is explicit; rejects otherwise. */
   readonly workflow?: WorkflowInvocation;
-  /** The other workflows of the controller, of which none runs by itself; throws if there is none of this name. */
-  readonly workflows: { get(name: string): WorkflowInvocation };
+  readonly workflows: OtherWorkflows;
 }

@@ -1,5 +1,5 @@
 import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
-import type { Conditions } from "./workflow-definition.js";
+import type { Conditions, WorkflowDefinition } from "./workflow-definition.js";
 
 /** What one condition said; `detail` is what it found besides whether it holds. */
 export interface ConditionOutcome<Detail = never> {
@@ -222,6 +222,24 @@ export interface WorkflowInvocation<Name extends string = string, Details = Work
    * primary is being deleted.
    */
   cleanup(): Promise<WorkflowResult<Name, Details>>;
+}
+
+declare const resultTypes: unique symbol;
+
+/** A workflow of which the compiler knows what is in its result: the names of its dependents, and what their conditions find. */
+export interface TypedWorkflow<Name extends string = string, Details = WorkflowDetails> extends WorkflowDefinition {
+  /** Never set: it only carries the types. */
+  readonly [resultTypes]?: { readonly name: Name; readonly details: Details };
+}
+
+/** The workflows of a controller besides its own, of which none runs by itself. */
+export interface OtherWorkflows {
+  /** Finds one as it was given to the controller: its result has the names and types of its dependents. Throws if it was not given. */
+  get<Name extends string = string, Details = WorkflowDetails>(
+    workflow: TypedWorkflow<Name, Details>,
+  ): WorkflowInvocation<Name, Details>;
+  /** Finds one by its name; throws if there is none. */
+  get(name: string): WorkflowInvocation;
 }
 
 /** What a condition finds besides whether it holds, from the type of its function; never if that is all. */

@@ -51,6 +51,9 @@ export interface TestOperator extends AsyncDisposable {
   quiet(quietMs?: number): Promise<void>;
 }
 
+// Less than a test has, so that what was waited for is named.
+const PATIENCE = { timeoutMs: 18_000 };
+
 let spaces = 0;
 
 /** Returns a function that opens a space on the server of this test file, which knows Samples unless other definitions are given. */
@@ -89,14 +92,19 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),
     list: (kind) => client.list(kind, { namespace }),
     until: (kind, name, holds) =>
-      waitFor(`${kind.definition.kind} ${name} is as wanted`, async () => {
-        const object = await get(kind, name);
-        return object !== undefined && holds(object) ? object : undefined;
-      }),
+      waitFor(
+        `${kind.definition.kind} ${name} is as wanted`,
+        async () => {
+          const object = await get(kind, name);
+          return object !== undefined && holds(object) ? object : undefined;
+        },
+        PATIENCE,
+      ),
     untilGone: async (kind, name) =>
       void (await waitFor(
         `${kind.definition.kind} ${name} is gone`,
         async () => (await get(kind, name)) === undefined,
+        PATIENCE,
       )),
     async start(controllers, options) {
       const created = operator(controllers, options);
@@ -134,11 +142,12 @@ function createTestOperator(
     async quiet(quietMs = 150) {
       let before = "";
       let since = Date.now();
-      await waitFor("nothing happens any more", () => {
+      const isQuiet = () => {
         const now = `${events.length} ${requests.length}`;
         if (now !== before) [before, since] = [now, Date.now()];
         return Date.now() - since > quietMs;
-      });
+      };
+      await waitFor("nothing happens any more", isQuiet, PATIENCE);
     },
     [Symbol.asyncDispose]: async () => void (await operator.stop()),
   };

@@ -35,7 +35,10 @@ const writesOf = ({ requests }: TestOperator) =>
     .filter((request) => !request.includes("/fleets/"))
     .map((request) => request.replace(/ \d+$/, "").replace(/\/.*\/(\w+\/[\w-]+)$/, "$1"));
 
-suite("the bulk sample", (test) => {
+suite("the bulk sample", (declareTest) => {
+  // Operators that start and rollouts take seconds, more so when other tests run beside them.
+  const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
+
   test("each member has what belongs to it, and its state in the status", async () => {
     await using space = await openSpace();
     await using running = await space.start([fleetController]);
@@ -198,20 +201,16 @@ suite("the bulk sample", (test) => {
     assert.equal(last.requests, [], "of an empty fleet, too");
   });
 
-  test(
-    "a deleted fleet takes all of its members along",
-    async () => {
-      await using space = await openSpace();
-      await using running = await space.start([fleetController]);
-      await createFleet(space, membersOf("east", "west"));
-      await untilStates(space, readyOf("east", "west"));
-      await space.delete(Fleet, "main");
-      await space.untilGone(Fleet, "main");
-      const isEmpty = async () =>
-        [...(await namesIn(space, Deployment)), ...(await namesIn(space, Service))].length === 0;
-      await eventually("nothing is left", isEmpty, COLLECTED);
-      assert.ok(running.events.every(({ error }) => error === undefined));
-    },
-    { timeoutMs: 90_000 },
-  );
+  test("a deleted fleet takes all of its members along", async () => {
+    await using space = await openSpace();
+    await using running = await space.start([fleetController]);
+    await createFleet(space, membersOf("east", "west"));
+    await untilStates(space, readyOf("east", "west"));
+    await space.delete(Fleet, "main");
+    await space.untilGone(Fleet, "main");
+    const isEmpty = async () =>
+      [...(await namesIn(space, Deployment)), ...(await namesIn(space, Service))].length === 0;
+    await eventually("nothing is left", isEmpty, COLLECTED);
+    assert.ok(running.events.every(({ error }) => error === undefined));
+  }, 90_000);
 });

@@ -42,7 +42,10 @@ const writesOf = ({ requests }: TestOperator) =>
     .filter((request) => !request.includes("/example.com/"))
     .map((request) => request.replace(/ \d+$/, "").replace(/\/.*\/(\w+\/[\w-]+)$/, "$1"));
 
-suite("the standalone sample", (test) => {
+suite("the standalone sample", (declareTest) => {
+  // Operators that start and rollouts take seconds, more so when other tests run beside them.
+  const test = (title: string, body: () => unknown, timeoutMs = 60_000) => declareTest(title, body, { timeoutMs });
+
   test("an explicit workflow runs where the reconciler says so, and not while it does not", async () => {
     await using space = await openSpace();
     await using running = await space.start(controllers);
@@ -167,24 +170,20 @@ suite("the standalone sample", (test) => {
     assert.equal(second.requests, []);
   });
 
-  test(
-    "what is deleted takes what belongs to it along",
-    async () => {
-      await using space = await openSpace();
-      await using running = await space.start(controllers);
-      await createSite(space);
-      await createPreview(space);
-      await untilPhase(space, "Ready");
-      await untilState(space, "Awake");
-      await space.delete(Site, "site");
-      await space.delete(Preview, "preview");
-      await eventually(
-        "nothing is left",
-        async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
-        COLLECTED,
-      );
-      assert.ok(running.events.every(({ error }) => error === undefined));
-    },
-    { timeoutMs: 90_000 },
-  );
+  test("what is deleted takes what belongs to it along", async () => {
+    await using space = await openSpace();
+    await using running = await space.start(controllers);
+    await createSite(space);
+    await createPreview(space);
+    await untilPhase(space, "Ready");
+    await untilState(space, "Awake");
+    await space.delete(Site, "site");
+    await space.delete(Preview, "preview");
+    await eventually(
+      "nothing is left",
+      async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
+      COLLECTED,
+    );
+    assert.ok(running.events.every(({ error }) => error === undefined));
+  }, 90_000);
 });

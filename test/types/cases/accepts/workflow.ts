@@ -47,6 +47,19 @@ export const byHand = defineWorkflow(WebPage)
     reconcilePrecondition: ({ primary }: ConditionArguments<WebPage, object>) => primary.spec.exposed === true,
   });
 
+// A workflow that the reconciler runs tells of the dependents that it has.
+export const running: WebPageReconciler = {
+  reconcile: async ({ context }) => {
+    const { dependents, notReady } = await context.workflows.get(byHand).reconcile();
+    type Names = Expect<Equal<(typeof notReady)[number], "configMap" | "deployment" | "service">>;
+    type ByName = Expect<Equal<keyof typeof dependents, (typeof notReady)[number]>>;
+    const { notReady: others } = await context.workflows.get("byName").reconcile();
+    type Any = Expect<Equal<(typeof others)[number], string>>;
+    const areKnown: Names & ByName & Any = true;
+    return { status: { ready: areKnown && dependents.service.kind === "unchanged" } };
+  },
+};
+
 export const cleaning: WebPageReconciler = {
   reconcile: async ({ workflow }) => ({ status: { ready: workflow.dependents.ingress.kind === "unchanged" } }),
   cleanup: () => ({ removeFinalizer: true }),

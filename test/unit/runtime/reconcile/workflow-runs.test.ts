@@ -35,11 +35,12 @@ async function create({ dependents = [{ name: "a" }], workflows = {}, ...options
     primary: Page.definition,
     dependents: each.map(definitionOf) as DependentDefinition[],
   });
+  const others = Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)]));
   const driverOf = (_: unknown, index: number) => createFakeDriver(all[index]!, cluster);
   const dispatcher = await createDispatcher({
     ...options,
     dependents: workflowOf(dependents).dependents,
-    workflows: Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)])),
+    workflows: others,
     dependencies: { driverOf },
   });
   const names = { next: 0 };
@@ -47,6 +48,8 @@ async function create({ dependents = [{ name: "a" }], workflows = {}, ...options
   return {
     cluster,
     dispatcher,
+    /** The workflows as the controller was given them. */
+    workflows: others,
     async reconcile(finalizers: string[] = [FINALIZER]) {
       const entry = await dispatcher.create(`${title}-${++names.next}`, { metadata: { finalizers } });
       return dispatcher.run(entry);
@@ -371,6 +374,20 @@ suite("other workflows of a controller", (test) => {
       'the controller has no workflow "backups"; it has "backup"',
       'the controller has no workflow "backups"; it has none besides its own',
     ]);
+  });
+
+  test("one can be named by itself, if it is the one that the controller was given", async () => {
+    const seen: unknown[] = [];
+    const reconciler = {
+      async reconcile({ context }: Args) {
+        const { backup } = bed.workflows;
+        const { dependents } = await context.workflows.get(backup!).reconcile();
+        seen.push(dependents["extra"]?.kind, await messageOf(() => context.workflows.get({ ...backup! }).reconcile()));
+      },
+    };
+    const bed = await create({ reconciler, workflows: { backup: [{ name: "extra" }] } });
+    await bed.reconcile();
+    assert.equal(seen, ["created", 'the workflow is none of the "workflows" of the controller; it has "backup"']);
   });
 
   test("two dependents of one name are refused, whichever workflows they are of", async () => {
