@@ -253,6 +253,7 @@ spec:
 ${kinds.map((kind, index) => `    d${index}: { resource: kinds.example.com/v1/${kind}, dependsOn: [${index > 0 ? `d${index - 1}` : ""}] }\n`).join("")}
     ready:
       resource: v1/Secret
+      dependsOn: [d1]
       readyPostcondition: { function: ready }
       reconcilePrecondition:
         when: |

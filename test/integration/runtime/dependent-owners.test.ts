@@ -85,17 +85,22 @@ suite("a dependent from which somebody took its link", (test) => {
     await using space = await openSpace();
     const ownerReferences = [{ apiVersion: "apps/v1", kind: "Deployment", name: "x", uid: "1", controller: true }];
     const annotations = { "gen-operator.dev/dependent": "other" };
-    for (const [name, taken] of Object.entries({ a: { ownerReferences }, b: { annotations, ownerReferences: null } })) {
+    const cases = [
+      { name: "a", taken: { ownerReferences }, why: 'exists already and belongs to Deployment "x"' },
+      {
+        name: "b",
+        taken: { annotations, ownerReferences: null },
+        why: "exists already and does not belong to this primary",
+      },
+    ];
+    for (const { name, taken, why } of cases) {
       await using running = await space.start([dependentController([configOf(name)])]);
       await space.create(Sample, { ...sample(), metadata: { name: name } });
       await space.until(ConfigMap, `${name}-${name}`, () => true);
       await running.quiet();
       await space.patch(ConfigMap, `${name}-${name}`, { metadata: taken });
       const outcome = await untilOutcome(running, name, "failed");
-      assert.match(
-        String(outcome.kind === "failed" && outcome.error),
-        "exists already and does not belong to this primary",
-      );
+      assert.match(String(outcome.kind === "failed" && outcome.error), why);
       await space.delete(Sample, name);
     }
   });

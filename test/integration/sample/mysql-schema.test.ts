@@ -295,7 +295,7 @@ suite("the mysql-schema sample", (test) => {
     await db.query("ALTER USER ?@'%' IDENTIFIED BY 'second'", [OPERATOR.username]);
     const schema = newSchema();
     await client.create(MySQLSchema, schema);
-    await untilStatus(client, schema, /^ERROR: Access denied for user 'operator'/);
+    await untilStatus(client, schema, /^ERROR: .*Access denied for user 'operator'/);
     await client.mergePatch(Secret, ADMINISTRATOR, { stringData: { password: "second" } });
     await untilStatus(client, schema, /^CREATED$/);
     await remove(client, schema);

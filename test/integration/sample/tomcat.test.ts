@@ -43,8 +43,8 @@ suite("the tomcat sample", (declareTest) => {
     await createWebapp(space, "shop");
     const waiting = await space.until(Webapp, "shop", (webapp) => conditionsOf(webapp).length === 3);
     assert.equal(conditionsOf(waiting), [
-      "Ready=False DependencyNotReady: tomcat: waits for tomcat; configMap: waits for tomcat",
-      "TomcatReady=False DependencyNotReady: waits for tomcat",
+      "Ready=False NotReady: tomcat: does not exist yet; configMap: waits for tomcat",
+      "TomcatReady=False NotReady: does not exist yet",
       "ConfigMapReady=False DependencyNotReady: waits for tomcat",
     ]);
     assert.is(waiting.status?.url, undefined);

@@ -1,69 +1,13 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
 import { finalizerOf } from "#runtime/reconcile/check-controller.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/context.js";
-import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
-import {
-  createFakeDriver,
-  definitionOf,
-  fails,
-  FakeCluster,
-  holds,
-  type FakeDependent,
-} from "../workflow/fake-cluster.js";
+import { fails, holds } from "../workflow/fake-cluster.js";
 import { dependentOf, workflowOf } from "../workflow/graphs.js";
-import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
+import { FINALIZER } from "./page-dispatcher.js";
+import { createWorkflowDispatcher as create, type Args } from "./workflow-dispatcher.js";
 
-interface Args {
-  readonly context: Context & { readonly workflow: NonNullable<Context["workflow"]> };
-  readonly secondary: { readonly [name: string]: unknown };
-  readonly workflow?: WorkflowResult;
-}
-
-type Options = Omit<DispatcherOptions, "dependents" | "workflows"> & {
-  readonly dependents?: readonly FakeDependent[];
-  readonly workflows?: { readonly [name: string]: readonly FakeDependent[] };
-};
-
-/** A dispatcher whose dependents are in memory. */
-async function create({ dependents = [{ name: "a" }], workflows = {}, ...options }: Options) {
-  const cluster = new FakeCluster();
-  const all = [...dependents, ...Object.values(workflows).flat()];
-  const workflowOf = (each: readonly FakeDependent[]): WorkflowDefinition => ({
-    primary: Page.definition,
-    dependents: each.map(definitionOf) as DependentDefinition[],
-  });
-  const others = Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)]));
-  const driverOf = (_: unknown, index: number) => createFakeDriver(all[index]!, cluster);
-  const dispatcher = await createDispatcher({
-    ...options,
-    dependents: workflowOf(dependents).dependents,
-    workflows: others,
-    dependencies: { driverOf },
-  });
-  const names = { next: 0 };
-  const title = `runs-${++count}`;
-  return {
-    cluster,
-    dispatcher,
-    /** The workflows as the controller was given them. */
-    workflows: others,
-    async reconcile(finalizers: string[] = [FINALIZER]) {
-      const entry = await dispatcher.create(`${title}-${++names.next}`, { metadata: { finalizers } });
-      return dispatcher.run(entry);
-    },
-    async cleanUp() {
-      const name = `${title}-${++names.next}`;
-      await dispatcher.create(name, { metadata: { finalizers: [FINALIZER] } });
-      const outcome = await dispatcher.run(await markForDeletion(dispatcher, name));
-      return { ...outcome, isKept: (await dispatcher.read(name))?.metadata.finalizers?.includes(FINALIZER) === true };
-    },
-  };
-}
-
-let count = 0;
 const explicit = { invocation: "explicit" } as const;
 const errorsAreResults = { exceptions: "result" } as const;
 

@@ -32,7 +32,8 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
   const store = (object: object) => {
     const { metadata, ...rest } = object as KubernetesObject;
     const stored = { ...rest, metadata: { ...metadata, uid: metadata.name, resourceVersion: `${++version}` } };
-    const entry: DecodedResource = { object: stored as unknown as KubernetesObject };
+    const owned = [{ fieldManager: "page", subresource: "", apiVersion: rest.apiVersion, fieldsV1: "{}" }];
+    const entry: DecodedResource = { object: stored as unknown as KubernetesObject, owned };
     cache.observe(entry);
     return entry;
   };
@@ -47,7 +48,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       history.push(`delete ${metadata.name}`);
       await pause();
       history.push(`deleted ${metadata.name}`);
-      cache.removeOwn(keyOf(metadata), metadata.uid ?? "");
+      view.beginDeletion(keyOf(metadata), metadata.uid ?? "")({ isGone: true });
       return true;
     },
   } as unknown as Writer;
