@@ -5,6 +5,7 @@ import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/init-project.js";
 import { compilers } from "../support/compile.js";
 import { repositoryRoot } from "../support/repository.js";
+import { isThorough, ONLY_THOROUGH } from "../support/runs.js";
 import { listSamples } from "../support/samples.js";
 import { assert, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -30,9 +31,14 @@ suite("new project", (test) => {
 });
 
 suite("sample project", (test) => {
-  for (const { name, folder } of listSamples())
+  for (const { name, folder } of listSamples()) {
+    const title = `the own tests of ${name} pass`;
+    if (name !== "webpage" && !isThorough) {
+      test.skip(title, ONLY_THOROUGH);
+      continue;
+    }
     test(
-      `the own tests of ${name} pass`,
+      title,
       async () => {
         const tests = (await readdir(join(folder, "dist/test"))).filter((file) => file.endsWith(".test.js"));
         const { status, output } = run(folder, ["--test", ...tests.map((file) => `dist/test/${file}`)]);
@@ -40,6 +46,7 @@ suite("sample project", (test) => {
       },
       { timeoutMs: 60_000 },
     );
+  }
 });
 
 function run(folder: string, args: readonly string[]): { status: number | null; output: string } {

@@ -15,12 +15,13 @@ import { isRealApiServer, startTestApiServer } from "../../support/api-server.js
 import { ObjectGrower, randomOf, type Random } from "../../support/grown-objects.js";
 import { builtinDefinition } from "../../support/kind-definitions.js";
 import { minimalObjects, OWN_NAMESPACE, type MinimalObject } from "../../support/minimal-objects.js";
-import { runs } from "../../support/runs.js";
+import { isThorough, runs } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 
 const FIELD_MANAGER = "laws";
 const SEED = Number(process.env["MATCH_SEED"] ?? 1);
 const STEPS = Number(process.env["MATCH_STEPS"] ?? (isRealApiServer ? 25 : Math.max(6, runs(12))));
+const MUTATIONS = isRealApiServer || isThorough ? 15 : 5;
 /** How many changes the server has to take, so that the laws are known to have been tried. */
 const MIN_ACCEPTED = 3;
 
@@ -193,7 +194,7 @@ suite(`match, of every built-in kind, with seed ${SEED}`, (test) => {
         if (again.refusal.includes("is immutable")) return;
         assert.is(again.refusal, "", `applying ${JSON.stringify(desired)} once more`);
         assert.ok(isUnchanged(again.text!, stored.text!), `${stored.text} became ${again.text}`);
-        for (let mutation = 0; mutation < 15; mutation++) {
+        for (let mutation = 0; mutation < MUTATIONS; mutation++) {
           const { object, path } = grower.grow(content);
           const changed = kind.named(object, "stored");
           const verdict = kind.verdictOf(changed, again.text!);

@@ -12,6 +12,7 @@ import { createConnection } from "#runtime/cluster/connection.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { suite } from "../../support/suite.js";
+import { runs } from "../../support/runs.js";
 import {
   ConfigMap,
   configMapOf,
@@ -21,7 +22,7 @@ import {
   type PageOperator,
 } from "./page-operator.js";
 
-const LANES = 8;
+const LANES = runs(16);
 const RUNS_OF_A_LANE = Number(process.env["MODEL_RUNS"] ?? 1);
 const SEED = Number(process.env["MODEL_SEED"] ?? Date.now() % 1_000_000_000);
 const NAMES = ["a", "b", "c"];

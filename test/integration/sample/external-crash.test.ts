@@ -4,7 +4,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { Tenant, Zone } from "#external/src/generated/index.js";
 import { repositoryRoot } from "../../support/repository.js";
+import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
+import { isRealApiServer } from "../../support/api-server.js";
 import { creationsIn, openWorld, startServer } from "./external-run.js";
 
 const MAIN = join(repositoryRoot, "fixtures/samples/external/dist/src/main.js");
@@ -12,6 +14,7 @@ const MAIN = join(repositoryRoot, "fixtures/samples/external/dist/src/main.js");
 const SLOW = { timeoutMs: 60_000 };
 
 suite("a process of the external sample", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
   const server = shared(startServer);
 
   for (const collection of ["accounts", "users", "registrations"])

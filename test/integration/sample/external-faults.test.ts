@@ -2,13 +2,16 @@
 import { messageOf } from "#runtime/base/logger.js";
 import { ConfigMap, Tenant, Zone } from "#external/src/generated/index.js";
 import { eventually } from "../../support/eventually.js";
+import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
+import { isRealApiServer } from "../../support/api-server.js";
 import { creationsIn, eventsOf, openWorld, startServer, untilQuiet } from "./external-run.js";
 
 /** For what waits until requests are given up. */
 const SLOW = { timeoutMs: 60_000 };
 
 suite("the external sample, when something goes wrong", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
   const server = shared(startServer);
 
   test("while the console refuses connections, what needs it not is there, and all else when it is back", async () => {

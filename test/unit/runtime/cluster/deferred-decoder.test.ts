@@ -187,7 +187,7 @@ suite("deferred decoder", (test) => {
           decoder.remember(decoder.decode(state));
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(3000) },
     );
   });
 
@@ -217,7 +217,7 @@ suite("deferred decoder", (test) => {
           deepStrictEqual(structuredClone(entry), decodeAtOnce(textOf(each)));
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     );
   });
 
