@@ -41,10 +41,11 @@ const NEVER = 0;
 
 /** Measures one sample on a control plane of its own. */
 export async function measurePasses(sample: PassSample): Promise<PassCosts> {
+  await using services = await sample.startServices?.();
   const controllers = await sample.load();
   await using cluster = await startCountedCluster(pluralsOf(controllers));
   await using _simulation = await startSimulation(cluster.connection, { only: ["workloads"] });
-  await prepare(cluster, sample);
+  await prepare(cluster, { ...sample, objects: [...(services?.objects ?? []), ...sample.objects] });
   const children = childKindsOf(controllers);
   let touched: PassCost | undefined;
   {
@@ -137,14 +138,15 @@ async function prepare(cluster: CountedCluster, { crds, objects }: PassSample): 
     await cluster.create("customresourcedefinitions", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
   await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
   for (const object of objects) {
-    const { path, resource } = await servedPath(cluster, object);
-    await cluster.create(resource, path, placed(object));
+    const own = placed(object);
+    const { path, resource } = await servedPath(cluster, own);
+    await cluster.create(resource, path, own);
   }
 }
 
 function placed(object: SampleObject): SampleObject {
   const { metadata } = object;
-  return metadata.namespace === undefined ? object : { ...object, metadata: { ...metadata, namespace: NAMESPACE } };
+  return metadata.namespace === "default" ? { ...object, metadata: { ...metadata, namespace: NAMESPACE } } : object;
 }
 
 interface Discovered {
@@ -152,7 +154,7 @@ interface Discovered {
 }
 
 // A CRD is served a moment after it was created.
-async function servedPath(cluster: CountedCluster, { apiVersion, kind }: SampleObject) {
+async function servedPath(cluster: CountedCluster, { apiVersion, kind, metadata }: SampleObject) {
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const found = await eventually(`${kind} of ${apiVersion} is served`, async () => {
     const answer = await cluster
@@ -161,7 +163,7 @@ async function servedPath(cluster: CountedCluster, { apiVersion, kind }: SampleO
     return answer.resources.find((each) => each.kind === kind && !each.name.includes("/"));
   });
   const { name, namespaced } = found;
-  return { resource: name, path: `${root}/${namespaced ? `namespaces/${NAMESPACE}/` : ""}${name}` };
+  return { resource: name, path: `${root}/${namespaced ? `namespaces/${metadata.namespace}/` : ""}${name}` };
 }
 
 function childKindsOf(controllers: readonly ControllerDefinition[]): ResourceDefinition[] {

@@ -7,8 +7,9 @@ import { parseAllDocuments } from "yaml";
 import { repositoryRoot } from "#test/support/repository.js";
 import { graphDefinition } from "../workflow/graph.js";
 import { bulkController } from "./bulk-controller.js";
+import { type Services, startConsole, startDatabase } from "./services.js";
 
-/** An object to create; one that states a namespace is put into that of the benchmark. */
+/** An object to create; one in the namespace `default` is put into that of the benchmark. */
 export interface SampleObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -26,12 +27,14 @@ export interface PassSample {
   readonly objects: readonly SampleObject[];
   /** How many dependents there are in the end. */
   readonly children: number;
+  /** Starts what the operator needs outside of Kubernetes, and returns what has to be created for it; absent if it needs nothing. */
+  readonly startServices?: () => Promise<Services>;
 }
 
 const NAMESPACED = { name: "example", namespace: "default" };
 
 /** What is stated of a sample; its CRDs are in its folder, and its controllers those of `generated/index.js` unless others are named. */
-type SampleEntry = Pick<PassSample, "objects" | "children"> & {
+type SampleEntry = Pick<PassSample, "objects" | "children" | "startServices"> & {
   readonly controllers?: readonly { readonly module: string; readonly name: string }[];
 };
 
@@ -98,6 +101,32 @@ const samples: { readonly [name: string]: SampleEntry } = {
       },
     ],
     children: 6,
+  },
+  external: {
+    objects: [
+      {
+        apiVersion: "example.com/v1",
+        kind: "Tenant",
+        metadata: NAMESPACED,
+        spec: { plan: "team", users: { ann: "admin", bob: "reader" } },
+      },
+      {
+        apiVersion: "example.com/v1",
+        kind: "Zone",
+        metadata: NAMESPACED,
+        spec: { domain: "example.com", hasReplica: true, records: { www: "192.0.2.1" } },
+      },
+    ],
+    // Two ConfigMaps, and the one in which an id is kept.
+    children: 3,
+    startServices: startConsole,
+  },
+  "mysql-schema": {
+    objects: [
+      { apiVersion: "example.com/v1", kind: "MySQLSchema", metadata: NAMESPACED, spec: { encoding: "utf8mb4" } },
+    ],
+    children: 1,
+    startServices: startDatabase,
   },
 };
 

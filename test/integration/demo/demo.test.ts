@@ -4,7 +4,8 @@ import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../../support/repository.js";
-import { startTestApiServer } from "../../support/api-server.js";
+import { isRealApiServer, startTestApiServer } from "../../support/api-server.js";
+import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, suite } from "../../support/suite.js";
 
 function demo(...args: string[]): Promise<{ code: number; output: string }> {
@@ -18,6 +19,7 @@ function demo(...args: string[]): Promise<{ code: number; output: string }> {
 const leftFolders = async () => (await readdir(tmpdir())).filter((name) => name.startsWith("gen-operator-demo-"));
 
 suite("the demo", (test) => {
+  if (!isThorough && !isRealApiServer) return test.skip("everything", ONLY_THOROUGH);
   test(
     "generates, compiles and runs the sample, and leaves nothing behind",
     async () => {

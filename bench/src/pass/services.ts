@@ -1,0 +1,34 @@
+// What the operators of some samples need outside of Kubernetes: real ones, each for one measurement.
+import { Console } from "#external/service/console.js";
+import { problemWithMariaDb, startMariaDb } from "#test/support/mariadb.js";
+import type { SampleObject } from "./samples.js";
+
+/** Services that run until they are disposed. */
+export interface Services extends AsyncDisposable {
+  /** By which the operator finds them; created before anything else. */
+  readonly objects: readonly SampleObject[];
+}
+
+/** Starts the console of the sample `external`, which finds it by the environment. */
+export async function startConsole(): Promise<Services> {
+  const console = await new Console().start();
+  process.env["CONSOLE_URL"] = console.url;
+  return { objects: [], [Symbol.asyncDispose]: () => console[Symbol.asyncDispose]() };
+}
+
+/** Starts a database server for the sample `mysql-schema`, which finds it by a Secret. Throws if there is none on this machine. */
+export async function startDatabase(): Promise<Services> {
+  const problem = problemWithMariaDb();
+  if (problem !== undefined) throw new Error(problem);
+  const database = await startMariaDb();
+  const { host, port, administrator } = database;
+  const login = { host, port: String(port), username: administrator.user, password: administrator.password };
+  const namespace = "mysql-operator";
+  return {
+    objects: [
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+      { apiVersion: "v1", kind: "Secret", metadata: { name: "mysql-administrator", namespace }, stringData: login },
+    ],
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
