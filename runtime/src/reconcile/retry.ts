@@ -13,7 +13,7 @@ export interface RetryOptions {
   readonly initialIntervalMs?: number;
   /** Default 1.5. */
   readonly multiplier?: number;
-  /** Caps the interval; -1 for no cap. Default: the interval that the default of five attempts ends with. */
+  /** Caps the interval; -1 for no cap. Default: the interval that the default of five attempts ends with, or the initial one if that is longer. */
   readonly maxIntervalMs?: number;
 }
 
@@ -40,7 +40,8 @@ const DEFAULTS = { maxAttempts: 5, initialIntervalMs: 2000, multiplier: 1.5, max
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}): Retry {
-  const { maxAttempts, initialIntervalMs, multiplier, maxIntervalMs } = { ...DEFAULTS, ...options };
+  const { maxAttempts, initialIntervalMs, multiplier } = { ...DEFAULTS, ...options };
+  const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
   const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
   return {
     isLastAttempt,

@@ -29,9 +29,13 @@ suite("retry", (test) => {
 
   test("the interval is capped from the third retry on", () => {
     assert.equal(intervalsOf({ initialIntervalMs: 500, multiplier: 10, maxIntervalMs: 700 }, 4), [500, 500, 700, 700]);
-    assert.equal(intervalsOf({ initialIntervalMs: 20_000 }, 3), [20_000, 20_000, 2000 * 1.5 ** 5]);
     const capped = intervalsOf({ initialIntervalMs: 2000, multiplier: 2, maxIntervalMs: 4500 }, 5);
     assert.equal(capped, [2000, 2000, 4000, 4500, 4500]);
+  });
+
+  test("without a cap of the user's no retry comes sooner than the one before", () => {
+    assert.equal(intervalsOf({ initialIntervalMs: 20_000 }, 4), [20_000, 20_000, 20_000, 20_000]);
+    assert.equal(intervalsOf({ multiplier: 10 }, 3), [2000, 2000, 2000 * 1.5 ** 5]);
   });
 
   test("-1 means no end and no cap", () => {
