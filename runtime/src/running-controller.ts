@@ -86,7 +86,7 @@ export class RunningController {
     });
     const parts = { ...shared, writer, loops, sources: this.#sources, externals };
     const drivers = new DriverFactory(definition, parts);
-    const runner = new PrimaryReconciler(definition, {
+    const runner: PrimaryReconciler = new PrimaryReconciler(definition, {
       client,
       primaries,
       driverOf: (node) => drivers.create(node),
