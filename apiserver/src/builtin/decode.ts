@@ -24,11 +24,6 @@ export function decodeBuiltin(type: ServedType, object: JsonObject): Decoding {
   return decoding;
 }
 
-/** Names the members of an object that its built-in type does not have, in document order. */
-export function unknownFieldsOf(type: ServedType, object: JsonObject): string[] {
-  return decodeBuiltin(type, object).unknownFields;
-}
-
 interface Place {
   /** With indexes, e.g. `spec.containers[0].name`. */
   path: string;

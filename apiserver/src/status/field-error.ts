@@ -73,11 +73,6 @@ export function notFoundError(field: string, value: JsonValue): FieldError {
   return { reason: "FieldValueNotFound", field, message: `Not found: ${formatValue(value)}` };
 }
 
-/** Checking a field failed. */
-export function internalFieldError(field: string, detail: string): FieldError {
-  return { reason: "InternalError", field, message: `Internal error: ${detail}` };
-}
-
 /** Writes the error as Kubernetes prints it: path, colon, body. */
 export function fieldErrorText(error: FieldError): string {
   return `${fieldErrorPath(error)}: ${error.message}`;

@@ -262,11 +262,6 @@ export function unsupportedMediaTypeBuiltin(): StatusError {
   return statusError({ code: 415, reason: "UnsupportedMediaType", message, details: {} });
 }
 
-/** 429: the server asks to come back later. */
-export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
-  return statusError({ code: 429, reason: "TooManyRequests", message, details: { retryAfterSeconds } });
-}
-
 /** 500: an unexpected failure that Kubernetes reports with a reason. */
 export function internalError(message: string): StatusError {
   return statusError({

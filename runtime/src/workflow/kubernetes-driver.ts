@@ -44,6 +44,8 @@ export interface KubernetesDriverOptions {
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
 export class KubernetesDriver implements DependentDriver {
   readonly #definition: KubernetesDependent;
+  /** The cluster and kind of its objects. */
+  readonly #claimPrefix: string;
   readonly #source: DependentSource;
   readonly #writer: ObjectWriter;
   readonly #client: KubernetesDriverOptions["client"];
@@ -54,6 +56,8 @@ export class KubernetesDriver implements DependentDriver {
     this.#client = client;
     this.#controller = controller;
     this.#definition = node.definition;
+    const { cluster = "", resource } = node.definition;
+    this.#claimPrefix = JSON.stringify([cluster, resource.group, resource.kind]);
     this.#source = source;
     this.#writer = writer;
     this.#loops = loops;
@@ -238,8 +242,7 @@ export class KubernetesDriver implements DependentDriver {
 
   /** Tells an object from those of all dependents. */
   #claimOn(id: ObjectKey): string {
-    const { cluster = "", resource } = this.#definition;
-    return JSON.stringify([cluster, resource.group, resource.kind, id]);
+    return `${this.#claimPrefix} ${id}`;
   }
 
   #tiedTo(primary: ObjectKey): ReadonlySet<ObjectKey> {

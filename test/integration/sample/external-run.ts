@@ -1,12 +1,9 @@
 // An operator of the sample with resources outside of Kubernetes, in a namespace of a test's own, and the console that has them.
 import {
   createLogger,
-  createOperator,
   keyOf,
   type KubernetesObject,
-  type Operator,
   type ReconcileEvent,
-  type RequestObservation,
   type ResourceClass,
 } from "@gen-operator/runtime";
 import { ApiClient } from "#runtime/cluster/api-client.js";
@@ -16,6 +13,7 @@ import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/in
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
 import { eventually } from "../../support/eventually.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
 const CRDS = ["tenants", "zones"].map((plural) => `fixtures/samples/external/crds/${plural}.example.com.yaml`);
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
@@ -23,22 +21,14 @@ const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 /** Starts an API server that knows the kinds of the sample. */
 export const startServer = (): Promise<TestApiServer> => startTestApiServer({ crds: CRDS });
 
-/** An operator and what it did. */
-export interface Run extends AsyncDisposable {
-  readonly operator: Operator;
-  readonly events: ReconcileEvent[];
-  /** Every request to the API server but watches. */
-  readonly requests: string[];
-}
-
 /** A test's own part of the world. */
 export interface World extends AsyncDisposable {
   readonly namespace: string;
   readonly console: Console;
   readonly client: ApiClient;
   /** Starts an operator for the namespace; the first one is started already. */
-  start(): Promise<Run>;
-  readonly run: Run;
+  start(): Promise<RecordedRun>;
+  readonly run: RecordedRun;
   tenant(name: string, spec?: Partial<Tenant["spec"]>): Promise<Tenant>;
   zone(name: string, spec?: Partial<Zone["spec"]>): Promise<Zone>;
   /** Waits until an object is as wanted. */
@@ -63,7 +53,7 @@ export async function openWorld(server: TestApiServer): Promise<World> {
   const console = await new Console().start();
   process.env["CONSOLE_URL"] = console.url;
   const namespace = `world-${process.pid}-${++worlds}`;
-  const runs: Run[] = [];
+  const runs: RecordedRun[] = [];
   const start = async () => {
     const started = await startRun(server, namespace);
     runs.push(started);
@@ -111,27 +101,21 @@ async function forget(client: ApiClient, kind: ResourceClass<KubernetesObject>, 
   }
 }
 
-async function startRun(server: TestApiServer, namespace: string): Promise<Run> {
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const operator = createOperator({
+function startRun({ kubeconfig }: TestApiServer, namespace: string): Promise<RecordedRun> {
+  return startRecordedRun({
     controllers: controllers.map((controller) => ({
       ...controller,
       namespaces: [namespace],
       retry: { initialIntervalMs: 200 },
     })),
-    kubeconfig: server.kubeconfig,
+    kubeconfig,
     logger: createLogger("silent"),
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
     stopTimeoutMs: 2_000,
   });
-  await operator.start();
-  return { operator, events, requests, [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose]() };
 }
 
 /** Waits until the operator neither reconciles nor asks the API server for anything. */
-export async function untilQuiet({ events, requests }: Run): Promise<void> {
+export async function untilQuiet({ events, requests }: RecordedRun): Promise<void> {
   let before = "";
   let since = Date.now();
   await eventually("nothing happens any more", () => {
@@ -142,7 +126,7 @@ export async function untilQuiet({ events, requests }: Run): Promise<void> {
 }
 
 /** The reconciles of an object, in order. */
-export const eventsOf = ({ events }: Run, { metadata }: KubernetesObject): ReconcileEvent[] =>
+export const eventsOf = ({ events }: RecordedRun, { metadata }: KubernetesObject): ReconcileEvent[] =>
   events.filter(({ primary }) => primary === keyOf(metadata));
 
 /** Counts what was created, by collection. */

@@ -1,12 +1,5 @@
 // The sample whose dependents are a Secret and a schema on a database server: both real, the API server embedded or real.
-import {
-  createLogger,
-  createOperator,
-  type ApiClient,
-  type Operator,
-  type ReconcileEvent,
-  type RequestObservation,
-} from "@gen-operator/runtime";
+import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
 import { MySQLSchema, mySQLSchemaController, Secret } from "#mysql-schema/generated/index.js";
 import { nameOf } from "#mysql-schema/mysql-schema/name-of.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
@@ -14,6 +7,7 @@ import { eventually } from "../../support/eventually.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { problemWithMariaDb, startMariaDb, type MariaDb, type MariaDbLogin } from "../../support/mariadb.js";
 import { assert, shared, suite } from "../../support/suite.js";
+import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
 const CRD = "fixtures/samples/mysql-schema/crds/mysqlschemas.example.com.yaml";
 const ADMINISTRATOR = { name: "mysql-administrator", namespace: "mysql-operator" };
@@ -29,25 +23,8 @@ const ATTEMPTS = { timeoutMs: 15_000 };
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
-interface Run extends AsyncDisposable {
-  readonly operator: Operator;
-  readonly events: ReconcileEvent[];
-  readonly requests: string[];
-}
-
-async function startRun(server: TestApiServer): Promise<Run> {
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const operator = createOperator({
-    controllers: [mySQLSchemaController],
-    kubeconfig: server.kubeconfig,
-    logger: createLogger("silent"),
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
-  });
-  await operator.start();
-  return { operator, events, requests, [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose]() };
-}
+const startRun = ({ kubeconfig }: TestApiServer): Promise<RecordedRun> =>
+  startRecordedRun({ controllers: [mySQLSchemaController], kubeconfig, logger: createLogger("silent") });
 
 const decoded = ({ data = {} }: Secret) =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, "base64").toString()]));

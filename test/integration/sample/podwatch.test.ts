@@ -1,49 +1,28 @@
 // The sample that reads more than it writes, compiled, against an API server; the same on the embedded and on the real one.
-import {
-  createLogger,
-  createOperator,
-  keyOf,
-  type ApiClient,
-  type Operator,
-  type ReconcileEvent,
-  type RequestObservation,
-} from "@gen-operator/runtime";
+import { createLogger, keyOf, type ApiClient } from "@gen-operator/runtime";
 import { Node, Pod, PodWatch, podWatchController } from "#podwatch/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
 import { eventually } from "../../support/eventually.js";
 import { assert, shared, suite } from "../../support/suite.js";
+import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
 const CRD = "fixtures/samples/podwatch/crds/podwatches.example.com.yaml";
 const ZONE = "topology.kubernetes.io/zone";
 /** What the two prices of the sample come to for one pod. */
 const PRICE = 0.75;
 
-interface Run extends AsyncDisposable {
-  readonly operator: Operator;
-  readonly client: ApiClient;
-  readonly events: ReconcileEvent[];
-  readonly requests: string[];
+interface Run extends RecordedRun {
   /** The reasons of all reconciles of a watch, in order. */
   reasonsOf(watch: PodWatch): string[];
 }
 
-async function startRun(server: TestApiServer): Promise<Run> {
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const operator = createOperator({
-    controllers: [podWatchController],
-    kubeconfig: server.kubeconfig,
-    logger: createLogger("error"),
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${path}`),
-  });
-  await operator.start();
+async function startRun({ kubeconfig }: TestApiServer): Promise<Run> {
+  const run = await startRecordedRun({ controllers: [podWatchController], kubeconfig, logger: createLogger("error") });
   const reasonsOf = ({ metadata }: PodWatch) =>
-    events
+    run.events
       .filter(({ primary }) => primary === keyOf(metadata))
       .flatMap(({ reasons }) => reasons.map((each) => (each.kind === "secondary" ? each.source : each.kind)));
-  const dispose = () => operator[Symbol.asyncDispose]();
-  return { operator, client: operator.client, events, requests, reasonsOf, [Symbol.asyncDispose]: dispose };
+  return { ...run, reasonsOf };
 }
 
 /** Lets events arrive that must not cause anything. */

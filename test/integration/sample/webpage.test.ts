@@ -1,46 +1,16 @@
 // The sample operator, compiled, against an API server; the same on the embedded and on the real one.
-import {
-  createLogger,
-  createOperator,
-  type ApiClient,
-  type Operator,
-  type ReconcileEvent,
-  type RequestObservation,
-} from "@gen-operator/runtime";
+import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
 import { ConfigMap, Deployment, Ingress, Service, WebPage, webPageController } from "#webpage/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
 import { eventually } from "../../support/eventually.js";
 import { assert, shared, suite } from "../../support/suite.js";
+import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
 const CRD = "fixtures/samples/webpage/crds/webpages.example.com.yaml";
 
-interface Run extends AsyncDisposable {
-  readonly operator: Operator;
-  readonly client: ApiClient;
-  readonly events: ReconcileEvent[];
-  /** What the operator itself wrote, as `METHOD kind/name[/status]`, in order; reads stand here too. */
-  readonly requests: string[];
-}
-
-async function startRun(server: TestApiServer): Promise<Run> {
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const operator = createOperator({
-    controllers: [webPageController],
-    kubeconfig: server.kubeconfig,
-    logger: createLogger("error"),
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${shortPath(path)}`),
-  });
-  await operator.start();
-  return {
-    operator,
-    client: operator.client,
-    events,
-    requests,
-    [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose](),
-  };
-}
+/** Its requests are written down as `METHOD kind/name[/status]`. */
+const startRun = ({ kubeconfig }: TestApiServer): Promise<RecordedRun> =>
+  startRecordedRun({ controllers: [webPageController], kubeconfig, logger: createLogger("error") }, shortPath);
 
 function shortPath(path: string): string {
   return path.replace(/\?.*$/, "").replace(/^.*\/namespaces\/[^/]+\//, "");
