@@ -1,9 +1,9 @@
 import { createLogger } from "#runtime/base/create-logger.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { Controller, type PrimaryLookup } from "#runtime/reconcile/controller.js";
+import { Controller, type PrimaryLookup } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileObserver } from "#runtime/reconcile/reconcile-event.js";
-import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-scope.js";
+import type { ReconcileObserver } from "#runtime/schedule/reconcile-event.js";
+import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
 import { shops } from "./kinds.js";
 
 const NOTHING_DONE: PrimaryOutcome = {

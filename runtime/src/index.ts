@@ -33,41 +33,41 @@ export type {
   OnAddFilter,
   OnDeleteFilter,
   OnUpdateFilter,
-} from "./cluster/event-filters.js";
-export type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./cluster/event-source.js";
+} from "./sources/event-filters.js";
+export type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./sources/event-source.js";
 export type { ReconcileReason } from "./base/reconcile-reason.js";
 
 // Writing
 export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResource } from "./write/kind-operations.js";
 export type { KindOperations, ResourceWrite, WholeResource, WriteMode } from "./write/kind-operations.js";
-export { genericMatcher, statusMatcher } from "./write/matchers.js";
-export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./write/matchers.js";
-export type { JsonPatchChange } from "./write/planned-write.js";
+export { genericMatcher, statusMatcher } from "./match/matchers.js";
+export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
+export type { JsonPatchChange } from "./write/plan.js";
 export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
 export type { RetriedPatch } from "./write/conflict-retry.js";
-export type { JsonPatchOperation } from "./base/json-diff.js";
+export type { JsonPatchOperation } from "./match/json-diff.js";
 
 // Conditions
-export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/builtin-conditions.js";
+export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions/builtin-conditions.js";
 
 // Event sources
-export { informerSource } from "./events/informer-source.js";
-export type { InformerSource, InformerSourceOptions } from "./events/informer-source.js";
-export { pollingSource } from "./events/polling-source.js";
-export type { PollingSourceOptions } from "./events/polling-source.js";
-export { perPrimaryPollingSource } from "./events/per-primary-polling-source.js";
-export type { PerPrimaryPollingSourceOptions } from "./events/per-primary-polling-source.js";
-export { cachingInboundSource } from "./events/caching-inbound-source.js";
-export type { CachingInboundSource, CachingInboundSourceOptions } from "./events/caching-inbound-source.js";
-export { createInbound } from "./cluster/inbound.js";
-export type { Inbound, InboundChannel } from "./cluster/inbound.js";
-export { inboundSource } from "./events/inbound-source.js";
-export type { InboundSource } from "./events/inbound-source.js";
-export { timerSource } from "./events/timer-source.js";
-export type { TimerSource } from "./events/timer-source.js";
-export { kubernetesResource, singleResource } from "./events/external-cache.js";
-export type { IdOf } from "./events/external-cache.js";
-export type { ExternalSource, ExternalSourceOptions } from "./events/external-source.js";
+export { informerSource } from "./sources/kind/informer-source.js";
+export type { InformerSource, InformerSourceOptions } from "./sources/kind/informer-source.js";
+export { pollingSource } from "./sources/external/polling-source.js";
+export type { PollingSourceOptions } from "./sources/external/polling-source.js";
+export { perPrimaryPollingSource } from "./sources/external/per-primary-polling-source.js";
+export type { PerPrimaryPollingSourceOptions } from "./sources/external/per-primary-polling-source.js";
+export { cachingInboundSource } from "./sources/external/caching-inbound-source.js";
+export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/external/caching-inbound-source.js";
+export { createInbound } from "./sources/external/inbound.js";
+export type { Inbound, InboundChannel } from "./sources/external/inbound.js";
+export { inboundSource } from "./sources/inbound-source.js";
+export type { InboundSource } from "./sources/inbound-source.js";
+export { timerSource } from "./sources/timer-source.js";
+export type { TimerSource } from "./sources/timer-source.js";
+export { kubernetesResource, singleResource } from "./sources/external/external-cache.js";
+export type { IdOf } from "./sources/external/external-cache.js";
+export type { ExternalSource, ExternalSourceOptions } from "./sources/external/external-source.js";
 export {
   byAnnotation,
   byAnyLink,
@@ -75,17 +75,17 @@ export {
   byLabel,
   byOwnerReference,
   byOwnerType,
-} from "./events/mappers.js";
-export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./events/mappers.js";
-export { allOf, anyOf, not } from "./events/filters.js";
+} from "./sources/mappers.js";
+export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
+export { allOf, anyOf, not } from "./sources/filters.js";
 export { untypedResource } from "./codegen/define-resource.js";
 export type { UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
 export { keyOf } from "./base/kubernetes-object.js";
 export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
-export type { LoopEvent, LoopObserver } from "./reconcile/loop-reporter.js";
-export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
+export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
+export type { ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-event.js";
 export type {
   ConditionOutcome,
   DependentOutcome,
@@ -97,20 +97,20 @@ export type {
   WorkflowResult,
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-error.js";
-export type { RequestObservation, RequestObserver } from "./cluster/api-requester.js";
+export type { RequestObservation, RequestObserver } from "./client/requester.js";
 export { createLogger } from "./base/create-logger.js";
 export type { CreateLoggerOptions } from "./base/create-logger.js";
 export { createChildLogger, messageOf } from "./base/logger.js";
 export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
-export { ApiClient } from "./cluster/api-client.js";
-export type { ApplyOptions, Defined, Deletion, PatchTarget } from "./cluster/api-client.js";
-export type { Applied, WriteOptions, WriteRequest, WriteVerb } from "./cluster/write-request.js";
-export { createConnection } from "./cluster/connection.js";
-export type { Connection, ConnectionOptions, Credentials } from "./cluster/connection.js";
-export { loadConnection } from "./cluster/load-connection.js";
-export type { LoadConnectionOptions } from "./cluster/load-connection.js";
+export { ApiClient } from "./client/api-client.js";
+export type { ApplyOptions, Defined, Deletion, PatchTarget } from "./client/api-client.js";
+export type { Applied, WriteOptions, WriteRequest, WriteVerb } from "./client/write-request.js";
+export { createConnection } from "./client/connect/connection.js";
+export type { Connection, ConnectionOptions, Credentials } from "./client/connect/connection.js";
+export { loadConnection } from "./client/connect/load-connection.js";
+export type { LoadConnectionOptions } from "./client/connect/load-connection.js";
 export { waitFor } from "./base/wait-for.js";
 
 // Types of resources
@@ -130,8 +130,8 @@ export type {
   EventSourceFacts,
   PrimaryIndexFunction,
 } from "./reconcile/controller-definition.js";
-export type { Retry, RetryOptions, RetryState } from "./reconcile/retry.js";
-export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./reconcile/rate-limiter.js";
+export type { Retry, RetryOptions, RetryState } from "./schedule/retry.js";
+export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./schedule/rate-limiter.js";
 export type { ReconcilePriority } from "./base/reconcile-reason.js";
 export type {
   EventSources,
@@ -142,7 +142,7 @@ export type {
   PrimaryView,
   SecondariesOptions,
   SecondaryOptions,
-} from "./workflow/context.js";
+} from "./workflow/definition/context.js";
 export type {
   Condition,
   ConditionArguments,
@@ -151,4 +151,4 @@ export type {
   DependentArguments,
   DependentMatcher,
   Desired,
-} from "./workflow/workflow-definition.js";
+} from "./workflow/definition/workflow-definition.js";

@@ -5,19 +5,19 @@ import { createSafeLogger, messageOf, type Logger } from "./base/logger.js";
 import type { ResourceDefinition } from "./base/resource-definition.js";
 import { callUnawaited } from "./base/unawaited.js";
 import { untilAborted } from "./base/until-aborted.js";
-import { ApiClient } from "./cluster/api-client.js";
-import type { RequestObserver } from "./cluster/api-requester.js";
-import { createConnection, type Connection, type ConnectionOptions } from "./cluster/connection.js";
-import { loadConnection } from "./cluster/load-connection.js";
-import { InformerPool } from "./events/informer-pool.js";
+import { ApiClient } from "./client/api-client.js";
+import type { RequestObserver } from "./client/requester.js";
+import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
+import { loadConnection } from "./client/connect/load-connection.js";
+import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
-import { checkControllers } from "./reconcile/check-controller.js";
+import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
-import type { LoopObserver } from "./reconcile/loop-reporter.js";
-import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-import { isKubernetes } from "./workflow/workflow-definition.js";
-import { fieldManagersOf, RunningController } from "./running-controller.js";
+import type { LoopObserver } from "./operate/loop-reporter.js";
+import type { ReconcileObserver } from "./schedule/reconcile-event.js";
+import { isKubernetes } from "./workflow/definition/workflow-definition.js";
+import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {

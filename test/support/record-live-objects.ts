@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "#apiserver/json.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { objectPath } from "#runtime/cluster/resource-path.js";
+import { objectPath } from "#runtime/client/resource-path.js";
 import { apiRequestOrThrow, type Connection } from "./api-request.js";
 import { startControlPlane } from "./control-plane.js";
 import { eventually } from "./eventually.js";

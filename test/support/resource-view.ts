@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import type { IndexFunction } from "#runtime/cluster/object-index.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
+import type { IndexFunction } from "#runtime/cache/object-index.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "./kind-definitions.js";
 
 /** A view of one cache for all namespaces, which the test fills as a watch would. */

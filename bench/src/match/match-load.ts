@@ -1,11 +1,11 @@
 // A process that compares objects with what an API server made of them.
 import { startApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
 import { ApplyMatcher, type Application } from "#runtime/write/apply-matcher.js";
 import { builtinDefinition } from "#test/support/kind-definitions.js";
 import { quantile } from "../measurement.js";

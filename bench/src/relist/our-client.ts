@@ -1,9 +1,9 @@
 // A client whose watch expires: the runtime's informer and cache.
 import { createLogger } from "#runtime/base/create-logger.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { Informer } from "#runtime/events/informer.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { Informer } from "#runtime/watch/informer.js";
 import { deployments } from "../kinds.js";
 import { settingsOf } from "../sync/sync-probe.js";
 import { measureRelist, type RelistSettings } from "./relist-probe.js";

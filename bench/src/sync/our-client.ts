@@ -1,11 +1,11 @@
 // A client under measurement: the runtime's informer, cache and view.
 import { createLogger } from "#runtime/base/create-logger.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
-import { Informer } from "#runtime/events/informer.js";
-import { byOwnerReference } from "#runtime/events/mappers.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { Informer } from "#runtime/watch/informer.js";
+import { byOwnerReference } from "#runtime/sources/mappers.js";
 import { deployments, shops } from "../kinds.js";
 import { ShopQueue } from "./shop-queue.js";
 import { createProbe, settingsOf, type SyncSettings } from "./sync-probe.js";

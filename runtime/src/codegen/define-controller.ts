@@ -1,4 +1,4 @@
-import type { EventFilters } from "../cluster/event-filters.js";
+import type { EventFilters } from "../sources/event-filters.js";
 import type { ControllerDefinition, PrimaryIndexFunction } from "../reconcile/controller-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 

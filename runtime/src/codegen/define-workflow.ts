@@ -6,7 +6,7 @@ import type {
   ExternalDefinition,
   RemovedDependent,
   WorkflowDefinition,
-} from "../workflow/workflow-definition.js";
+} from "../workflow/definition/workflow-definition.js";
 import type { TypedWorkflow } from "../workflow/workflow-result.js";
 import type {
   BulkOption,

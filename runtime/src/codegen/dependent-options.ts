@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
-import type { EventFilters } from "../cluster/event-filters.js";
-import type { InboundChannel } from "../cluster/inbound.js";
+import type { EventFilters } from "../sources/event-filters.js";
+import type { InboundChannel } from "../sources/external/inbound.js";
 import type {
   BulkOptions,
   Condition,
@@ -12,7 +12,7 @@ import type {
   ExternalState,
   KubernetesDependent,
   NodeDefinition,
-} from "../workflow/workflow-definition.js";
+} from "../workflow/definition/workflow-definition.js";
 
 /** The items of a bulk dependent by their keys. */
 export type ItemsOf<Resource> = { readonly [key: string]: Resource };

@@ -64,5 +64,5 @@ export type {
   DependentMatcher,
   Desired,
   WorkflowDefinition,
-} from "../workflow/workflow-definition.js";
+} from "../workflow/definition/workflow-definition.js";
 export type { DetailOf, WorkflowInvocation } from "../workflow/workflow-result.js";

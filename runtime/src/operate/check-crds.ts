@@ -1,7 +1,7 @@
 import { isApiError } from "../base/errors.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import { customResourceDefinition, type CustomResourceDefinition } from "../cluster/custom-resource-definition.js";
+import type { ApiClient } from "../client/api-client.js";
+import { customResourceDefinition, type CustomResourceDefinition } from "../client/custom-resource-definition.js";
 
 /**
  * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything

@@ -1,11 +1,11 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { EventFilters } from "../cluster/event-filters.js";
-import type { EventSource } from "../cluster/event-source.js";
-import type { IndexFunction } from "../cluster/object-index.js";
-import type { DependentDefinition, WorkflowDefinition } from "../workflow/workflow-definition.js";
-import type { RateLimiterFactory, RateLimitOptions } from "./rate-limiter.js";
+import type { EventFilters } from "../sources/event-filters.js";
+import type { EventSource } from "../sources/event-source.js";
+import type { IndexFunction } from "../cache/object-index.js";
+import type { DependentDefinition, WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
+import type { RateLimiterFactory, RateLimitOptions } from "../schedule/rate-limiter.js";
 import type { Reconciler } from "./reconciler.js";
-import type { Retry, RetryOptions } from "./retry.js";
+import type { Retry, RetryOptions } from "../schedule/retry.js";
 
 /** What is known of a controller when its event sources are made. */
 export interface EventSourceFacts {

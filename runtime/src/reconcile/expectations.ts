@@ -7,7 +7,7 @@ import type {
   ExpectationArguments,
   ExpectationResult,
   Expectations,
-} from "../workflow/context.js";
+} from "../workflow/definition/context.js";
 
 /** With what expectations are kept. */
 export interface ExpectationRegistryOptions {

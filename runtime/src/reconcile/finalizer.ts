@@ -1,8 +1,8 @@
 import { isApiError } from "../base/errors.js";
-import { jsonDiff, type JsonPatchOperation } from "../base/json-diff.js";
+import { jsonDiff, type JsonPatchOperation } from "../match/json-diff.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import { isAnswerTo, uidTest, type JsonWrite } from "./json-write.js";
 
 const MAX_ATTEMPTS = 10;

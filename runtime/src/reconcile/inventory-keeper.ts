@@ -1,9 +1,9 @@
 import { isApiError } from "../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import { inventoryAnnotationOf } from "../cluster/primary-link.js";
-import type { DriverRun } from "../workflow/driver.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { inventoryAnnotationOf } from "../base/primary-link.js";
+import type { DriverRun } from "../workflow/dependents/driver.js";
 import {
   entryKeyOf,
   formatInventory,
@@ -15,7 +15,7 @@ import {
 } from "../workflow/inventory.js";
 import { pruneWorkflow, type RemovedDrivers, type RemovedEntry } from "../workflow/prune.js";
 import type { RunOptions } from "../workflow/run.js";
-import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import { withAddition, type WorkflowResult } from "../workflow/workflow-result.js";
 import { isAnswerTo, type JsonWrite } from "./json-write.js";
 

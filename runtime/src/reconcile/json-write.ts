@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonPatchOperation } from "../base/json-diff.js";
+import type { JsonPatchOperation } from "../match/json-diff.js";
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceView } from "../cluster/resource-view.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import type { ResourceView } from "../cache/resource-view.js";
 
 /** With what an object is written by JSON patches. */
 export interface JsonWrite {

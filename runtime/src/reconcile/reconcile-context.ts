@@ -1,9 +1,9 @@
 import { keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
-import type { ApiClient, Defined } from "../cluster/api-client.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import type { SecondarySources, SecondaryType } from "../cluster/secondary-sources.js";
+import type { ApiClient, Defined } from "../client/api-client.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { SecondarySources, SecondaryType } from "../sources/secondary-sources.js";
 import type {
   Context,
   EventSources,
@@ -12,11 +12,11 @@ import type {
   ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
-} from "../workflow/context.js";
-import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+} from "../workflow/definition/context.js";
+import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation } from "../workflow/workflow-result.js";
 import { PrimaryExpectations, type ExpectationRegistry } from "./expectations.js";
-import type { ReconcileScope } from "./reconcile-scope.js";
+import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
 

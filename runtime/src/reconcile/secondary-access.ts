@@ -1,11 +1,15 @@
 import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { compareResourceVersions } from "../base/resource-version.js";
-import type { EventSource } from "../cluster/event-source.js";
-import { describeObject } from "../cluster/resource-path.js";
-import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../cluster/secondary-sources.js";
-import type { SecondariesOptions, SecondaryOptions } from "../workflow/context.js";
-import { isKubernetes, type KubernetesDependent, type WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { EventSource } from "../sources/event-source.js";
+import { describeObject } from "../client/resource-path.js";
+import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../sources/secondary-sources.js";
+import type { SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
+import {
+  isKubernetes,
+  type KubernetesDependent,
+  type WorkflowDefinition,
+} from "../workflow/definition/workflow-definition.js";
 
 /** Finds the secondary resources of primaries through the event sources of one controller. */
 export class SecondaryAccess {

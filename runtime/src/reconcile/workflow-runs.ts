@@ -2,16 +2,16 @@
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
-import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { Context } from "../workflow/context.js";
-import type { DependentDriver } from "../workflow/driver.js";
+import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { Context } from "../workflow/definition/context.js";
+import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
 import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
 import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
-import type { WorkflowDefinition } from "../workflow/workflow-definition.js";
+import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
-import type { ReconcileScope } from "./reconcile-scope.js";
+import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {

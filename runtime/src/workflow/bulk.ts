@@ -3,7 +3,7 @@
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
-import type { DependentDriver, DriverRun, Live } from "./driver.js";
+import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
 import { takeStep, type Step, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";

@@ -1,7 +1,7 @@
 // What a primary notes about its dependents, so that a later version of the operator finds what it no longer has: not the objects, which
 // say themselves whose they are, but where to look for them. It is written before the first of them is made, and is as long as the workflow.
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { isKubernetes, type WorkflowDefinition } from "./workflow-definition.js";
+import { isKubernetes, type WorkflowDefinition } from "./definition/workflow-definition.js";
 
 /** Where the objects of a dependent are to be looked for. */
 export interface InventoryEntry {

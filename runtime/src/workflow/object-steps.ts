@@ -1,8 +1,8 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
-import { conditionsOf, isMet, type ConditionRecord } from "./conditions.js";
-import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
+import { conditionsOf, isMet, type ConditionRecord } from "./conditions/conditions.js";
+import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./dependents/driver.js";
 import type { Step } from "./step.js";
-import type { Conditions, DependentDefinition } from "./workflow-definition.js";
+import type { Conditions, DependentDefinition } from "./definition/workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 /** An object of a dependent in one run, and what is known of it so far; what succeeded is not done again when its step is. */

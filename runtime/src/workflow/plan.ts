@@ -1,7 +1,7 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import { checkStepNumbers } from "./check-step-numbers.js";
-import type { DependentDefinition, WorkflowDefinition } from "./workflow-definition.js";
+import { checkStepNumbers } from "./definition/check-step-numbers.js";
+import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
 
 /** A dependent in the graph; neighbours are indexes into the plan. */
 export interface PlanNode<Definition extends DependentDefinition = DependentDefinition> {

@@ -4,12 +4,12 @@
 // object stays. It is done after the run, so that what depends on an object has been changed before it goes, and in reverse order.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import { describeObject } from "../cluster/resource-path.js";
-import type { DependentDriver, DriverRun, Live } from "./driver.js";
+import { describeObject } from "../client/resource-path.js";
+import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { isOfKind, type InventoryEntry } from "./inventory.js";
 import type { Plan, PlanNode } from "./plan.js";
 import { removalOf, wantedBy } from "./wanted-objects.js";
-import { isKubernetes, type KubernetesDependent, type RemovedDependent } from "./workflow-definition.js";
+import { isKubernetes, type KubernetesDependent, type RemovedDependent } from "./definition/workflow-definition.js";
 import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
 
 /** A dependent that the workflow no longer has, and what becomes of its objects. */

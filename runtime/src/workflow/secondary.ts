@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
-import type { SecondarySources } from "../cluster/secondary-sources.js";
-import type { DependentDriver, Wanted } from "./driver.js";
-import type { DependentDefinition } from "./workflow-definition.js";
+import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { DependentDriver, Wanted } from "./dependents/driver.js";
+import type { DependentDefinition } from "./definition/workflow-definition.js";
 
 /** What can be seen of the dependents of a primary. */
 export interface SecondaryFacts {

@@ -2,8 +2,8 @@
 import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
 import type { Semaphore } from "../base/semaphore.js";
-import type { Context } from "./context.js";
-import type { NodeDefinition, StepRetry } from "./workflow-definition.js";
+import type { Context } from "./definition/context.js";
+import type { NodeDefinition, StepRetry } from "./definition/workflow-definition.js";
 
 const FIRST_INTERVAL_MS = 1_000;
 const MULTIPLIER = 1.5;

@@ -1,5 +1,5 @@
 import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
-import type { Conditions, WorkflowDefinition } from "./workflow-definition.js";
+import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
 
 /** What one condition said; `detail` is what it found besides whether it holds. */
 export interface ConditionOutcome<Detail = never> {

@@ -2,10 +2,10 @@ import { isApiError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import { describeObject } from "../cluster/resource-path.js";
+import type { ApiClient } from "../client/api-client.js";
+import { describeObject } from "../client/resource-path.js";
 import type { KindOperations, ResourceWrite } from "./kind-operations.js";
-import { lockingOperation, operationsOf } from "./planned-write.js";
+import { lockingOperation, operationsOf } from "./plan.js";
 
 /** A change that is made anew on what is there, until it meets no conflict. */
 export interface RetriedPatch<Resource extends KubernetesObject> {

@@ -3,8 +3,8 @@
 import { RetryAfterError } from "../base/errors.js";
 import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { otherOwnerOf } from "../cluster/primary-link.js";
-import { describeObject } from "../cluster/resource-path.js";
+import { otherOwnerOf } from "../base/primary-link.js";
+import { describeObject } from "../client/resource-path.js";
 
 /** What to do about an object of the name that does not belong to the same primary. */
 export type ExistingPolicy = "refuse" | "adopt";

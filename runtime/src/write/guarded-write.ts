@@ -1,9 +1,9 @@
 // A write that a loop breaker may postpone, whichever way the object is written.
 import { RetryAfterError } from "../base/errors.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import { describeObject } from "../cluster/resource-path.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { describeObject } from "../client/resource-path.js";
 import type { GuardedWrite, LoopGuard } from "./loop-guard.js";
-import type { Difference } from "./match.js";
+import type { Difference } from "../match/match.js";
 import type { Mismatch, Written } from "./object-writer.js";
 
 /** A write that is due, since an object is not as desired. */

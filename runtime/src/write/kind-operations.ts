@@ -1,12 +1,12 @@
 import { keyOf, type KubernetesObject, type ObjectRef, type PartOf } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import { deepFreeze } from "../cluster/deep-freeze.js";
-import { describeObject } from "../cluster/resource-path.js";
-import type { Applied, WriteRequest } from "../cluster/write-request.js";
+import type { ApiClient } from "../client/api-client.js";
+import { deepFreeze } from "../decode/deep-freeze.js";
+import { describeObject } from "../client/resource-path.js";
+import type { Applied, WriteRequest } from "../client/write-request.js";
 import type { Application, ApplyMatcher, WriteTarget } from "./apply-matcher.js";
-import type { Matcher } from "./matchers.js";
-import { appliedFinalizers } from "./owned-fields.js";
+import type { Matcher } from "../match/matchers.js";
+import { appliedFinalizers } from "../match/owned-fields.js";
 import {
   isExplained,
   locked,
@@ -18,7 +18,7 @@ import {
   type JsonPatchChange,
   type PlannedWrite,
   type Stated,
-} from "./planned-write.js";
+} from "./plan.js";
 import { writeThrough } from "./write-through.js";
 
 /**

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type ObjectRef } from "../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { LoopBreaker, type LoopBreakerOptions, type WriteLoop } from "./loop-breaker.js";
-import type { Difference } from "./match.js";
+import { LoopBreaker, type LoopBreakerOptions, type WriteLoop } from "../match/loop-breaker.js";
+import type { Difference } from "../match/match.js";
 
 /** An object that is written over and over, and what is undone in it each time. */
 export interface LoopFinding extends WriteLoop {

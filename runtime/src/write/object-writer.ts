@@ -1,11 +1,11 @@
 // What all writers of objects have in common.
 import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { ExistingPolicy } from "./existing-object.js";
 import type { LoopFinding } from "./loop-guard.js";
-import type { Verdict } from "./match.js";
+import type { Verdict } from "../match/match.js";
 
 export type { WriteTarget } from "./apply-matcher.js";
 

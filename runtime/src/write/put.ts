@@ -7,14 +7,14 @@ import {
   type OwnerReference,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import { sharesPrimary } from "../cluster/primary-link.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import type { Applied } from "../cluster/write-request.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { sharesPrimary } from "../base/primary-link.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { Applied } from "../client/write-request.js";
 import { checkAdoption } from "./existing-object.js";
 import { writeGuarded } from "./guarded-write.js";
 import { LoopGuard } from "./loop-guard.js";
-import { genericDifferences, genericMatcher } from "./matchers.js";
+import { genericDifferences, genericMatcher } from "../match/matchers.js";
 import type { ApplyOptions, ObjectWriter, StatedObject, WriterOptions, WriteTarget, Written } from "./object-writer.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";

@@ -1,13 +1,13 @@
 import { isApiError } from "../base/errors.js";
-import type { JsonPatchOperation } from "../base/json-diff.js";
+import type { JsonPatchOperation } from "../match/json-diff.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
-import type { ApiClient } from "../cluster/api-client.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import { LINK_ANNOTATIONS } from "../cluster/primary-link.js";
-import { describeObject } from "../cluster/resource-path.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { LINK_ANNOTATIONS } from "../base/primary-link.js";
+import { describeObject } from "../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
-import { hasForeignChange } from "./foreign-change.js";
-import { schemaOf } from "./schema-node.js";
+import { hasForeignChange } from "../match/foreign-change.js";
+import { schemaOf } from "../match/schema-node.js";
 import { writeThrough } from "./write-through.js";
 
 /** With what objects are deleted and untied. */

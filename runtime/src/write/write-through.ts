@@ -1,7 +1,7 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { DecodedResource } from "../cluster/decode-resource.js";
-import type { ResourceView } from "../cluster/resource-view.js";
-import type { Applied, WriteRequest } from "../cluster/write-request.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { Applied, WriteRequest } from "../client/write-request.js";
 
 /** A write whose answer goes into a cache. */
 export interface CachedWrite<Resource extends KubernetesObject> {

@@ -1,8 +1,8 @@
 // Caches that keep few objects whole, after JOSDK's integration tests of Caffeine.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { ClusterSample, ConfigMap, Sample, sampleController } from "./sample-kind.js";

@@ -3,9 +3,9 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
-import { genericMatcher } from "#runtime/write/matchers.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
+import { genericMatcher } from "#runtime/match/matchers.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import {

@@ -1,9 +1,9 @@
 // External dependents whose ids nothing but the runtime knows, after JOSDK's integration tests.
 import { waitFor } from "#runtime/base/wait-for.js";
-import type { ExternalSource } from "#runtime/events/external-source.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
-import { perPrimaryPollingSource } from "#runtime/events/per-primary-polling-source.js";
+import type { ExternalSource } from "#runtime/sources/external/external-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
+import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { assert, suite } from "../../support/suite.js";
 import { startAccountService, type Account } from "./account-service.js";
 import { outcomeOf } from "./sample-dependents.js";

@@ -1,10 +1,10 @@
 // What reconcilers write through their context and how often they are called because of that, after JOSDK's integration tests. Every
 // change counts as an event here, so that nothing but the filter of own events keeps a write from causing a reconcile.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
-import type { Context, ResourceOperations } from "#runtime/workflow/context.js";
+import type { Context, ResourceOperations } from "#runtime/workflow/definition/context.js";
 import type { KindOperations } from "#runtime/write/kind-operations.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "./sample-kind.js";

@@ -4,7 +4,7 @@ import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "./sample-kind.js";

@@ -6,7 +6,7 @@ import type {
   ExternalArguments,
   ExternalDefinition,
   ExternalDependent,
-} from "#runtime/workflow/workflow-definition.js";
+} from "#runtime/workflow/definition/workflow-definition.js";
 import type { Account, AccountDraft, AccountService } from "./account-service.js";
 import { dependentController } from "./sample-dependents.js";
 import type { Sample } from "./sample-kind.js";

@@ -2,11 +2,11 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-event.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { shared } from "../../support/suite.js";

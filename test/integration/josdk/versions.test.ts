@@ -1,10 +1,10 @@
 // A kind that is served in two versions, after JOSDK's integration tests.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { informerSource } from "#runtime/events/informer-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { createOperator } from "#runtime/operator.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { startTestApiServer } from "../../support/api-server.js";

@@ -1,8 +1,8 @@
 // What the functions of a workflow share, and what becomes known of a run, against an API server.
 import { waitFor } from "#runtime/base/wait-for.js";
 import { updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
-import { crdPresent, deleted } from "#runtime/workflow/builtin-conditions.js";
-import type { Context } from "#runtime/workflow/context.js";
+import { crdPresent, deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
 import type { WorkflowError } from "#runtime/workflow/workflow-error.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { classOf, customDefinition } from "../../support/kind-definitions.js";

@@ -1,6 +1,6 @@
 // Dependents whose watch starts only when an activation condition holds.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { crdPresent } from "#runtime/workflow/builtin-conditions.js";
+import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { customDefinition } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import {

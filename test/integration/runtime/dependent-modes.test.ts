@@ -1,7 +1,7 @@
 // What the runtime does with the object of a dependent besides making it as desired.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { configOf, dependentController, outcomeOf, untilOutcome, writesOf } from "../josdk/sample-dependents.js";

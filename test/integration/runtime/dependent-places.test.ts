@@ -1,12 +1,12 @@
 // Where dependents live: other namespaces, no namespace, other clusters.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byDefaultAnnotations } from "#runtime/events/mappers.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byDefaultAnnotations } from "#runtime/sources/mappers.js";
 import { createOperator } from "#runtime/operator.js";
-import { crdPresent } from "#runtime/workflow/builtin-conditions.js";
+import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { startTestApiServer } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { loadConnection } from "#runtime/cluster/load-connection.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";

@@ -2,11 +2,11 @@
 import { startApiServer, type ApiServer, type FaultRule, type RequestRecord } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/events/informer-source.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { createOperator } from "#runtime/operator.js";
 import { Writer } from "#runtime/write/apply.js";
 import { assert, suite } from "../../support/suite.js";

@@ -1,10 +1,10 @@
 // What never returns: it is said what that is, a start gives up when it is told to, and a stop ends in time.
 import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { createConnection, type Connection } from "#runtime/cluster/connection.js";
-import type { EventSource } from "#runtime/cluster/event-source.js";
-import { perPrimaryPollingSource } from "#runtime/events/per-primary-polling-source.js";
-import { pollingSource } from "#runtime/events/polling-source.js";
+import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
+import type { EventSource } from "#runtime/sources/event-source.js";
+import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { pollingSource } from "#runtime/sources/external/polling-source.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import {

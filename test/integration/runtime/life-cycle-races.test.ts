@@ -1,9 +1,9 @@
 // Starts, stops and changes of what is watched that come at the wrong moment.
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import type { EventSource } from "#runtime/cluster/event-source.js";
+import type { EventSource } from "#runtime/sources/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { informerSource } from "#runtime/events/informer-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   configMapOf,

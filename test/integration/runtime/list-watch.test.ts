@@ -6,11 +6,11 @@ import { once } from "node:events";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection, type ConnectionOptions } from "#runtime/cluster/connection.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { Informer } from "#runtime/events/informer.js";
-import { runListWatch } from "#runtime/events/list-watch.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { Informer } from "#runtime/watch/informer.js";
+import { runListWatch } from "#runtime/watch/list-watch.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, startPageServer } from "./page-operator.js";
 

@@ -1,6 +1,6 @@
 import { waitFor } from "#runtime/base/wait-for.js";
 import { sleep } from "#runtime/base/clock.js";
-import { deleted } from "#runtime/workflow/builtin-conditions.js";
+import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   ConfigMap,

@@ -2,12 +2,12 @@
 // reconciled because of it.
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import { informerSource } from "#runtime/events/informer-source.js";
-import { byAnnotation } from "#runtime/events/mappers.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/context.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
 import type { KindOperations } from "#runtime/write/kind-operations.js";
 import { assert, suite } from "../../support/suite.js";
 import {

@@ -1,14 +1,14 @@
 // An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import type { ConnectionOptions } from "#runtime/cluster/connection.js";
+import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-event.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
 
 /** The primary of every test here. */

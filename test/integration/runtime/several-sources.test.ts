@@ -1,8 +1,8 @@
 // Objects of one kind that one controller sees through several event sources: what it writes through one of them is its own in all of them.
 import { waitFor } from "#runtime/base/wait-for.js";
-import { informerSource, type InformerSourceOptions } from "#runtime/events/informer-source.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
-import type { Context } from "#runtime/workflow/context.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   ConfigMap,

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { loadConnection } from "#runtime/cluster/load-connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
 import {

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import { Transport, type StreamConsumer } from "#runtime/cluster/transport.js";
-import { runListWatch, type ListWatchConsumer } from "#runtime/events/list-watch.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
+import { runListWatch, type ListWatchConsumer } from "#runtime/watch/list-watch.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap } from "./page-operator.js";
 

@@ -2,8 +2,8 @@
 // semantics, which Node has by default.
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import type { EventSource } from "#runtime/cluster/event-source.js";
-import { informerSource } from "#runtime/events/informer-source.js";
+import type { EventSource } from "#runtime/sources/event-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
 import {

@@ -1,11 +1,11 @@
 // Dependents that somebody else undoes: they are written less and less often, and whoever runs the operator learns why.
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { LoopEvent } from "#runtime/reconcile/loop-reporter.js";
+import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { openWatch } from "../../support/watch-client.js";

@@ -3,14 +3,14 @@
 import type { ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
-import { ApiClient, type Defined } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import type { EventSource } from "#runtime/cluster/event-source.js";
-import type { ResourceChange } from "#runtime/cluster/resource-change.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
-import { hasType, noSecondarySources, type SecondarySources } from "#runtime/cluster/secondary-sources.js";
-import type { InformerLease } from "#runtime/cluster/shared-informers.js";
-import { InformerPool } from "#runtime/events/informer-pool.js";
+import { ApiClient, type Defined } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { EventSource } from "#runtime/sources/event-source.js";
+import type { ResourceChange } from "#runtime/cache/resource-change.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { hasType, noSecondarySources, type SecondarySources } from "#runtime/sources/secondary-sources.js";
+import type { InformerLease } from "#runtime/watch/shared-informers.js";
+import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { ResourceOperations } from "#runtime/write/resource-operations.js";
 import { ConfigMap, Page, Secret } from "./page-operator.js";
 

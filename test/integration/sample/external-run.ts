@@ -6,8 +6,8 @@ import {
   type ReconcileEvent,
   type ResourceClass,
 } from "@gen-operator/runtime";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
 import { Console } from "#external/service/console.js";
 import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";

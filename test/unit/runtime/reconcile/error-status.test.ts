@@ -1,6 +1,6 @@
 // What becomes of errors, on an embedded API server.
 import { ApiError, TerminalError } from "#runtime/base/errors.js";
-import type { ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
+import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import { noUpdate, patchResource, updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";

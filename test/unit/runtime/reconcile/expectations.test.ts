@@ -1,6 +1,6 @@
 import { ExpectationRegistry, PrimaryExpectations } from "#runtime/reconcile/expectations.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { Context } from "#runtime/workflow/context.js";
+import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 

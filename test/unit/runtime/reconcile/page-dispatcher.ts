@@ -1,22 +1,22 @@
 // A dispatcher for Pages on an embedded API server: what it asks of the server, and what it says, is recorded.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { ApiClient } from "#runtime/cluster/api-client.js";
-import { createConnection } from "#runtime/cluster/connection.js";
-import { decodeResource, type DecodedResource } from "#runtime/cluster/decode-resource.js";
-import { ResourceCache, type ResourceChange } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
-import { collectionPath, objectPath } from "#runtime/cluster/resource-path.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
+import { ResourceCache, type ResourceChange } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { collectionPath, objectPath } from "#runtime/client/resource-path.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/primary-reconciler.js";
-import type { PrimaryOutcome, ReconcileScope } from "#runtime/reconcile/reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
-import { RunningTasks } from "#runtime/reconcile/running-tasks.js";
+import { RunningTasks } from "#runtime/schedule/running-tasks.js";
 import type {
   DependentArguments,
   DependentDefinition,
   WorkflowDefinition,
-} from "#runtime/workflow/workflow-definition.js";
+} from "#runtime/workflow/definition/workflow-definition.js";
 import { Writer } from "#runtime/write/apply.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
 import { shared } from "../../../support/suite.js";

@@ -1,5 +1,5 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
-import { finalizerOf } from "#runtime/reconcile/check-controller.js";
+import { finalizerOf } from "#runtime/assemble/check-controller.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";

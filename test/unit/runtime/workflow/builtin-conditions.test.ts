@@ -1,5 +1,5 @@
 import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
-import { crdPresent } from "#runtime/workflow/builtin-conditions.js";
+import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { configMap } from "./graphs.js";
 

@@ -1,5 +1,5 @@
-import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependent-object.js";
-import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependents/dependent-object.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../support/suite.js";
 

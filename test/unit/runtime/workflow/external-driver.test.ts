@@ -1,11 +1,11 @@
 // The driver of external dependents over an event source and a service in memory.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { singleResource } from "#runtime/events/external-cache.js";
-import { cachingInboundSource } from "#runtime/events/caching-inbound-source.js";
-import type { DriverRun } from "#runtime/workflow/driver.js";
-import { ExternalDriver, type ExternalResources } from "#runtime/workflow/external-driver.js";
-import type { KnownIds } from "#runtime/workflow/external-state.js";
-import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/workflow-definition.js";
+import { singleResource } from "#runtime/sources/external/external-cache.js";
+import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
+import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
+import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
+import type { KnownIds } from "#runtime/workflow/dependents/external-state.js";
+import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 

@@ -1,6 +1,11 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { ConfigMapState, STATE_LABEL, StatusState, type AppliedConfigMap } from "#runtime/workflow/external-state.js";
-import { RememberedState } from "#runtime/workflow/remembered-state.js";
+import {
+  ConfigMapState,
+  STATE_LABEL,
+  StatusState,
+  type AppliedConfigMap,
+} from "#runtime/workflow/dependents/external-state.js";
+import { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 

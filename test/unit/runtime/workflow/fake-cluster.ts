@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { Semaphore } from "#runtime/base/semaphore.js";
-import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/driver.js";
+import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/dependents/driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
@@ -10,7 +10,7 @@ import type {
   DependentDefinition,
   ExternalDependent,
   WorkflowDefinition,
-} from "#runtime/workflow/workflow-definition.js";
+} from "#runtime/workflow/definition/workflow-definition.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";

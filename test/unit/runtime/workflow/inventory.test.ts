@@ -1,4 +1,4 @@
-import { inventoryAnnotationOf } from "#runtime/cluster/primary-link.js";
+import { inventoryAnnotationOf } from "#runtime/base/primary-link.js";
 import {
   definitionOf,
   entryKeyOf,

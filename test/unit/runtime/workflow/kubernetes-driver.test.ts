@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { OWNER_INDEX } from "#runtime/cluster/primary-link.js";
-import { byAnyLink } from "#runtime/events/mappers.js";
-import type { DriverRun } from "#runtime/workflow/driver.js";
-import { KubernetesDriver } from "#runtime/workflow/kubernetes-driver.js";
+import { OWNER_INDEX } from "#runtime/base/primary-link.js";
+import { byAnyLink } from "#runtime/sources/mappers.js";
+import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
+import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { pruneWorkflow } from "#runtime/workflow/prune.js";
-import type { KubernetesDependent } from "#runtime/workflow/workflow-definition.js";
+import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { ObjectWriter } from "#runtime/write/object-writer.js";
 import { createView } from "../../../support/resource-view.js";

@@ -1,6 +1,6 @@
 // Rows are those of kubectl's own tests of `rollout status` where there are any, told in our words.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { isReady } from "#runtime/workflow/readiness.js";
+import { isReady } from "#runtime/workflow/conditions/readiness.js";
 import { assert, suite } from "../../../support/suite.js";
 
 type Row = [

@@ -1,6 +1,6 @@
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
-import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ApplyMatcher, type Application, type AppliedPart } from "#runtime/write/apply-matcher.js";
 import { customDefinition } from "../../../support/kind-definitions.js";
 import { widgetCrd } from "../../../support/live-objects.js";

@@ -1,7 +1,7 @@
 import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ApiClient, ApplyOptions } from "#runtime/cluster/api-client.js";
-import type { DecodedResource } from "#runtime/cluster/decode-resource.js";
+import type { ApiClient, ApplyOptions } from "#runtime/client/api-client.js";
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { Writer } from "#runtime/write/apply.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";

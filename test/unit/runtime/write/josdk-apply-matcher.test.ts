@@ -1,11 +1,11 @@
 // JOSDK's SSABasedGenericKubernetesResourceMatcherTest and PodTemplateSpecSanitizerTest, by their numbers in JOSDK.md. Where it prunes and
 // sanitises copies, ours looks at the schema: what the originals do to the copies is asked here as what it is for, the verdict.
 import type { JsonObject } from "#apiserver/json.js";
-import { ResourceCache } from "#runtime/cluster/resource-cache.js";
-import { ResourceView } from "#runtime/cluster/resource-view.js";
-import { ownedBy, type DecodedResource } from "#runtime/cluster/decode-resource.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { ownedBy, type DecodedResource } from "#runtime/decode/decode-resource.js";
 import { ApplyMatcher, type Application } from "#runtime/write/apply-matcher.js";
-import { parseOwnedFields } from "#runtime/write/owned-fields.js";
+import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 

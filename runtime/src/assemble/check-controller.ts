@@ -1,0 +1,151 @@
+import type { Connection } from "../client/connect/connection.js";
+import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
+import { checkDependents } from "./check-dependents.js";
+import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import { defaultFinalizerOf } from "../reconcile/finalizer.js";
+import { hasSharedConditions } from "../reconcile/status-conditions.js";
+
+/** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
+export function finalizerOf(definition: ControllerDefinition): string | undefined {
+  const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
+  if (reconcilesOnAllEvents) return undefined;
+  const cleansUp =
+    reconciler?.cleanup !== undefined ||
+    workflow.dependents.some(needsCleanup) ||
+    Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
+  return cleansUp ? finalizerNameOf(definition) : undefined;
+}
+
+// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
+function needsCleanup(dependent: DependentDefinition): boolean {
+  if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
+  const { mode, isGarbageCollected, onDelete } = dependent;
+  return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
+}
+
+/** Returns the name of the finalizer of a controller, whether or not it needs one. */
+export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
+  return finalizer ?? defaultFinalizerOf(workflow.primary);
+}
+
+/** Throws if the settings of a controller cannot work, saying which and what to do. */
+export function checkController(definition: ControllerDefinition): void {
+  const { name, workflow, reconciler, finalizer, filters } = definition;
+  const fail = (problem: string) => new Error(`controller "${name}" ${problem}`);
+  if (finalizer !== undefined && !isQualified(finalizer))
+    throw fail(`has the finalizer "${finalizer}"; it needs a domain, as "${defaultFinalizerOf(workflow.primary)}" has`);
+  if (definition.reconcilesOnAllEvents === true) {
+    if (reconciler?.cleanup !== undefined)
+      throw fail(
+        "reconciles on all events, and there is no cleanup then; reconcile() is called for deleted primaries, with context.isPrimaryDeleted",
+      );
+    if (workflow.dependents.length > 0)
+      throw fail(
+        `reconciles on all events, and has dependents (${workflow.dependents.map((each) => each.name).join(", ")}); a workflow needs the ` +
+          "finalizers that this mode is without: leave either out",
+      );
+  }
+  if (workflow.invocation === "explicit" && reconciler === undefined)
+    throw fail("has a workflow with invocation: explicit, and no reconciler that invokes it by context.workflow");
+  const onDelete = (filters as { onDelete?: unknown } | undefined)?.onDelete;
+  if (onDelete !== undefined)
+    throw fail("has a filter onDelete; deletions of primaries are always taken, but for what filters.generic rejects");
+  if (Array.isArray(definition.namespaces) && definition.namespaces.length === 0)
+    throw fail("has an empty list of namespaces; leave it out to watch all of them");
+  if (definition.namespaces !== "current") checkNamespaces(name, definition.namespaces);
+  checkStatusConditions(definition, fail);
+  checkNumbers(definition, fail);
+  checkDependents(definition, fail);
+}
+
+function checkStatusConditions(
+  { statusConditions = false, workflow: { primary } }: ControllerDefinition,
+  fail: (problem: string) => Error,
+): void {
+  if (!statusConditions || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
+  const what = primary.hasStatusSubresource
+    ? "a list status.conditions that several can write (x-kubernetes-list-type: map, with the key type)"
+    : "a status subresource";
+  throw fail(
+    `keeps conditions in the status of ${primary.plural}, which lack ${what}; add it to the definition, or set no statusConditions`,
+  );
+}
+
+/** Throws if one of the controllers of an operator cannot work, or two of them not beside each other, saying why and what to do. */
+export function checkControllers(definitions: readonly ControllerDefinition[]): void {
+  definitions.forEach(checkController);
+  definitions.forEach((one, index) => definitions.slice(index + 1).forEach((other) => checkPair(one, other)));
+}
+
+function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
+  if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
+  const finalizer = finalizerNameOf(one);
+  if (finalizerNameOf(other) !== finalizer || !sharePrimaries(one, other)) return;
+  // One that needs none still removes what is left over of its name.
+  if (finalizerOf(one) === undefined && finalizerOf(other) === undefined) return;
+  const renamed = finalizerOf(one) === undefined ? one : other;
+  const { plural, group } = one.workflow.primary;
+  const domain = finalizer.slice(0, finalizer.indexOf("/"));
+  throw new Error(
+    `controllers "${one.name}" and "${other.name}" share the finalizer "${finalizer}" of ${group === "" ? plural : `${plural}.${group}`}: ` +
+      "either would let a primary go before the other has cleaned up; " +
+      `give "${renamed.name}" one of its own, such as "${domain}/${renamed.name}"`,
+  );
+}
+
+// Whether both put finalizers on the same objects, or remove them; these are the same in every version.
+function sharePrimaries(one: ControllerDefinition, other: ControllerDefinition): boolean {
+  const [{ plural, group }, { primary }] = [one.workflow.primary, other.workflow];
+  if (one.reconcilesOnAllEvents === true || other.reconcilesOnAllEvents === true) return false;
+  return plural === primary.plural && group === primary.group;
+}
+
+function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {
+  const { maxConcurrentReconciles, maxReconciliationIntervalMs } = definition;
+  if (maxConcurrentReconciles !== undefined && !(maxConcurrentReconciles >= 1))
+    throw fail(`has ${maxConcurrentReconciles} for maxConcurrentReconciles; it needs 1 or more`);
+  if (maxReconciliationIntervalMs !== undefined && Number.isNaN(maxReconciliationIntervalMs))
+    throw fail("has a maxReconciliationIntervalMs that is not a number; 0 means never");
+}
+
+/** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */
+export function checkNamespaces(controller: string, namespaces: readonly string[] | undefined): void {
+  if (namespaces === undefined) return;
+  if (!Array.isArray(namespaces))
+    throw new TypeError(`the namespaces of controller "${controller}" are ${describe(namespaces)}, and not a list`);
+  const wrong = (namespaces as readonly unknown[]).findIndex((each) => typeof each !== "string" || !isLabel(each));
+  if (wrong === -1) return;
+  throw new TypeError(
+    `${describe(namespaces[wrong])}, which controller "${controller}" is to watch, is no name of a namespace`,
+  );
+}
+
+function describe(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value) : String(value);
+}
+
+// The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
+function isLabel(name: string): boolean {
+  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
+}
+
+/** Returns the namespaces that a controller watches, all of them if undefined. Throws if it asks for one that the connection lacks. */
+export function namespacesOf(
+  { name, namespaces }: Pick<ControllerDefinition, "name" | "namespaces">,
+  { namespace, origin }: Pick<Connection, "namespace" | "origin">,
+): readonly string[] | undefined {
+  if (namespaces !== "current") return namespaces;
+  if (namespace !== undefined) return [namespace];
+  throw new Error(
+    `controller "${name}" watches the namespace of its connection, and ${origin} has none; state one there, or list the namespaces`,
+  );
+}
+
+// A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, with a domain unless it is Kubernetes' own).
+function isQualified(finalizer: string): boolean {
+  const match =
+    /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)\/([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)$/.exec(
+      finalizer,
+    );
+  return match !== null && match[1]!.length <= 253 && match[4]!.length <= 63;
+}

@@ -1,0 +1,142 @@
+import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { inventoryOf, removedOf, withoutEntries } from "../workflow/inventory.js";
+import {
+  isKubernetes,
+  type ExternalDependent,
+  type KubernetesDependent,
+  type WorkflowDefinition,
+} from "../workflow/definition/workflow-definition.js";
+import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+
+/**
+ * Throws if the settings of a dependent of any workflow of a controller contradict each other, saying which and what to do; `fail` knows
+ * the controller.
+ */
+export function checkDependents(
+  { workflow, workflows = {} }: Pick<ControllerDefinition, "workflow" | "workflows">,
+  fail: (problem: string) => Error,
+): void {
+  for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
+  checkRemoved(workflow, { workflow, where: "" }, fail);
+  for (const [name, each] of Object.entries(workflows)) {
+    if (each.removed !== undefined)
+      throw fail(
+        `states in its workflow "${name}" what is removed, and that is for its own one to say; state it there`,
+      );
+    checkRemoved(workflow, { workflow: each, where: ` in its workflow "${name}"` }, fail);
+  }
+}
+
+function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
+  for (const dependent of workflow.dependents) {
+    const problem = isKubernetes(dependent)
+      ? problemOfObject(dependent, workflow.primary)
+      : problemOfExternal(dependent, workflow.primary);
+    if (problem !== undefined) throw fail(`has the dependent "${dependent.name}", which ${problem}`);
+  }
+  checkShared(workflow, fail);
+}
+
+function checkRemoved(
+  own: WorkflowDefinition,
+  { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
+  fail: (problem: string) => Error,
+): void {
+  const present = removedOf(own).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
+  if (present !== undefined)
+    throw fail(`says that dependent "${present.name}" is removed, and has it${where}; take it out of one of them`);
+}
+
+// Each would take the resources of the other for its own, and a bulk dependent would delete them.
+function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
+  const users = new Map<string, string>();
+  for (const dependent of dependents) {
+    if (isKubernetes(dependent) || !isAmbiguous(dependent.external)) continue;
+    const { source } = dependent.external;
+    if (source.kind !== "eventSource") continue;
+    const other = users.get(source.name);
+    users.set(source.name, dependent.name);
+    if (other !== undefined)
+      throw fail(
+        `has the dependents "${other}" and "${dependent.name}", which share event source "${source.name}", and nothing says whose a resource is; ` +
+          "give each of them isOwn, or let the runtime keep the ids (state)",
+      );
+  }
+}
+
+function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalDependent["external"]): boolean {
+  const isWritten = create !== undefined || update !== undefined || remove !== undefined;
+  return isWritten && isOwn === undefined && state === undefined;
+}
+
+type Dependent = KubernetesDependent;
+
+function problemOfObject(dependent: Dependent, primary: ResourceDefinition): string | undefined {
+  return (
+    problemOfMode(dependent) ??
+    problemOfLink(dependent, primary) ??
+    problemOfPlace(dependent) ??
+    problemOfSource(dependent)
+  );
+}
+
+function problemOfExternal(
+  { desired, bulk, external }: ExternalDependent,
+  primary: ResourceDefinition,
+): string | undefined {
+  const { create, update, idOf, state, source } = external;
+  const isWritten = create !== undefined || update !== undefined;
+  if (isWritten && desired === undefined)
+    return "has no desired(); state what it should be, or leave out create and update";
+  if (!isWritten && desired !== undefined)
+    return "has a desired(), and neither create nor update; leave out desired, or add one of them";
+  if (bulk !== undefined && idOf === undefined)
+    return "is a bulk dependent without idOf, which tells its items apart; add it";
+  if ("intervalMs" in source && !(source.intervalMs > 0))
+    return `has ${source.intervalMs} for source.intervalMs; it needs more than 0`;
+  if (state === undefined) return undefined;
+  if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
+  if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
+  if (state.kind === "configMap" && primary.scope === "Cluster")
+    return `keeps ids in ConfigMaps, and ${kindNameOf(primary)} is in no namespace; keep them in its status`;
+  if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
+  if (state.kind === "status" && !primary.hasStatusSubresource)
+    return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
+  return undefined;
+}
+
+function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
+  if (mode !== "readOnly")
+    return desired === undefined
+      ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
+      : undefined;
+  if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
+  const settings = ["onDelete", "existing", "usesServerSideApply", "fieldManager", "matcher"] as const;
+  const needless = settings.find((name) => rest[name] !== undefined);
+  return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
+}
+
+// An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
+function problemOfLink({ mode, isGarbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
+  if (mode === "readOnly" || !isGarbageCollected) return undefined;
+  const advice = "state isGarbageCollected: false, so that the runtime deletes it";
+  if (cluster !== undefined)
+    return `lives in cluster "${cluster}", where the garbage collector knows nothing of its primary; ${advice}`;
+  if (resource.scope === "Cluster" && primary.scope === "Namespaced")
+    return `is cluster-scoped, so that no ${kindNameOf(primary)} in a namespace can own it; ${advice}`;
+  return undefined;
+}
+
+function problemOfPlace({ namespace, resource }: Dependent): string | undefined {
+  if (namespace === undefined || resource.scope === "Namespaced") return undefined;
+  return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
+}
+
+function problemOfSource({ eventSource, filters, labelSelector, fieldSelector, cluster }: Dependent) {
+  if (eventSource === undefined) return undefined;
+  const settings = { filters, labelSelector, fieldSelector, cluster };
+  const needless = Object.entries(settings).find(([, value]) => value !== undefined)?.[0];
+  return needless === undefined
+    ? undefined
+    : `shares event source "${eventSource}" and states ${needless}, which is for that source to say`;
+}

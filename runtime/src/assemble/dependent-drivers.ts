@@ -1,0 +1,119 @@
+// Which event source and which writer each dependent of a controller has.
+import type { ApiClient } from "../client/api-client.js";
+import type { EventSource } from "../sources/event-source.js";
+import type { EventFilters } from "../sources/event-filters.js";
+import type { ControllerSources } from "../sources/controller-sources.js";
+import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
+import { externalsOf, type ExternalDependents } from "./external-dependents.js";
+import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import type { DependentDriver } from "../workflow/dependents/driver.js";
+import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
+import type { LoopListener } from "../workflow/dependents/loop-listener.js";
+import type { PlanNode } from "../workflow/plan.js";
+import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
+import { Writer } from "../write/apply.js";
+import type { ObjectWriter } from "../write/object-writer.js";
+import { PutWriter } from "../write/put.js";
+
+/** What drivers are made of. */
+export interface DriverParts {
+  readonly client: ApiClient;
+  /** The clients of other clusters, by their names. */
+  readonly clusters?: ReadonlyMap<string, ApiClient> | undefined;
+  readonly fieldManagers: readonly string[];
+  /** Writes as the controller does. */
+  readonly writer: Writer;
+  readonly sources: ControllerSources;
+  readonly loops?: LoopListener | undefined;
+  readonly externals: ExternalDependents;
+}
+
+/** Makes the drivers of the dependents of one controller; those that write alike share a writer, and what that has learnt. */
+export class DriverFactory {
+  readonly #definition: ControllerDefinition;
+  readonly #parts: DriverParts;
+  readonly #sources: ReadonlyMap<string, DependentSource>;
+  readonly #writers = new Map<string, ObjectWriter>();
+
+  constructor(definition: ControllerDefinition, parts: DriverParts) {
+    this.#definition = definition;
+    this.#parts = parts;
+    const watched = dependentsOf(definition).filter(isKubernetes);
+    this.#sources = new Map(watched.map(({ name }, index) => [name, parts.sources.dependents[index]!]));
+  }
+
+  /** Makes the driver of a dependent. */
+  create({ definition, ...node }: PlanNode): DependentDriver {
+    if (!isKubernetes(definition)) {
+      const { externals, sources } = this.#parts;
+      const index = externalsOf(this.#definition).findIndex(({ name }) => name === definition.name);
+      return externals.createDriver(definition, sources.externals[index]!);
+    }
+    const source = this.#sources.get(definition.name)!;
+    this.#check(definition, source);
+    const clientOf = () => this.#clientOf(definition, source);
+    const writer = this.#writerOf(definition, source, clientOf);
+    const { name: controller } = this.#definition;
+    const { loops } = this.#parts;
+    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller, loops });
+  }
+
+  #check({ name, mode, isGarbageCollected }: KubernetesDependent, { source }: DependentSource): void {
+    if (mode === "readOnly" || !isGarbageCollected || !isElsewhere(source)) return;
+    throw new Error(
+      `dependent "${name}" shares event source "${source.name}", which watches another cluster, where the garbage collector knows nothing ` +
+        "of its primary; state isGarbageCollected: false, so that the runtime deletes it",
+    );
+  }
+
+  #writerOf(
+    { cluster, fieldManager, usesServerSideApply = true }: KubernetesDependent,
+    { source }: DependentSource,
+    client: () => ApiClient,
+  ): ObjectWriter {
+    const { name, fieldManager: ofController = name } = this.#definition;
+    const { writer, fieldManagers } = this.#parts;
+    const manager = fieldManager ?? ofController;
+    // A source of the user may be in a cluster of its own.
+    const place = isElsewhere(source) ? source.name : "";
+    if (place === "" && manager === ofController && usesServerSideApply) return writer;
+    const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, usesServerSideApply]);
+    let found = this.#writers.get(key);
+    if (found === undefined) {
+      found = usesServerSideApply
+        ? new Writer(client, manager, fieldManagers)
+        : new PutWriter({ client, fieldManager: manager, fieldManagers });
+      this.#writers.set(key, found);
+    }
+    return found;
+  }
+
+  #clientOf({ cluster }: KubernetesDependent, { source }: DependentSource): ApiClient {
+    const { client, clusters } = this.#parts;
+    return (cluster === undefined ? source.client : clusters?.get(cluster)) ?? client;
+  }
+}
+
+// By what it has: a source may come from another copy of this package.
+function isElsewhere(source: EventSource): boolean {
+  return "connection" in source && source.connection !== undefined;
+}
+
+/** Returns what a controller watches of a dependent. */
+export function watchOf(
+  { filters, cluster, mode, ...dependent }: KubernetesDependent,
+  clusters: ReadonlyMap<string, ApiClient> | undefined,
+): DependentWatch {
+  const isActivatedLater = dependent.activationCondition !== undefined;
+  const connection = cluster === undefined ? undefined : clusters?.get(cluster)?.connection;
+  if (cluster !== undefined && connection === undefined)
+    throw new Error(`dependent "${dependent.name}" lives in cluster "${cluster}", which the operator does not know`);
+  return {
+    ...dependent,
+    connection,
+    isActivatedLater,
+    isReadOnly: mode === "readOnly",
+    // The filters of a dependent take objects of its kind.
+    ...(filters === undefined ? {} : { filters: filters as EventFilters }),
+  };
+}

@@ -1,0 +1,188 @@
+// What the external dependents of one controller are made of: what is to be known of each, and where the ids of its resources are kept.
+import { createHash } from "node:crypto";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { EventSource } from "../sources/event-source.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
+import type { FetchContext } from "../sources/external/external-source.js";
+import { ViewSource } from "../sources/kind/kind-source.js";
+import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
+import { ExternalDriver, type ExternalResources } from "../workflow/dependents/external-driver.js";
+import {
+  ConfigMapState,
+  STATE_LABEL,
+  StatusState,
+  type ExternalStateStore,
+} from "../workflow/dependents/external-state.js";
+import { RememberedState } from "../workflow/dependents/remembered-state.js";
+import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
+import { ApplyMatcher } from "../write/apply-matcher.js";
+import { Writer } from "../write/apply.js";
+import { KindOperations } from "../write/kind-operations.js";
+
+/** What states are written with. */
+export interface ExternalParts {
+  readonly client: ApiClient;
+  /** Who writes. */
+  readonly fieldManager: string;
+  /** All controllers of the operator: they share what the answers bring. */
+  readonly fieldManagers: readonly string[];
+  /** Returns what the controller sees of its primaries. */
+  primaries(): ResourceView;
+  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  secondaryOf(primary: KubernetesObject): object;
+}
+
+/** The name of the event source of the ConfigMaps that keep ids. */
+export const STATE_SOURCE = "external-state";
+
+const CONFIG_MAP: ResourceDefinition = {
+  group: "",
+  version: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  scope: "Namespaced",
+  apiVersion: "v1",
+  hasStatusSubresource: false,
+  isCustom: false,
+  schema: {},
+};
+
+const NO_STATE: ReadonlyMap<string, string> = new Map<string, string>();
+
+/** The external dependents of one controller. */
+export class ExternalDependents {
+  /** What is to be known of each, in their order. */
+  readonly watches: readonly ExternalWatch[];
+  /** What has to be known besides: the ConfigMaps that keep ids. */
+  readonly sources: readonly EventSource[];
+  readonly #definition: ControllerDefinition;
+  readonly #parts: ExternalParts;
+  readonly #label: string;
+  readonly #stateView: ViewSource;
+  readonly #stores = new Map<string, RememberedState>();
+
+  constructor(definition: ControllerDefinition, parts: ExternalParts) {
+    this.#definition = definition;
+    this.#parts = parts;
+    this.#label = labelValueOf(definition.name);
+    this.#stateView = new ViewSource({
+      name: STATE_SOURCE,
+      request: { definition: CONFIG_MAP, labelSelector: `${STATE_LABEL}=${this.#label}` },
+      namespaces: "sameAsController",
+    });
+    const externals = externalsOf(definition);
+    for (const each of externals) {
+      const store = this.#createStore(each);
+      if (store !== undefined) this.#stores.set(each.name, new RememberedState(store));
+    }
+    this.watches = externals.map((each) => this.#watchOf(each));
+    const isNeeded = externals.some(({ external }) => external.state?.kind === "configMap");
+    this.sources = isNeeded ? [withoutResources(this.#stateView)] : [];
+  }
+
+  /** Makes the driver of a dependent. */
+  createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
+    return new ExternalDriver({ definition, source, state: this.#stores.get(definition.name) });
+  }
+
+  /** Says that a primary is gone. */
+  forget(primary: ObjectKey): void {
+    for (const store of this.#stores.values()) store.forget(primary);
+  }
+
+  #watchOf({ name, external, activationCondition }: ExternalDependent): ExternalWatch {
+    const { source, idOf, create, update, delete: remove } = external;
+    const isWritten = [create, update, remove].some((each) => each !== undefined);
+    return {
+      name,
+      origin: this.#withFacts(name, source as ExternalOrigin),
+      idOf: (resource) => (idOf as ((resource: unknown) => string) | undefined)?.(resource) ?? "",
+      isActivatedLater: activationCondition !== undefined,
+      isWritten,
+    };
+  }
+
+  // What is fetched for one primary may be found by the ids that are kept of it, and by what Kubernetes knows of it.
+  #withFacts(name: string, origin: ExternalOrigin): ExternalOrigin {
+    if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
+    const { fetch } = origin;
+    const withFacts = (primary: KubernetesObject, context: FetchContext) => {
+      const state = this.#stores.get(name)?.read(primary) ?? NO_STATE;
+      return fetch(primary, { ...context, state, secondary: this.#parts.secondaryOf(primary) } as FetchContext);
+    };
+    return { ...origin, fetch: withFacts };
+  }
+
+  #createStore({ name, external: { state }, bulk }: ExternalDependent): ExternalStateStore | undefined {
+    const { primary } = this.#definition.workflow;
+    if (state?.kind === "status")
+      return new StatusState({
+        path: state.path,
+        isBulk: bulk !== undefined,
+        latest: (object) => this.#latestOf(object),
+        mergePatchStatus: ({ metadata }, status) =>
+          this.#operations(primary, this.#parts.primaries()).mergePatchStatus({
+            metadata: { name: metadata.name, namespace: metadata.namespace },
+            status,
+          } as never),
+      });
+    if (state === undefined) return undefined;
+    const { view } = this.#stateView;
+    const { client, fieldManager, fieldManagers } = this.#parts;
+    const writer = new Writer(client, fieldManager, fieldManagers);
+    return new ConfigMapState({
+      dependent: name,
+      primary,
+      label: this.#label,
+      view,
+      apply: (object) => this.#operations(CONFIG_MAP, view).apply(object as never),
+      delete: (object) => writer.delete({ definition: CONFIG_MAP, cache: view }, object),
+    });
+  }
+
+  #latestOf(primary: KubernetesObject): KubernetesObject {
+    const known = this.#parts.primaries().get(keyOf(primary.metadata) as ObjectKey)?.object;
+    return known?.metadata.uid === primary.metadata.uid ? known! : primary;
+  }
+
+  #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {
+    const { client, fieldManager, fieldManagers } = this.#parts;
+    return new KindOperations(
+      { definition, cache },
+      { client, fieldManager, fieldManagers, matcher: new ApplyMatcher(fieldManager) },
+    );
+  }
+}
+
+/** Returns the external dependents of all workflows of a controller. */
+export function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
+  return dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
+}
+
+// The ConfigMaps are the runtime's own: nobody who asks for ConfigMaps, or writes some, means these.
+function withoutResources(source: ViewSource): EventSource & Pick<ViewSource, "startOrThrow" | "following"> {
+  return {
+    name: source.name,
+    // What is outside may be fetched by the ids, so these are known before.
+    startPriority: "first",
+    get health() {
+      return source.health;
+    },
+    get following() {
+      return source.following;
+    },
+    start: (context) => source.start(context),
+    startOrThrow: (context) => source.startOrThrow(context),
+    stop: () => source.stop(),
+    secondariesOf: () => [],
+  };
+}
+
+// A value of a label has 63 characters at most (1.36, IsValidLabelValue).
+function labelValueOf(name: string): string {
+  if (/^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(name)) return name;
+  return createHash("sha256").update(name).digest("hex").slice(0, 32);
+}

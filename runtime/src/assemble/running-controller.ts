@@ -1,0 +1,267 @@
+import { systemClock } from "../base/clock.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { synchronous } from "../base/unawaited.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { EventSource, SourceHealth } from "../sources/event-source.js";
+import type { IndexFunction } from "../cache/object-index.js";
+import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { SharedInformers } from "../watch/shared-informers.js";
+import { ControllerSources } from "../sources/controller-sources.js";
+import { crdSource } from "../sources/kind/crd-source.js";
+import { DriverFactory, watchOf } from "./dependent-drivers.js";
+import { ExternalDependents } from "./external-dependents.js";
+import { checkNamespaces, finalizerNameOf, namespacesOf } from "./check-controller.js";
+import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
+import { Controller } from "../schedule/controller.js";
+import { ExpectationRegistry } from "../reconcile/expectations.js";
+import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
+import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
+import type { ReconcileObserver } from "../schedule/reconcile-event.js";
+import { conditionsManagerOf } from "../reconcile/write-conditions.js";
+import { RemovedDependents } from "./removed-dependents.js";
+import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
+import { isKubernetes } from "../workflow/definition/workflow-definition.js";
+import { Writer } from "../write/apply.js";
+import { ResourceOperations } from "../write/resource-operations.js";
+
+/** What the controllers of an operator share. */
+export interface SharedParts {
+  readonly client: ApiClient;
+  /** The clients of the other clusters that dependents live in, by their names. */
+  readonly clusters?: ReadonlyMap<string, ApiClient>;
+  readonly informers: SharedInformers;
+  readonly logger: Logger;
+  readonly observer?: ReconcileObserver | undefined;
+  readonly onLoop?: LoopObserver | undefined;
+  /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
+  readonly fieldManagers: readonly string[];
+}
+
+/** Returns under which name a controller writes. */
+export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
+  return fieldManager ?? name;
+}
+
+/** Returns all names under which a controller writes. */
+export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
+  const fieldManager = fieldManagerOf(definition);
+  const ofConditions = definition.statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
+  const ofDependents = dependentsOf(definition)
+    .filter(isKubernetes)
+    .flatMap((each) => each.fieldManager ?? []);
+  return [...new Set([fieldManager, ...ofConditions, ...ofDependents])];
+}
+
+/** A controller with everything that it watches, from one start to one stop. */
+export class RunningController {
+  readonly definition: ControllerDefinition;
+  readonly #sources: ControllerSources;
+  readonly #controller: Controller;
+  readonly #expectations: ExpectationRegistry;
+  readonly #loops: LoopReporter;
+  #namespaces: readonly string[] | undefined;
+  /** How many changes of namespaces are under way. */
+  #namespaceChanges = 0;
+  #isStarted = false;
+  #isStopped = false;
+
+  constructor(definition: ControllerDefinition, shared: SharedParts) {
+    const { client, logger, observer, fieldManagers } = shared;
+    this.definition = definition;
+    this.#namespaces = namespacesOf(definition, client.connection);
+    const externals = new ExternalDependents(definition, {
+      client,
+      fieldManager: fieldManagerOf(definition),
+      fieldManagers,
+      primaries: () => this.#sources.primaries,
+      secondaryOf: (primary) => runner.secondaryOf(primary),
+    });
+    this.#sources = this.#createSources(shared, externals);
+    const { primaries } = this.#sources;
+    const loops = (this.#loops = this.#createLoopReporter(shared));
+    const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
+    this.#expectations = new ExpectationRegistry({
+      clock: systemClock,
+      onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
+    });
+    const parts = { ...shared, writer, loops, sources: this.#sources, externals };
+    const drivers = new DriverFactory(definition, parts);
+    const runner: PrimaryReconciler = new PrimaryReconciler(definition, {
+      client,
+      primaries,
+      driverOf: (node) => drivers.create(node),
+      removedDrivers: new RemovedDependents(definition, parts),
+      writer,
+      fieldManagers,
+      secondaries: this.#sources,
+      resources: this.#createOperations(shared),
+      expectations: this.#expectations,
+      ...(definition.statusConditions === true ? { conditionsWriter: this.#createConditionsWriter(shared) } : {}),
+      namespaces: () => this.#namespaces,
+    });
+    const onReconciled: ReconcileObserver = (event) => {
+      this.#sources.release(event.primary);
+      // The last reconcile of a primary may have expected something more.
+      if (!primaries.has(event.primary)) this.#expectations.forget(event.primary);
+      observer?.(event);
+    };
+    this.#controller = new Controller(definition, { primaries, runner, logger, observer: onReconciled });
+  }
+
+  /** Starts all that it watches, and reconciles as soon as the state is known, which resolves it. */
+  async start(): Promise<void> {
+    await this.#sources.start();
+    if (this.#isStopped) return;
+    this.#controller.start();
+    this.#isStarted = true;
+  }
+
+  /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
+  stopReconciling(deadlineMs: number): Promise<boolean> {
+    this.#isStopped = true;
+    this.#loops.close();
+    return this.#controller.stop(deadlineMs);
+  }
+
+  /** Resolves when the last reconcile has ended, however long after the stop that is. */
+  whenIdle(): Promise<void> {
+    return this.#controller.whenIdle();
+  }
+
+  /** Stops all that it watches, for `deadlineMs` at most; tells whether all of it did stop. */
+  stopSources(deadlineMs: number): Promise<boolean> {
+    this.#expectations.close();
+    return this.#sources.stop(deadlineMs);
+  }
+
+  /**
+   * Watches other namespaces, all of them if undefined; resolves when their state is known. Nothing is lost, and nothing told twice; what is
+   * not watched any more is not told as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
+   */
+  async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    if (namespaces?.length === 0)
+      throw new Error(
+        `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
+      );
+    checkNamespaces(this.definition.name, namespaces);
+    // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
+    this.#namespaceChanges++;
+    this.#controller.pause();
+    try {
+      await this.#sources.setNamespaces(namespaces);
+      this.#namespaces = namespaces;
+    } finally {
+      if (--this.#namespaceChanges === 0) this.#controller.resume();
+    }
+  }
+
+  /** The namespaces that it watches, all of them if undefined. */
+  get namespaces(): readonly string[] | undefined {
+    return this.#namespaces;
+  }
+
+  /** Its event sources, by name and by type. */
+  get sources(): SecondarySources {
+    return this.#sources;
+  }
+
+  /** Whether all that it watches is known, so that it reconciles. */
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** How each of its event sources is doing, by name. */
+  health(): { readonly [source: string]: SourceHealth } {
+    return this.#sources.health();
+  }
+
+  /** What keeps it from starting. */
+  get failures(): readonly string[] {
+    return this.#sources.failures;
+  }
+
+  /** Counts what is kept of primaries. */
+  counts(): ReturnType<Controller["counts"]> {
+    return this.#controller.counts();
+  }
+
+  #createConditionsWriter({ client, fieldManagers }: SharedParts): Writer {
+    return new Writer(client, conditionsManagerOf(fieldManagerOf(this.definition)), fieldManagers);
+  }
+
+  #createLoopReporter({ client, logger, onLoop }: SharedParts): LoopReporter {
+    return new LoopReporter({
+      controller: this.definition.name,
+      client,
+      logger,
+      observer: onLoop,
+      reconcile: (primary, cause) => this.#controller.onSecondaryChange([primary], cause),
+    });
+  }
+
+  #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {
+    const { primary } = this.definition.workflow;
+    return new ResourceOperations({
+      client,
+      fieldManager: fieldManagerOf(this.definition),
+      fieldManagers,
+      primary: { definition: primary, cache: this.#sources.primaries },
+      finalizer: finalizerNameOf(this.definition),
+      sources: this.#sources,
+      logger,
+    });
+  }
+
+  #sourcesOfUser(facts: EventSourceFacts): readonly EventSource[] {
+    const { name, eventSources } = this.definition;
+    try {
+      const sources: unknown = synchronous(eventSources?.(facts) ?? []);
+      if (Array.isArray(sources)) return sources as EventSource[];
+      throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+    } catch (error) {
+      throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  #createSources(
+    { client, clusters, informers, logger }: SharedParts,
+    externals: ExternalDependents,
+  ): ControllerSources {
+    const { definition } = this;
+    const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
+    const fieldManager = fieldManagerOf(definition);
+    const facts = { controller: name, primary: workflow.primary, namespaces: this.#namespaces, fieldManager };
+    return new ControllerSources({
+      controller: name,
+      primary: workflow.primary,
+      dependents: dependentsOf(definition)
+        .filter(isKubernetes)
+        .map((each) => watchOf(each, clusters)),
+      externals: externals.watches,
+      sources: [
+        ...this.#sourcesOfUser(facts),
+        ...externals.sources,
+        ...kindsAskedFor(dependentsOf(definition)).map(crdSource),
+      ],
+      namespaces: this.#namespaces,
+      labelSelector,
+      fieldSelector,
+      indexes: definition.indexes as { readonly [name: string]: IndexFunction } | undefined,
+      reconcilesOnAllEvents,
+      fieldManager,
+      client,
+      informers,
+      logger,
+      onPrimaryChange: (change) => {
+        if (change.kind === "deleted") {
+          this.#expectations.forget(change.key);
+          externals.forget(change.key);
+        }
+        this.#controller.onPrimaryChange(change);
+      },
+      onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
+    });
+  }
+}

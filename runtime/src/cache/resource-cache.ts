@@ -1,0 +1,398 @@
+// What one list-watch knows of the objects of a kind, overlaid with the answers to own writes (JOSDK TemporaryResourceCache).
+//
+// Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come back.
+// Listeners are told what the watch brings, as it brings it: whose change it is, each of them knows for itself (see own-events.ts).
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { isNewerVersion } from "../base/resource-version.js";
+import { AnswerOverlay } from "./pending-writes.js";
+import { BoundedEntries, type CacheBound } from "./bounded-entries.js";
+import { BoundedLoader, type LoadOptions } from "./bounded-loader.js";
+import { CacheListeners } from "./cache-listeners.js";
+import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import { deepFreeze } from "../decode/deep-freeze.js";
+import { isEvicted } from "./evicted-copy.js";
+import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
+import { OwnDeletions } from "./own-deletions.js";
+import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
+
+export type { LoadOptions } from "./bounded-loader.js";
+export type { ResourceChange } from "./resource-change.js";
+
+/** What a cache is to know of its objects. */
+export interface ResourceCacheOptions {
+  /** Whether versions of this kind can be compared; true unless given. */
+  readonly comparesVersions?: boolean;
+  /** How many objects are kept whole; all of them unless given. */
+  readonly bound?: CacheBound | undefined;
+}
+
+/** The whole state that is being read. */
+interface Listing {
+  /** What is known and was not seen in it. */
+  readonly unlisted: Set<ObjectKey>;
+  /** What it has in an older version than is known. */
+  readonly older: Map<ObjectKey, DecodedResource>;
+}
+
+/** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
+export class ResourceCache {
+  /** Whether versions of this kind can be compared; if not, nothing is known before the watch brings it. */
+  readonly comparesVersions: boolean;
+  /** What the watch brought. */
+  readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
+  /** The same, if it is bounded. */
+  readonly #bounded: BoundedEntries | undefined;
+  readonly #loader: BoundedLoader | undefined;
+  readonly #answers = new AnswerOverlay();
+  readonly #ownDeletions = new OwnDeletions();
+  readonly #indexes = new SharedIndexes();
+  readonly #listeners = new CacheListeners();
+  #observedVersion = "0";
+  #listing: Listing | undefined;
+
+  constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
+    this.comparesVersions = comparesVersions;
+    // What is left of an object does not tell where an index has it.
+    this.#bounded =
+      bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
+    this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
+    this.#loader =
+      bound &&
+      new BoundedLoader(this.#bounded!, bound, {
+        find: (key) => this.#find(key),
+        put: (entry) => this.put(entry),
+        complete: (key, entry) => this.#take(key, entry),
+      });
+  }
+
+  /** Tells `listener` from now on; returns how to end that. */
+  subscribe(listener: CacheListener): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  /** How far the watch has come. */
+  get observedVersion(): string {
+    return this.#observedVersion;
+  }
+
+  /** Whether the whole state is being read. */
+  get isListing(): boolean {
+    return this.#listing !== undefined;
+  }
+
+  /** How much is kept, for whoever looks for leaks. */
+  get counts(): { observed: number; answers: number; ownDeletions: number; indexed: number; held: number } {
+    const [observed, answers, ownDeletions] = [this.#observed.size, this.#answers.size, this.#ownDeletions.size];
+    return { observed, answers, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
+  }
+
+  /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
+  get(key: ObjectKey): DecodedResource | undefined {
+    const entry = this.peek(key);
+    if (this.#bounded === undefined || entry === undefined) return entry;
+    if (isEvicted(entry)) return undefined;
+    this.#bounded.touch(key);
+    return entry;
+  }
+
+  /** Returns an object, or what is left of one that had to make room. */
+  peek(key: ObjectKey): DecodedResource | undefined {
+    const entry = this.#find(key);
+    if (entry !== undefined) deepFreeze(entry.object);
+    return entry;
+  }
+
+  /** Tells whether an object is known. */
+  has(key: ObjectKey): boolean {
+    return this.#find(key) !== undefined;
+  }
+
+  *keys(): IterableIterator<ObjectKey> {
+    for (const key of this.#observed.keys()) if (this.#ownDeletions.size === 0 || this.has(key)) yield key;
+    for (const key of this.#answers.keys()) if (!this.#observed.has(key)) yield key;
+  }
+
+  /** Returns what the watch brought, without the answers. */
+  observed(): Iterable<readonly [ObjectKey, DecodedResource]> {
+    return this.#observed;
+  }
+
+  /** Returns what the watch brought of an object, or what is left of it, without an answer. */
+  observedOf(key: ObjectKey): DecodedResource | undefined {
+    return this.#observed.get(key);
+  }
+
+  /** Returns the entry of an object if it is known in this version. */
+  getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
+    const known = [this.#answers.get(key), this.#observed.get(key)];
+    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
+  }
+
+  /** Reads again those of these objects that had to make room. What the watch brings meanwhile is newer, and stays. */
+  async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
+    await this.#loader?.load(keys, options);
+  }
+
+  /** Lets the objects that were loaded for `holder` make room again. */
+  release(holder: string): void {
+    this.#bounded?.release(holder);
+  }
+
+  /** Finds objects by what a function returns for them, from now on; each call needs a `removeIndex`. */
+  addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
+    const known = () => [...this.keys()].map((key) => [key, this.#find(key)!.object] as const);
+    this.#indexes.acquire(valuesOf, known, report);
+  }
+
+  /** Gives an index up; without users it is forgotten. */
+  removeIndex(valuesOf: IndexFunction): void {
+    this.#indexes.release(valuesOf);
+  }
+
+  /** Returns the values for which an index has an object, or one that this is what is left of; undefined without such an index. */
+  indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
+    return this.#indexes.valuesOf(valuesOf, object);
+  }
+
+  /** Returns the keys of the objects for which the index function gave `value`. */
+  keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
+    return this.#indexes.keysOf(valuesOf, value);
+  }
+
+  /** Takes a state that the watch brought. */
+  observe(entry: DecodedResource): void {
+    this.#observe(entry, false);
+    this.#advance(versionOf(entry));
+  }
+
+  /** Whether there are answers that the watch has not come to. */
+  get expectsOwn(): boolean {
+    return this.#answers.size > 0;
+  }
+
+  /**
+   * Takes the version of a state that the watch is about to bring, before it is decoded; true if it is known already from an answer, so
+   * that `observe` need not be called.
+   */
+  observeOwn(version: string): boolean {
+    const answer = this.#answers.ofVersion(version);
+    if (answer !== undefined) this.observe(answer);
+    return answer !== undefined;
+  }
+
+  /** Takes a deletion that the watch brought; `object` is the last state with the version of the deletion, if that is known. */
+  observeDeletion(
+    object: KubernetesObject,
+    { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
+  ): void {
+    const version = object.metadata.resourceVersion ?? "0";
+    this.#delete(object, { version, isInitial: false, isFinalStateUnknown });
+    if (!isFinalStateUnknown) this.#advance(version);
+  }
+
+  /** Takes how far the watch has come, as bookmarks tell. */
+  observeVersion(version: string): void {
+    this.#advance(version);
+    // A watch that is past an object without having brought it does not bring its deletion either.
+    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
+      this.#ownDeletions.delete(key, object.metadata.uid);
+    this.#listeners.tellVersion(version);
+  }
+
+  /**
+   * Says that the whole state is being read: it comes object by object, in any order, by `observeListed` and `observeKnown`, and ends with
+   * `endReplace`. What began before and did not end counts for nothing.
+   */
+  beginReplace(): void {
+    this.#listing = { unlisted: new Set(this.#observed.keys()), older: new Map() };
+    this.#listeners.tellListBegun();
+  }
+
+  /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
+  observeKnown(key: ObjectKey, version: string): boolean {
+    const known = this.#observed.get(key);
+    if (known === undefined || versionOf(known) !== version) return false;
+    this.#listing?.unlisted.delete(key);
+    return true;
+  }
+
+  /** Takes an object of the whole state. */
+  observeListed(entry: DecodedResource): void {
+    const key = keyOf(entry.object.metadata);
+    this.#listing?.unlisted.delete(key);
+    if (!this.#observe(entry, true) && !this.observeKnown(key, versionOf(entry))) this.#listing?.older.set(key, entry);
+  }
+
+  /** Takes that an object went while the whole state was being read. */
+  forgetListed({ metadata }: KubernetesObject): void {
+    const key = keyOf(metadata);
+    if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
+  }
+
+  /**
+   * Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched.
+   *
+   * A state that is older than what was observed is that of a server that was restored from a backup: it is the truth all the same, and
+   * versions are counted from there.
+   */
+  endReplace(version: string): void {
+    const { unlisted, older } = this.#listing!;
+    const isRestored = this.comparesVersions && isNewerVersion(this.#observedVersion, version);
+    // No answer to a write that was undone is waited for.
+    const passed = isRestored ? this.#answers.latestVersion(this.#observedVersion) : version;
+    if (isRestored) this.#listeners.tellVersion(passed);
+    for (const key of unlisted) {
+      const known = this.#observed.get(key);
+      if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
+    }
+    const deletions = isRestored ? this.#ownDeletions.all() : this.#ownDeletions.passedBy(version, this.#observed);
+    for (const { key, object } of deletions) {
+      const observed = this.#observed.get(key);
+      // The watch never brought it, so nobody was told that it is not there.
+      if (observed === undefined) this.#listeners.tellGhost(key, object, version);
+      // The deletion was undone.
+      else if (isRestored && !older.has(key)) older.set(key, observed);
+      this.#ownDeletions.delete(key, object.metadata.uid);
+    }
+    for (const key of this.#answers.allPassedBy(passed)) {
+      const { object } = this.#answers.get(key)!;
+      this.#dropAnswer(key);
+      if (!this.#observed.has(key)) this.#listeners.tellGhost(key, object, version);
+    }
+    if (isRestored) {
+      this.#observedVersion = version;
+      for (const entry of older.values()) this.#restore(entry);
+    } else this.#advance(version);
+    this.#listing = undefined;
+    this.#listeners.tellListEnded(version);
+  }
+
+  /** Takes the whole state at once. */
+  replace(entries: readonly DecodedResource[], version: string): void {
+    if (this.#listing === undefined) this.beginReplace();
+    for (const entry of entries) this.observeListed(entry);
+    this.endReplace(version);
+  }
+
+  /** Takes the answer to an own write, unless the watch is past it: then it has brought it, and what became of it since. */
+  put(entry: DecodedResource): void {
+    const key = keyOf(entry.object.metadata);
+    const version = versionOf(entry);
+    if (!this.comparesVersions || !isNewerVersion(version, this.#observedVersion) || isEvicted(entry)) return;
+    if (this.#ownDeletions.covers(key, entry)) return;
+    const answer = this.#answers.get(key);
+    if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
+    const before = this.#find(key);
+    this.#answers.set(key, entry);
+    this.#reindex(key, before);
+  }
+
+  /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
+  removeOwn(key: ObjectKey, uid: string, by?: object): void {
+    if (!this.comparesVersions) return;
+    const answer = this.#answers.get(key);
+    const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
+    // It may have been made anew, and even deleted again.
+    if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
+    const before = this.#find(key);
+    this.#ownDeletions.set(key, known, by);
+    if (known === answer) this.#answers.delete(key);
+    this.#reindex(key, before);
+  }
+
+  /** Tells whether `by` deleted this object and the watch has not told so yet. */
+  isDeletedBy(object: KubernetesObject, by: object): boolean {
+    return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
+  }
+
+  /** Forgets everything, without telling anybody. */
+  clear(): void {
+    this.#observed.clear();
+    this.#answers.clear();
+    this.#ownDeletions.clear();
+    this.#observedVersion = "0";
+    this.#indexes.clear();
+  }
+
+  #find(key: ObjectKey): DecodedResource | undefined {
+    const answer = this.#answers.get(key);
+    if (answer !== undefined) return answer;
+    const entry = this.#observed.get(key);
+    return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
+  }
+
+  /** Takes a state unless a newer one is known; tells whether it is not. */
+  #observe(entry: DecodedResource, isInitial: boolean): boolean {
+    const { object } = entry;
+    const key = keyOf(object.metadata);
+    const version = versionOf(entry);
+    const known = this.#observed.get(key);
+    if (known !== undefined && !this.#isNews(version, versionOf(known))) return false;
+    this.#take(key, entry);
+    if (this.#listeners.isEmpty) return true;
+    this.#listeners.tellChange(arrivalOf(key, { object, old: known?.object, isInitial }), version);
+    return true;
+  }
+
+  #take(key: ObjectKey, entry: DecodedResource): void {
+    const before = this.#indexes.isEmpty ? undefined : this.#find(key);
+    this.#observed.set(key, entry);
+    const answer = this.#answers.get(key);
+    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#answers.delete(key);
+    this.#reindex(key, before);
+  }
+
+  /** Takes the older state of an object that a restored server has. */
+  #restore(entry: DecodedResource): void {
+    const { object } = entry;
+    const key = keyOf(object.metadata);
+    const known = this.#observed.get(key)!;
+    this.#take(key, entry);
+    // Generations began anew with the versions, so that it is told like one that nobody has seen.
+    const kind = uidOf(known) === uidOf(entry) ? "added" : "updated";
+    const change: ResourceChange = { kind, key, object, old: known.object, isInitial: true };
+    this.#listeners.tellChange(change, versionOf(entry));
+  }
+
+  #delete(
+    object: KubernetesObject,
+    deletion: { version: string; isInitial: boolean; isFinalStateUnknown: boolean },
+  ): void {
+    const { version, isInitial, isFinalStateUnknown } = deletion;
+    const key = keyOf(object.metadata);
+    const known = this.#observed.get(key);
+    const before = this.#find(key);
+    this.#observed.delete(key);
+    const answer = this.#answers.get(key);
+    // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
+    // made anew and is missing, too, is another object, and is told for itself.
+    const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
+    const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
+    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#answers.delete(key);
+    this.#reindex(key, before);
+    const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
+    this.#listeners.tellChange(change, version);
+    this.#ownDeletions.delete(key, object.metadata.uid);
+  }
+
+  #advance(version: string): void {
+    if (!this.#isNews(version, this.#observedVersion)) return;
+    this.#observedVersion = version;
+    // The watch passes an answer without bringing it if the object is none of those that it follows.
+    for (let key; (key = this.#answers.passedBy(version)) !== undefined;) this.#dropAnswer(key);
+  }
+
+  #dropAnswer(key: ObjectKey): void {
+    const before = this.#find(key);
+    this.#answers.delete(key);
+    this.#reindex(key, before);
+  }
+
+  #isNews(version: string, before: string): boolean {
+    return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
+  }
+
+  #reindex(key: ObjectKey, before: DecodedResource | undefined): void {
+    if (!this.#indexes.isEmpty) this.#indexes.update(key, before?.object, this.#find(key)?.object);
+  }
+}

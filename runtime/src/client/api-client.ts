@@ -1,0 +1,219 @@
+import { isApiError } from "../base/errors.js";
+import type { JsonPatchOperation } from "../match/json-diff.js";
+import type { KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { ApiRequester, type RequestObserver } from "./requester.js";
+import type { Connection } from "./connect/connection.js";
+import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
+import { Transport } from "./transport.js";
+import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
+
+/** A class or anything else that carries the definition of a kind. */
+export interface Defined<Resource extends KubernetesObject> {
+  readonly definition: ResourceDefinition<Resource>;
+}
+
+/** What an apply sends; the kind is that of the definition. */
+export interface ApplyOptions
+  extends WriteOptions, Pick<WriteRequest, "force" | "signal" | "fieldManagers" | "findKnown"> {
+  readonly fieldManager: string;
+}
+
+/** The object that a patch changes, and how. */
+export interface PatchTarget extends ObjectRef, WriteOptions {}
+
+/** What became of a deletion. */
+export interface Deletion {
+  readonly wasFound: boolean;
+  /** False while a finalizer or a grace period holds the object. */
+  readonly isGone: boolean;
+  /** The object that is held, with what the field managers that were asked for applied. */
+  readonly entry?: DecodedResource;
+}
+
+const LIST_LIMIT = 500;
+
+/**
+ * A client for the objects of one API server.
+ *
+ * Requests carry no rate limit of their own; they are repeated where the server asks for it (429 and 5xx, with Retry-After) and where
+ * the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError, with what was asked of which object in the message.
+ */
+export class ApiClient {
+  readonly connection: Connection;
+  readonly #transport: Transport;
+  readonly #requester: ApiRequester;
+
+  constructor(connection: Connection, observe?: RequestObserver) {
+    this.connection = connection;
+    this.#transport = new Transport(connection);
+    this.#requester = new ApiRequester(this.#transport, observe);
+  }
+
+  /** The connections that this client uses, for watches. */
+  get transport(): Transport {
+    return this.#transport;
+  }
+
+  /** Sends requests as they are. */
+  get requester(): ApiRequester {
+    return this.#requester;
+  }
+
+  /** Reads one object; undefined if there is none. */
+  async get<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    ref: ObjectRef,
+  ): Promise<Resource | undefined> {
+    return (await this.getEntry(defined, ref))?.object;
+  }
+
+  /** Reads one object as the caches hold it, with what these field managers applied; undefined if there is none. */
+  async getEntry<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    ref: ObjectRef,
+    fieldManagers: Iterable<string> = [],
+  ): Promise<DecodedResource<Resource> | undefined> {
+    try {
+      const { body } = await this.#requester.send({ method: "GET", path: objectPath(definition, ref) });
+      return decodeResource<Resource>(body, { fieldManagers });
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      throw failed("get", describeObject(definition, ref), error);
+    }
+  }
+
+  /** Reads all objects of a kind, page by page. */
+  async list<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    { namespace, labelSelector }: { namespace?: string; labelSelector?: string } = {},
+  ): Promise<Resource[]> {
+    const items: Resource[] = [];
+    let next: string | undefined;
+    do {
+      const query = queryOf({ labelSelector, limit: LIST_LIMIT, continue: next });
+      const path = collectionPath(definition, namespace) + query;
+      try {
+        const { body } = await this.#requester.send({ method: "GET", path });
+        const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
+        // Built-in kinds are listed without their apiVersion and kind.
+        const type = { apiVersion: definition.apiVersion, kind: definition.kind };
+        for (const item of page.items ?? []) items.push({ ...type, ...item });
+        next = page.metadata.continue || undefined;
+      } catch (error) {
+        throw failed("list", `${definition.plural}${namespace === undefined ? "" : ` in "${namespace}"`}`, error);
+      }
+    } while (next !== undefined);
+    return items;
+  }
+
+  /** Creates an object; throws an ApiError with code 409 if it exists. */
+  async create<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    object: Omit<Resource, "apiVersion" | "kind">,
+    options: Pick<WriteOptions, "fieldManager"> = {},
+  ): Promise<Resource> {
+    const { metadata: ref } = object as unknown as KubernetesObject;
+    return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
+  }
+
+  /**
+   * Replaces an object, or its status; throws an ApiError with code 409 if it states a resource version and somebody has changed the
+   * object since.
+   */
+  async update<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    object: Omit<Resource, "apiVersion" | "kind">,
+    options: WriteOptions = {},
+  ): Promise<Resource> {
+    const { metadata: ref } = object as unknown as KubernetesObject;
+    return (await this.write(defined, { ...options, verb: "update", ref, body: object })).object;
+  }
+
+  /** Applies an object server-side, whether it exists or not. */
+  async apply<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    object: object & { metadata: ObjectRef },
+    options: ApplyOptions,
+  ): Promise<Applied<Resource>> {
+    return this.write(defined, { ...options, verb: "apply", ref: object.metadata, body: object });
+  }
+
+  /** Changes an object by a JSON merge patch (RFC 7386). */
+  async mergePatch<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    target: PatchTarget,
+    patch: object,
+  ): Promise<Resource> {
+    const { fieldManager = "", subresource } = target;
+    const options = { fieldManager, ...(subresource === undefined ? {} : { subresource }) };
+    return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
+  }
+
+  /** Changes an object by a JSON patch (RFC 6902). */
+  async jsonPatch<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    ref: ObjectRef,
+    options: WriteOptions &
+      Pick<WriteRequest, "fieldManagers" | "isRepeatable"> & { readonly operations: readonly JsonPatchOperation[] },
+  ): Promise<DecodedResource<Resource>> {
+    const { operations: body, ...rest } = options;
+    return this.write(defined, { ...rest, verb: "jsonPatch", ref, body });
+  }
+
+  /** Writes an object in any of the ways, as the caches hold it: what the other writes are made of. */
+  write<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    request: WriteRequest,
+  ): Promise<Applied<Resource>> {
+    return sendWrite(this.#requester, definition, request);
+  }
+
+  /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
+  async delete<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    ref: ObjectRef,
+    options: {
+      readonly uid?: string | undefined;
+      readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+      readonly fieldManagers?: Iterable<string>;
+    } = {},
+  ): Promise<Deletion> {
+    const { uid, propagationPolicy, fieldManagers = [] } = options;
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
+    const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
+    try {
+      const response = await this.#requester.send({ method: "DELETE", path: objectPath(definition, ref), body });
+      // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
+      const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
+      const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
+      if (isGone) return { wasFound: true, isGone };
+      return { wasFound: true, isGone, entry: decodeResource(response.body, { fieldManagers }) };
+    } catch (error) {
+      if (isApiError(error, 404)) return { wasFound: false, isGone: true };
+      throw failed("delete of", describeObject(definition, ref), error);
+    }
+  }
+
+  /** Tells whether the API server serves a kind. */
+  async isServed(definition: ResourceDefinition): Promise<boolean> {
+    try {
+      const { body } = await this.#requester.send({
+        method: "GET",
+        path: collectionPath(definition).replace(/\/[^/]+$/, ""),
+      });
+      const { resources = [] } = JSON.parse(body.toString("utf8")) as { resources?: { name: string }[] };
+      return resources.some(({ name }) => name === definition.plural);
+    } catch (error) {
+      if (isApiError(error, 404)) return false;
+      throw failed("look up", definition.plural, error);
+    }
+  }
+
+  /** Breaks all connections. */
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+}

@@ -1,0 +1,104 @@
+// JSON patch (RFC 6902) and JSON merge patch (RFC 7386) on plain JSON, as the API server carries them out: in a `test` a missing member
+// equals null (1.36).
+import { isDeepStrictEqual } from "node:util";
+import type { JsonPatchOperation } from "./json-diff.js";
+import type { JsonValue } from "../base/kubernetes-object.js";
+
+type JsonObject = { [key: string]: JsonValue };
+
+/** Carries out a JSON patch on a copy; throws if it does not fit. */
+export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatchOperation[]): JsonValue {
+  // The document itself is a member here, so that it can be replaced as well.
+  const root: JsonObject = { document: structuredClone(object) };
+  for (const operation of operations) applyOperation(root, operation);
+  return root["document"]!;
+}
+
+/** Carries out a JSON merge patch, without changing its target. */
+export function applyMergePatch(target: JsonValue | undefined, patch: JsonValue): JsonValue {
+  if (!isObject(patch)) return patch;
+  const merged: JsonObject = isObject(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete merged[name];
+    else merged[name] = applyMergePatch(merged[name], value);
+  }
+  return merged;
+}
+
+function applyOperation(root: JsonObject, { op, path, from, value = null }: JsonPatchOperation): void {
+  switch (op) {
+    case "add":
+      return add(root, path, structuredClone(value));
+    case "remove":
+      return void remove(root, path);
+    case "replace": {
+      const { parent, key } = locate(root, path);
+      const isList = Array.isArray(parent);
+      if (isList) parent[indexOf(key, parent.length - 1)] = structuredClone(value);
+      else parent[key] = structuredClone(value);
+      return;
+    }
+    case "test":
+      if (!isDeepStrictEqual(read(root, path), value)) throw new Error(`${path} is not as tested`);
+      return;
+    case "copy":
+      return add(root, path, structuredClone(read(root, from ?? "")));
+    case "move":
+      return add(root, path, remove(root, from ?? ""));
+    default:
+      throw new Error(`"${op}" is no operation of a JSON patch`);
+  }
+}
+
+interface Location {
+  readonly parent: JsonObject | JsonValue[];
+  readonly key: string;
+}
+
+function locate(root: JsonObject, path: string): Location {
+  const [, ...names] = path.split("/").map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const key = names.pop();
+  if (key === undefined) return { parent: root, key: "document" };
+  let parent = containerOrThrow(root["document"]!, path);
+  for (const name of names) parent = containerOrThrow(readIn({ parent, key: name }), path);
+  return { parent, key };
+}
+
+function containerOrThrow(value: JsonValue, path: string): JsonObject | JsonValue[] {
+  if (typeof value !== "object" || value === null) throw new Error(`there is no ${path}`);
+  return value;
+}
+
+function read(root: JsonObject, path: string): JsonValue {
+  return readIn(locate(root, path));
+}
+
+function readIn({ parent, key }: Location): JsonValue {
+  if (Array.isArray(parent)) return parent[indexOf(key, parent.length - 1)]!;
+  return Object.hasOwn(parent, key) ? parent[key]! : null;
+}
+
+function add(root: JsonObject, path: string, value: JsonValue): void {
+  const { parent, key } = locate(root, path);
+  if (Array.isArray(parent)) parent.splice(key === "-" ? parent.length : indexOf(key, parent.length), 0, value);
+  else parent[key] = value;
+}
+
+function remove(root: JsonObject, path: string): JsonValue {
+  const { parent, key } = locate(root, path);
+  if (Array.isArray(parent)) return parent.splice(indexOf(key, parent.length - 1), 1)[0]!;
+  if (!Object.hasOwn(parent, key)) throw new Error(`there is no ${path}`);
+  const value = parent[key]!;
+  delete parent[key];
+  return value;
+}
+
+function indexOf(key: string, last: number): number {
+  const index = /^\d+$/.test(key) ? Number(key) : Number.NaN;
+  if (!(index <= last)) throw new Error(`there is no item ${key} in a list of ${last + 1}`);
+  return index;
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

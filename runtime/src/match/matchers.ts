@@ -1,0 +1,160 @@
+// When a write would change nothing, by its kind (JOSDK's matchers). Server-side apply has a matcher of its own, which knows what is owned.
+import { isDeepStrictEqual } from "node:util";
+import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { WriteVerb } from "../client/write-request.js";
+import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
+import { applyJsonPatch } from "./json-patch.js";
+import type { Difference } from "./match.js";
+import { plainOf } from "./plain-json.js";
+import { schemaOf } from "./schema-node.js";
+
+/** What a write is about to do to an object. */
+export interface MatcherArguments<Resource = KubernetesObject> {
+  readonly definition: ResourceDefinition;
+  readonly verb: WriteVerb;
+  /** Whether only the status is written. */
+  readonly isStatus: boolean;
+  /** What the write states; for a patch the object as the patch would leave it. */
+  readonly desired: Partial<Resource>;
+  readonly live: Resource;
+}
+
+/** Tells whether a write would change nothing, so that it need not be made. */
+export type Matcher<Resource = KubernetesObject> = (args: MatcherArguments<Resource>) => boolean;
+
+/** What the generic matcher looks at. */
+export interface GenericMatcherOptions {
+  /** Whether live may have nothing that is not desired; unless told so, it may. */
+  readonly isStrict?: boolean;
+  /** The same for labels and annotations. */
+  readonly isMetadataStrict?: boolean;
+  /** JSON pointers to what may differ; everything else is then compared strictly. */
+  readonly ignoredPaths?: readonly string[];
+}
+
+type JsonObject = { [key: string]: JsonValue };
+
+const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
+
+/**
+ * Creates a matcher that finds what is desired in live, and takes what live has besides for what the server or others added.
+ *
+ * Of the metadata it looks at labels and annotations, and, if they are stated, finalizers and owner references; not at the status.
+ * JOSDK's does not look at the latter two, so that a change of them alone would not be written.
+ */
+export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
+  options: GenericMatcherOptions = {},
+): Matcher<Resource> {
+  const { isStrict = false, isMetadataStrict = false, ignoredPaths = [] } = options;
+  if (isStrict && ignoredPaths.length > 0)
+    throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
+  return ({ definition, ...args }) => {
+    const [desired, live] = [args.desired, args.live].map((object) => without(object as JsonObject, ignoredPaths));
+    const isContentStrict = isStrict || ignoredPaths.length > 0;
+    return (
+      matchesContent(desired!, live!, additive(definition, isContentStrict)) &&
+      matchesMetadata(desired!, live!, additive(definition, isMetadataStrict))
+    );
+  };
+}
+
+/** Finds the places, `limit` at most, that keep the generic matcher from matching. */
+export function genericDifferences(
+  { definition, ...args }: Pick<MatcherArguments, "definition" | "desired" | "live">,
+  limit: number,
+): Difference[] {
+  const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
+  const options = additive(definition, false);
+  const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
+  const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
+    findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
+  );
+  return [...content, ...metadata].slice(0, limit);
+}
+
+/** Creates a matcher that looks at nothing but the status; `isStrict` if live may have nothing that is not desired. */
+export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
+  isStrict = false,
+}: { isStrict?: boolean } = {}): Matcher<Resource> {
+  return ({ definition, desired, live }) =>
+    includes(plainOf(statusOf(desired)), statusOf(live), {
+      ...additive(definition, isStrict),
+      schema: schemaOf(definition).property("status"),
+    });
+}
+
+/**
+ * Tells whether a PUT would change nothing.
+ *
+ * An object that states the version of the live one was made from it: what it lacks was taken away. (JOSDK never notices that.) Any other
+ * is compared by the generic matcher.
+ */
+export const updateMatcher: Matcher = (args) => {
+  const { desired, live, definition, isStatus } = args;
+  const isStrict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;
+  if (isStatus) return statusMatcher({ isStrict })(args);
+  const isStatusMatching = definition.hasStatusSubresource || statusMatcher({ isStrict })(args);
+  return isStatusMatching && genericMatcher({ isStrict, isMetadataStrict: isStrict })(args);
+};
+
+/** Tells whether a patch leaves an object, or its status, as it is. */
+export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) => {
+  if (isStatus) return isDeepStrictEqual(statusOf(desired), statusOf(live));
+  // Where there is a subresource the server takes no status from elsewhere.
+  const [after, before] = definition.hasStatusSubresource
+    ? [desired, live].map((object) => ({ ...object, status: undefined }))
+    : [desired, live];
+  return isDeepStrictEqual(after, before);
+};
+
+function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOptions {
+  return { schema: schemaOf(definition), isStrict, mayLackEmpty: !definition.isCustom };
+}
+
+function matchesContent(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
+  return includes(contentOf(desired), contentOf(live), options);
+}
+
+function matchesMetadata(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
+  return metadataOf(desired, live, options).every((part) => includes(part.desired, part.live, part));
+}
+
+function contentOf(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
+}
+
+/** A part of the metadata that is compared, and how. */
+interface MetadataPart extends AdditiveOptions {
+  readonly name: string;
+  readonly desired: JsonValue;
+  readonly live: JsonValue;
+}
+
+function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions): MetadataPart[] {
+  const [wanted, known] = [desired, live].map(({ metadata }) => (metadata ?? {}) as JsonObject);
+  const schema = options.schema.property("metadata");
+  return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {
+    const isList = name === "finalizers" || name === "ownerReferences";
+    const isStrict = options.isStrict === true || (isList && wanted![name] !== undefined);
+    // The server leaves out what is empty in the metadata of every kind.
+    const nothing = isList ? [] : {};
+    const values = { desired: wanted![name] ?? nothing, live: known![name] ?? nothing };
+    return { name, ...values, schema: schema.property(name), isStrict };
+  });
+}
+
+function without(object: JsonObject, paths: readonly string[]): JsonObject {
+  const plain = plainOf(object) as JsonObject;
+  const isThere = (path: string) => {
+    let value: JsonValue | undefined = plain;
+    for (const name of path.split("/").slice(1)) value = (value as JsonObject | undefined)?.[name];
+    return value !== undefined;
+  };
+  const operations = paths.filter(isThere).map((path) => ({ op: "remove" as const, path }));
+  return operations.length === 0 ? plain : (applyJsonPatch(plain, operations) as JsonObject);
+}
+
+function statusOf(object: object): JsonValue | undefined {
+  return (object as { status?: JsonValue }).status;
+}

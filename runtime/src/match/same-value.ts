@@ -1,0 +1,67 @@
+// Whether two values are the same to the API server: as it stores them, not as they are written.
+import type { JsonValue } from "../base/kubernetes-object.js";
+import { isSameQuantity } from "../base/quantity.js";
+import { isSameTime } from "./timestamp.js";
+import type { SchemaNode } from "./schema-node.js";
+
+/** A JSON object. */
+export type JsonObject = { [key: string]: JsonValue };
+
+/** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
+export function isSameValue(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
+  if (desired === live) return true;
+  if (live === undefined || live === null) return false;
+  if (Array.isArray(desired)) return Array.isArray(live) && isSameList(desired, live, schema.items);
+  if (isJsonObject(desired)) return isJsonObject(live) && isSameObject(desired, live, schema);
+  if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
+  return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+}
+
+function isSameList(desired: JsonValue[], live: JsonValue[], items: SchemaNode): boolean {
+  return live.length === desired.length && desired.every((item, index) => isSameValue(item, live[index], items));
+}
+
+function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
+  if (!isOfJson(desired)) return false;
+  for (const name of Object.keys(desired)) {
+    const child = schema.property(name);
+    const value = desired[name]!;
+    if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
+  }
+  return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
+}
+
+// Inside an atomic value the server leaves out what is empty, where Go cannot tell that from nothing, or fills in the default instead.
+function isLeftOut(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
+  if (!schema.dropsEmpty || !isEmptyValue(value)) return false;
+  return (live ?? null) === null || (schema.default !== undefined && isSameValue(schema.default, live, schema));
+}
+
+// A field inside an atomic value that we did not send can only come from the schema's default, or is shown although there is nothing.
+function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
+  if (value === null && schema.isBuiltin) return true;
+  return schema.default !== undefined && isSameValue(schema.default, value, schema);
+}
+
+/** Tells whether a value is one that Go leaves out: zero, empty or null. */
+export function isEmptyValue(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.length === 0;
+  if (isJsonObject(value)) return Object.keys(value).length === 0 && isOfJson(value);
+  return value === null || value === "" || value === 0 || value === false;
+}
+
+/** Tells whether a value is a JSON object. */
+export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */
+export function isOfJson(object: JsonObject): boolean {
+  const prototype: unknown = Object.getPrototypeOf(object);
+  // Nearly all are of no class, and need not be asked.
+  return prototype === Object.prototype || typeof object["toJSON"] !== "function";
+}
+
+function isAmount(value: JsonValue): value is string | number {
+  return typeof value === "string" || typeof value === "number";
+}

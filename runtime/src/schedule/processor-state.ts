@@ -1,0 +1,196 @@
+import type { LogLevel } from "../base/logger.js";
+import { priorityOf, type ReconcilePriority, type ReconcileReason } from "../base/reconcile-reason.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import type { Retry, RetryState } from "./retry.js";
+
+/** What is known to have happened to a primary and was not reconciled yet (JOSDK ResourceState.EventingState). */
+export type Eventing =
+  | "none"
+  /** Something came; the state in the cache is not reconciled yet. */
+  | "event"
+  /** Our finalizer was removed: until the primary is gone or made anew, nothing about it is of interest. */
+  | "finalizerRemoved"
+  /** The primary is gone. */
+  | "deleted"
+  /** The primary is gone, and something came after that. */
+  | "additionalAfterDelete";
+
+/** What a primary waits for on the clock. */
+export type TimerKind = "retry" | "reschedule" | "resync" | "limit";
+
+/** Where the retries of a primary stand, with the time of the next one. */
+export interface ScheduledRetry extends RetryState {
+  readonly dueAt: number;
+}
+
+/** All that the processor knows of one primary. */
+export interface PrimaryState {
+  readonly eventing: Eventing;
+  /** What the reconcile under way is for: the primary as it is, or its deletion. */
+  readonly running: "nothing" | "primary" | "deletion";
+  /** Why the next reconcile runs: the first few reasons. */
+  readonly reasons: readonly ReconcileReason[];
+  /** The highest of all reasons. */
+  readonly priority: ReconcilePriority;
+  readonly retry: ScheduledRetry | undefined;
+  /** What the time in the timer queue stands for. */
+  readonly timer: TimerKind | undefined;
+  /** The last state of a primary that is gone, where deletions are reconciled. */
+  readonly lastKnown: DecodedResource | undefined;
+  /** Whether the deletion was not seen. */
+  readonly isFinalStateUnknown: boolean;
+  /** The object whose finalizer was removed. */
+  readonly releasedUid: string | undefined;
+}
+
+/** What happens to a primary. `isKnown` tells whether the cache has an object of its name now. */
+export type ProcessorEvent =
+  | {
+      readonly kind: "changed";
+      readonly reason: ReconcileReason;
+      readonly uid: string | undefined;
+      readonly isMarkedForDeletion: boolean;
+    }
+  | {
+      readonly kind: "deleted";
+      readonly reason: ReconcileReason;
+      readonly entry: DecodedResource;
+      readonly isFinalStateUnknown: boolean;
+      readonly isKnown: boolean;
+      /** Whether the controller has been started: what came and went before is nobody's business. */
+      readonly isStarted: boolean;
+    }
+  | { readonly kind: "secondary"; readonly reason: ReconcileReason; readonly isKnown: boolean }
+  | { readonly kind: "timer" }
+  /** Its turn came, but the rate limit makes it wait. */
+  | { readonly kind: "limited"; readonly delayMs: number }
+  /** Its turn came, and its reconcile starts. */
+  | { readonly kind: "started" }
+  /** Its turn came, but there is nothing to reconcile any more; or the namespaces changed. */
+  | { readonly kind: "missed" }
+  | {
+      readonly kind: "finished";
+      readonly outcome: PrimaryOutcome;
+      readonly now: number;
+      /** The object that was reconciled. */
+      readonly uid: string | undefined;
+      /** The object that the cache has now; meaningless unless `isKnown`. */
+      readonly knownUid: string | undefined;
+      readonly isKnown: boolean;
+    };
+
+/** What is to be done about a primary; in this order. */
+export type ProcessorEffect =
+  /** Reconcile it when its turn comes. */
+  | { readonly kind: "submit"; readonly priority: ReconcilePriority }
+  | { readonly kind: "schedule"; readonly delayMs: number; readonly timer: Exclude<TimerKind, "resync"> }
+  /** Schedule it after the longest interval. */
+  | { readonly kind: "scheduleResync" }
+  | { readonly kind: "cancelTimer" }
+  /** The object is gone: forget whatever is kept for it, what waits for it included. */
+  | { readonly kind: "release" }
+  | {
+      readonly kind: "log";
+      readonly level: Exclude<LogLevel, "silent">;
+      readonly message: string;
+      readonly fields: object;
+    };
+
+/** What an event leads to; without a state nothing is kept of the primary. */
+export interface Transition {
+  readonly state: PrimaryState | undefined;
+  readonly effects: readonly ProcessorEffect[];
+}
+
+/** The settings of a controller that matter here. */
+export interface ProcessorSettings {
+  readonly retry: Retry;
+  /** After how long a primary is reconciled again for no reason; undefined for never. */
+  readonly resyncAfterMs: number | undefined;
+  /** Whether deletions are reconciled, too. */
+  readonly reconcilesOnAllEvents: boolean;
+}
+
+/** What is known of a primary of which nothing happened yet. It is not frozen: copies of a frozen object take three times as long. */
+export const NEW_STATE: PrimaryState = {
+  eventing: "none",
+  running: "nothing",
+  reasons: [],
+  priority: "background",
+  retry: undefined,
+  timer: undefined,
+  lastKnown: undefined,
+  isFinalStateUnknown: false,
+  releasedUid: undefined,
+};
+
+/** The effects of whoever only forgets the time. */
+export const CANCEL_TIMER: readonly ProcessorEffect[] = [{ kind: "cancelTimer" }];
+
+const SCHEDULE_RESYNC: readonly ProcessorEffect[] = [{ kind: "scheduleResync" }];
+
+// Reasons are for people, who read no more than this.
+const MAX_REASONS = 8;
+
+/** A primary that is reconciled for the first time, or after a success. */
+export const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
+
+/** What a success leads to after which nothing happened: most primaries wait for nothing but the longest interval, and share this. */
+const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
+
+/** Returns the state with one more reason to reconcile. */
+export function markState(state: PrimaryState, eventing: Eventing, reason: ReconcileReason): PrimaryState {
+  const { reasons } = state;
+  const isNews =
+    reasons.length === 0 || (reasons.length < MAX_REASONS && !reasons.some((known) => isSame(known, reason)));
+  const priority = state.priority === "edit" ? "edit" : priorityOf(reason);
+  if (!isNews && priority === state.priority && eventing === state.eventing) return state;
+  const all = !isNews ? reasons : reasons.length === 0 ? [reason] : [...reasons, reason];
+  return { ...state, eventing, reasons: all, priority };
+}
+
+/** Tells whether a primary is gone as far as the processor was told. */
+export function isDeleted({ eventing }: PrimaryState): boolean {
+  return eventing === "deleted" || eventing === "additionalAfterDelete";
+}
+
+/** Tells whether the next reconcile of a primary is the one of its deletion. */
+export function isDeletionNext(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
+  return reconcilesOnAllEvents && isDeleted(state);
+}
+
+/** Returns which attempt the next reconcile of a primary is. */
+export function retryInfoOf({ retry }: PrimaryState, settings: ProcessorSettings): ReconcileScope["retry"] {
+  return { attempt: retry?.attempt ?? 0, isLastAttempt: settings.retry.isLastAttempt(retry) };
+}
+
+/** Tells whether a primary is reconciled again as soon as the reconcile under way ends. */
+export function isImminent(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
+  const { eventing, running } = state;
+  if (eventing === "event") return true;
+  return (
+    reconcilesOnAllEvents &&
+    (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"))
+  );
+}
+
+/** Returns the state of a primary that waits for the clock. */
+export function waitFor(state: PrimaryState, timer: Exclude<TimerKind, "resync">, delayMs: number): Transition {
+  return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs, timer }] };
+}
+
+/** Returns the state of a primary that waits for something to happen, for the longest interval at most. */
+export function resync(state: PrimaryState, { resyncAfterMs }: ProcessorSettings): Transition {
+  if (resyncAfterMs === undefined) return { state: { ...state, timer: undefined }, effects: CANCEL_TIMER };
+  return state === NEW_STATE ? REST : { state: { ...state, timer: "resync" }, effects: SCHEDULE_RESYNC };
+}
+
+function isSame(one: ReconcileReason, other: ReconcileReason): boolean {
+  if (one === other) return true;
+  if (one.kind === "primary" && other.kind === "primary")
+    return one.change === other.change && one.isInitial === other.isInitial;
+  if (one.kind === "secondary" && other.kind === "secondary")
+    return one.source === other.source && one.object === other.object && one.isInitial === other.isInitial;
+  return one.kind === other.kind && one.kind !== "primary" && one.kind !== "secondary";
+}

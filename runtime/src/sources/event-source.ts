@@ -1,0 +1,87 @@
+// What every event source is, whoever wrote it: something that knows secondary resources and tells which primaries they concern.
+import type { Clock } from "../base/clock.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { ResourceChange } from "../cache/resource-change.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { SharedInformers } from "../watch/shared-informers.js";
+
+/** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
+export interface SourceHealth {
+  readonly status: "healthy" | "unhealthy" | "unknown";
+  readonly reason?: string;
+}
+
+/** What an event source says with a change, besides whom it concerns. */
+export interface SecondaryCause {
+  readonly object?: ObjectKey;
+  /** Whether a list brought it, and not somebody's edit. */
+  readonly isInitial?: boolean;
+}
+
+/** The primaries of a controller as its cache knows them, to read and to index. */
+export type IndexedPrimaries = Pick<
+  ResourceView,
+  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "addIndex" | "removeIndex"
+>;
+
+/** What an event source is started with. */
+export interface EventSourceContext {
+  /** The name of the controller. */
+  readonly controller: string;
+  readonly primary: ResourceDefinition;
+  readonly primaries: IndexedPrimaries;
+  /** The namespaces that the controller watches; all of them if absent. */
+  readonly namespaces: readonly string[] | undefined;
+  /** Whether the controller is also told of primaries that are gone, and reconciles those (JOSDK triggerReconcilerOnAllEvents). */
+  readonly reconcilesOnAllEvents?: boolean;
+  readonly fieldManager: string;
+  readonly client: ApiClient;
+  /** The watches that all controllers of the operator share. */
+  readonly informers: SharedInformers;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Asks for these primaries to be reconciled. */
+  notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
+}
+
+/**
+ * Brings events from somewhere (JOSDK's EventSource): an informer, a poll, a webhook, anything.
+ *
+ * It may be started again after it was stopped, and belongs to one controller at a time. What its functions throw makes it unhealthy
+ * and never ends the operator.
+ */
+export interface EventSource<Resource = unknown> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The kind of its resources, or the user's own name for a type that Kubernetes does not have; absent if it has none. */
+  readonly type?: ResourceDefinition | string | undefined;
+  /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
+  readonly startPriority?: "first" | "default";
+  readonly health: SourceHealth;
+  /** What the controller sees of a kind of Kubernetes, and writes through; absent for anything else. */
+  readonly view?: ResourceView;
+  /** The client of the cluster whose objects the view shows, where that is another one than the operator's. */
+  readonly client?: ApiClient | undefined;
+  /** Starts; resolves when the state is known. */
+  start(context: EventSourceContext): Promise<void>;
+  /** Stops; what is known may be forgotten. */
+  stop(): Promise<void>;
+  /** The resources that belong to a primary, as far as they are known. */
+  secondariesOf(primary: KubernetesObject): readonly Resource[];
+  /** The resource of this key, whomever it belongs to. */
+  get?(key: ObjectKey): Resource | undefined;
+  /**
+   * Fetches what is not known yet of a primary; awaited before every reconcile of it, so that `secondariesOf` can answer. What it throws
+   * fails the reconcile.
+   */
+  load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
+  /** Told at the end of a reconcile: what was fetched for it may be forgotten. */
+  release?(primary: ObjectKey): void;
+  /** Told about every change of a primary, before any filter (JOSDK ResourceEventAware). */
+  onPrimaryChange?(change: ResourceChange): void;
+  /** Follows a change of the controller's namespaces; resolves when the new state is known. */
+  setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;
+}

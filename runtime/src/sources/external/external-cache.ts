@@ -1,0 +1,173 @@
+// What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource).
+//
+// A change is what differs by value. Whether it is worth an event is for the gate; the cache takes it in any case. What is returned
+// is a snapshot that later changes leave as it is.
+import { isDeepStrictEqual } from "node:util";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import type { EventGate } from "../event-gate.js";
+
+/** Returns what tells a resource from the others of the same primary. */
+export type IdOf<Resource> = (resource: Resource) => string;
+
+/** The id of a resource of which each primary has one at most. */
+export const singleResource: IdOf<unknown> = () => "";
+
+/** The id of a resource that has the metadata of a Kubernetes object. */
+export const kubernetesResource: IdOf<Pick<KubernetesObject, "metadata">> = ({ metadata }) => keyOf(metadata);
+
+const NONE: ReadonlyMap<string, never> = new Map<string, never>();
+
+/** The external resources of all primaries; each method that takes news returns whether they are worth an event. */
+export class ExternalCache<Resource> {
+  readonly #idOf: IdOf<Resource>;
+  readonly #gate: EventGate<Resource>;
+  readonly #resources = new Map<ObjectKey, ReadonlyMap<string, Resource>>();
+  /** When the controller itself changed a resource, as `now` counts, by primary and id; a fetch that began later knows of it. */
+  readonly #recorded = new Map<ObjectKey, Map<string, number>>();
+  #records = 0;
+
+  constructor(idOf: IdOf<Resource>, gate: EventGate<Resource>) {
+    this.#idOf = idOf;
+    this.#gate = gate;
+  }
+
+  /** Whether anything, or that there is nothing, is known of a primary. */
+  has(primary: ObjectKey): boolean {
+    return this.#resources.has(primary);
+  }
+
+  /** The resources of a primary. */
+  of(primary: ObjectKey): readonly Resource[] {
+    return [...(this.#resources.get(primary)?.values() ?? [])];
+  }
+
+  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what the fetch brings. */
+  get now(): number {
+    return this.#records;
+  }
+
+  /**
+   * Takes everything that there is; a primary that is not in it has nothing. `since` is when it was asked for, unless it is the newest in any
+   * case. Returns the primaries with an event.
+   */
+  replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
+    // Ids are read before anything is stored: a function that throws leaves the cache as it was.
+    const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));
+    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary) && this.#empty(primary, since));
+    const changed = [...byId].filter(([primary, fetched]) =>
+      this.#store(primary, this.#newest(primary, fetched, since)),
+    );
+    return [...gone, ...changed.map(([primary]) => primary)];
+  }
+
+  /** Takes everything that there is of a primary; `since` is when it was asked for, unless it is the newest in any case. */
+  replace(primary: ObjectKey, resources: readonly Resource[], since = Infinity): boolean {
+    return this.#store(primary, this.#newest(primary, this.#byId(resources), since));
+  }
+
+  /** Takes one resource of a primary, and leaves its others as they are. */
+  put(primary: ObjectKey, resource: Resource): boolean {
+    return this.#store(primary, new Map([...this.#of(primary), [this.#idOf(resource), resource]]));
+  }
+
+  /** Takes that one resource of a primary is gone. */
+  delete(primary: ObjectKey, id: string): boolean {
+    if (!this.#of(primary).has(id)) return false;
+    return this.#store(primary, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
+  }
+
+  /** Takes that a primary has nothing any more, and forgets the primary. */
+  deleteAll(primary: ObjectKey): boolean {
+    const hasEvent = this.#hasEvent(this.#of(primary), NONE);
+    this.forget(primary);
+    return hasEvent;
+  }
+
+  /** Takes what the controller itself has created, unless something newer is known already. */
+  recordCreated(primary: ObjectKey, resource: Resource): void {
+    const id = this.#idOf(resource);
+    if (!this.#of(primary).has(id)) this.#record(primary, id, new Map([...this.#of(primary), [id, resource]]));
+  }
+
+  /** Takes what the controller itself has changed, unless something newer than `previous` is known already. */
+  recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void {
+    const id = this.#idOf(resource);
+    const known = this.#of(primary);
+    if (!known.has(id) || !isDeepStrictEqual(known.get(id), previous)) return;
+    this.#record(primary, id, new Map([...known, [id, resource]]));
+  }
+
+  /** Takes that the controller itself has deleted a resource. */
+  recordDeleted(primary: ObjectKey, resource: Resource): void {
+    const id = this.#idOf(resource);
+    this.#record(primary, id, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
+  }
+
+  /** Forgets a primary, or all of them. */
+  forget(primary?: ObjectKey): void {
+    for (const map of [this.#resources, this.#recorded]) {
+      if (primary === undefined) map.clear();
+      else map.delete(primary);
+    }
+  }
+
+  #record(primary: ObjectKey, id: string, resources: ReadonlyMap<string, Resource>): void {
+    const recorded = this.#recorded.get(primary) ?? new Map<string, number>();
+    this.#recorded.set(primary, recorded.set(id, ++this.#records));
+    this.#resources.set(primary, resources);
+  }
+
+  #empty(primary: ObjectKey, since: number): boolean {
+    const left = this.#newest(primary, NONE, since);
+    return left.size === 0 ? this.deleteAll(primary) : this.#store(primary, left);
+  }
+
+  /** Returns what was fetched, with what the controller itself changed after the fetch began. */
+  #newest(primary: ObjectKey, fetched: ReadonlyMap<string, Resource>, since: number): ReadonlyMap<string, Resource> {
+    const recorded = this.#recorded.get(primary);
+    if (recorded === undefined) return fetched;
+    const newest = new Map(fetched);
+    for (const [id, at] of recorded) {
+      const known = this.#of(primary).get(id);
+      if (at <= since) recorded.delete(id);
+      else if (known === undefined) newest.delete(id);
+      else newest.set(id, known);
+    }
+    if (recorded.size === 0) this.#recorded.delete(primary);
+    return newest;
+  }
+
+  #of(primary: ObjectKey): ReadonlyMap<string, Resource> {
+    return this.#resources.get(primary) ?? NONE;
+  }
+
+  #byId(resources: readonly Resource[]): ReadonlyMap<string, Resource> {
+    const byId = new Map<string, Resource>();
+    for (const resource of resources) {
+      const id = this.#idOf(resource);
+      if (byId.has(id))
+        throw new Error(`two resources of one primary have the id "${id}"; idOf has to tell them apart`);
+      byId.set(id, resource);
+    }
+    return byId;
+  }
+
+  #store(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): boolean {
+    const known = this.#of(primary);
+    this.#resources.set(primary, resources);
+    return this.#hasEvent(known, resources);
+  }
+
+  #hasEvent(known: ReadonlyMap<string, Resource>, resources: ReadonlyMap<string, Resource>): boolean {
+    for (const [id, resource] of resources) {
+      const old = known.get(id);
+      if (old === undefined ? this.#gate.passesAdd(resource) : this.#passesUpdate(resource, old)) return true;
+    }
+    for (const [id, old] of known) if (!resources.has(id) && this.#gate.passesDelete(old, false)) return true;
+    return false;
+  }
+
+  #passesUpdate(resource: Resource, old: Resource): boolean {
+    return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);
+  }
+}

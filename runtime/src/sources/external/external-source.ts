@@ -1,0 +1,44 @@
+import type { ObjectKey } from "../../base/kubernetes-object.js";
+import { synchronous } from "../../base/unawaited.js";
+import type { EventFilters } from "../event-filters.js";
+import type { EventSource } from "../event-source.js";
+import type { IdOf } from "./external-cache.js";
+
+/** An event source of resources outside Kubernetes. */
+export interface ExternalSource<Resource> extends EventSource<Resource> {
+  /** Takes what the controller itself has created, so that its next reconcile sees it; no event comes of it. */
+  recordCreated(primary: ObjectKey, resource: Resource): void;
+  /** Takes what the controller itself has changed from `previous`, unless something newer is known; no event comes of it. */
+  recordUpdated(primary: ObjectKey, resource: Resource, previous: Resource): void;
+  /** Takes that the controller itself has deleted a resource; no event comes of it. */
+  recordDeleted(primary: ObjectKey, resource: Resource): void;
+  /** Says that a change of the controller's own failed, perhaps after it had an effect: the next `load` of the primary fetches again. */
+  invalidate(primary: ObjectKey): void;
+}
+
+/** What every event source of external resources is told. */
+export interface ExternalSourceOptions<Resource> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The user's name for the type, by which a reconciler finds the resources. */
+  readonly type?: string;
+  /** What tells the resources of one primary apart: `singleResource` if there is one at most. */
+  readonly idOf: IdOf<Resource>;
+  readonly filters?: EventFilters<Resource>;
+}
+
+/** What a fetch of the user is given besides its subject. */
+export interface FetchContext {
+  /** Aborted when the result is of no use any more. */
+  readonly signal: AbortSignal;
+}
+
+/** A result that may take a while. */
+export type MaybePromise<Result> = Result | Promise<Result>;
+
+/** Returns an interval; throws if it is no time, for that would be polled without a pause. */
+export function checkInterval<Interval extends number | undefined>(what: string, intervalMs: Interval): Interval {
+  synchronous(intervalMs);
+  if (intervalMs === undefined || (typeof intervalMs === "number" && intervalMs > 0)) return intervalMs;
+  throw new RangeError(`${what} is ${String(intervalMs)}; it has to be more than 0 milliseconds`);
+}

@@ -1,0 +1,98 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { callUnawaited, synchronous } from "../base/unawaited.js";
+import type { SourceHealth } from "./event-source.js";
+
+// A reason with a line for each of thousands of objects helps nobody.
+const MOST_REASONS = 3;
+
+/** How an event source is doing, part by part: it is unhealthy while any part fails; the log gets one line when that begins and one when it ends. */
+export class HealthRecord {
+  readonly #source: string;
+  readonly #problems = new Map<string, string>();
+  /** What `guard` reported, by part: a function that fails for one object and works for the next would fill the log. */
+  readonly #guarded = new Map<string, string>();
+  #logger: Logger | undefined;
+  #wasReported = false;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  /** Unknown unless the source runs. */
+  get health(): SourceHealth {
+    if (this.#logger === undefined) return { status: "unknown" };
+    if (this.#problems.size === 0) return { status: "healthy" };
+    const reasons = [...this.#problems.values()].slice(0, MOST_REASONS);
+    const more = this.#problems.size - reasons.length;
+    return { status: "unhealthy", reason: reasons.join("; ") + (more > 0 ? `; and ${more} more` : "") };
+  }
+
+  /** Begins with nothing wrong. */
+  start(logger: Logger): void {
+    this.#logger = logger;
+    this.#problems.clear();
+    this.#guarded.clear();
+    this.#wasReported = false;
+  }
+
+  /** Ends, and forgets what was wrong. */
+  stop(): void {
+    this.#logger = undefined;
+    this.#problems.clear();
+  }
+
+  /** Takes that a part fails. */
+  fail(part: string, error: unknown): void {
+    this.#report(part, { error, isNews: !this.#wasReported });
+  }
+
+  /** Takes that a part works, or is no more. */
+  succeed(part: string): void {
+    if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;
+    this.#wasReported = false;
+    this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
+  }
+
+  /** Takes that an index of the user fails for an object, or, without an error, no longer does. */
+  noteIndex(index: string, key: ObjectKey, error?: unknown): void {
+    const part = `the index "${index}" for ${key}`;
+    if (error === undefined) this.succeed(part);
+    else this.fail(part, error);
+  }
+
+  /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */
+  guard<Result>(part: string, call: () => Result, fallback: Result): Result {
+    try {
+      const result = synchronous(call());
+      this.succeed(part);
+      return result;
+    } catch (error) {
+      this.#noteGuarded(part, error);
+      return fallback;
+    }
+  }
+
+  /** Calls a function of the user that returns nothing, now or later; if it fails, the source is unhealthy until it works again. */
+  tell(part: string, call: () => unknown): void {
+    callUnawaited(call, {
+      onSuccess: () => this.succeed(part),
+      onFailure: (error) => this.#noteGuarded(part, error),
+    });
+  }
+
+  #noteGuarded(part: string, error: unknown): void {
+    const message = messageOf(error);
+    this.#report(part, { error, isNews: this.#guarded.get(part) !== message });
+    this.#guarded.set(part, message);
+  }
+
+  #report(part: string, { error, isNews }: { error: unknown; isNews: boolean }): void {
+    const message = `${part} failed: ${messageOf(error)}`;
+    this.#problems.set(part, message);
+    const text = `event source "${this.#source}": ${message}`;
+    if (!isNews) return this.#logger?.debug({ source: this.#source }, text);
+    this.#wasReported = true;
+    this.#logger?.warn({ source: this.#source }, text);
+  }
+}

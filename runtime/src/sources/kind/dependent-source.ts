@@ -1,0 +1,191 @@
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import type { Connection } from "../../client/connect/connection.js";
+import type { EventSource, EventSourceContext } from "../event-source.js";
+import type { ResourceView } from "../../cache/resource-view.js";
+import { hasType, nameOfType } from "../secondary-sources.js";
+import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
+import { ViewSource, type ViewSourceOptions } from "./kind-source.js";
+
+/** What a controller wants to know of one of its dependents. */
+export interface DependentWatch extends Pick<ViewSourceOptions, "mapper" | "filters"> {
+  readonly name: string;
+  readonly resource: ResourceDefinition;
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Another cluster; that of the operator unless given. */
+  readonly connection?: Connection | undefined;
+  /** The name of the event source that knows its objects, instead of one of its own. */
+  readonly eventSource?: string;
+  /** Whether its objects are somebody else's, so that the event source tells which they are. */
+  readonly isReadOnly?: boolean;
+  /** Whether the watch starts only when it is activated. */
+  readonly isActivatedLater: boolean;
+}
+
+/** Watches one dependent, or several that look at the same objects. */
+export interface DependentSource {
+  readonly cache: ResourceView;
+  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
+  readonly namespaces?: readonly string[] | "all" | undefined;
+  /** What knows the objects. */
+  readonly source: EventSource;
+  /** Returns the keys of the objects that are tied to a primary as dependents are. */
+  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
+  /** Returns the objects that belong to a primary, whatever tells that. */
+  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
+  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
+  activate(primary: ObjectKey): Promise<void>;
+  /** Stops watching for a primary; with the last one the state is forgotten. */
+  deactivate(primary: ObjectKey): Promise<void>;
+}
+
+/** Dependents that look at the same objects, and the event source that watches those. */
+export interface DependentGroup {
+  /** Has the name of the first member. */
+  readonly source: ViewSource;
+  readonly members: readonly DependentWatch[];
+}
+
+// The objects that are tied to a primary, in a source of the user that may map by something else.
+const LINK_INDEX = "link";
+
+/** Creates the event sources of dependents: those that differ in nothing share one. */
+export function groupDependents(dependents: readonly DependentWatch[], primary: ResourceDefinition): DependentGroup[] {
+  const groups = new Map<string, { source: ViewSource; members: DependentWatch[] }>();
+  const clusters: Connection[] = [];
+  for (const dependent of dependents) {
+    const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, filters } = dependent;
+    const { connection, eventSource, mapper = connection && byDefaultAnnotations({ definition: primary }) } = dependent;
+    if (eventSource !== undefined) continue;
+    if (connection !== undefined && !clusters.includes(connection)) clusters.push(connection);
+    const isShared = dependent.mapper === undefined && filters === undefined;
+    const cluster = connection === undefined ? -1 : clusters.indexOf(connection);
+    const selectors = [namespace, labelSelector, fieldSelector];
+    const scope = [resource.apiVersion, resource.kind, cluster, ...selectors, isActivatedLater];
+    const key = JSON.stringify(isShared ? scope : [...scope, name]);
+    const group = groups.get(key);
+    if (group !== undefined) {
+      group.members.push(dependent);
+      continue;
+    }
+    const request = { definition: resource, labelSelector, fieldSelector, connection };
+    const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
+    const source = new ViewSource({ name, request, namespaces, mapper, filters });
+    groups.set(key, { source, members: [dependent] });
+  }
+  return [...groups.values()];
+}
+
+/** What the sources of dependents are made of. */
+export interface DependentSourcesOptions {
+  readonly groups: readonly DependentGroup[];
+  /** The kind of the primaries. */
+  readonly primary: ResourceDefinition;
+  contextOf(source: EventSource): EventSourceContext;
+  /** Returns an event source by its name. */
+  named(name: string): EventSource | undefined;
+  /** Returns the names of all event sources. */
+  names(): readonly string[];
+}
+
+/**
+ * Returns how each dependent is activated, in their order; a watch runs as long as one primary needs it for one of its dependents. Throws
+ * if a dependent cannot have the event source that it wants to share.
+ */
+export function createDependentSources(
+  dependents: readonly DependentWatch[],
+  { groups, primary, contextOf, named, names }: DependentSourcesOptions,
+): DependentSource[] {
+  const activations = new Map(
+    groups.map(({ source }) => [source as EventSource, new Activation(source, () => contextOf(source))] as const),
+  );
+  const own = new Map(groups.flatMap(({ source, members }) => members.map(({ name }) => [name, source] as const)));
+  return dependents.map((dependent) => {
+    const { name, eventSource } = dependent;
+    const source = eventSource === undefined ? own.get(name)! : named(eventSource);
+    if (source === undefined) {
+      const all = names().join(", ") || "none";
+      throw new Error(
+        `dependent "${name}" shares event source "${eventSource}", which does not exist; there are ${all}`,
+      );
+    }
+    const activation = activations.get(source);
+    if (activation === undefined) return sharedSource(dependent, source, primary);
+    if (eventSource !== undefined) checkShared(dependent, source);
+    return {
+      source,
+      cache: activation.source.view,
+      activate: (key) => activation.activate(name, key),
+      deactivate: (key) => activation.deactivate(name, key),
+    };
+  });
+}
+
+// A source of the user runs whether or not a dependent is active.
+function sharedSource(dependent: DependentWatch, source: EventSource, primary: ResourceDefinition): DependentSource {
+  const view = checkShared(dependent, source);
+  const { connection, namespaces } = source as Partial<ViewSource>;
+  const definition = { definition: primary };
+  view.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
+  return {
+    source,
+    cache: view,
+    namespaces: namespaces === "sameAsController" ? undefined : namespaces,
+    tiedTo: (key) => view.keysByIndex(LINK_INDEX, key),
+    secondariesOf: (object) => source.secondariesOf(object) as readonly KubernetesObject[],
+    activate: async () => {},
+    deactivate: async () => {},
+  };
+}
+
+function checkShared({ name, resource, isReadOnly = false }: DependentWatch, source: EventSource): ResourceView {
+  const fail = (problem: string) =>
+    new Error(`dependent "${name}" cannot share event source "${source.name}": ${problem}`);
+  if (!hasType(source, resource))
+    throw fail(`that is of ${nameOfType(source.type) ?? "no type"}, and the dependent is a ${kindNameOf(resource)}`);
+  const { view } = source;
+  if (view === undefined) throw fail("that is no informer");
+  if (view.isPartial && !isReadOnly)
+    throw fail('that keeps only a part of each object, with which nothing can be compared; give it the form "full"');
+  return view;
+}
+
+/** The watch of a group, as its members need it. */
+class Activation {
+  readonly source: ViewSource;
+  readonly #contextOf: () => EventSourceContext;
+  readonly #users = new Set<string>();
+  readonly #refused = new Set<ObjectKey>();
+
+  constructor(source: ViewSource, contextOf: () => EventSourceContext) {
+    this.source = source;
+    this.#contextOf = contextOf;
+  }
+
+  async activate(dependent: string, primary: ObjectKey): Promise<void> {
+    this.#users.add(`${dependent} ${primary}`);
+    const context = this.#contextOf();
+    try {
+      await this.source.startOrThrow(context);
+    } catch (error) {
+      // Whoever was refused is told when the state is known after all.
+      if (this.#refused.size === 0) void this.source.start(context).then(() => this.#tellRefused(context));
+      this.#refused.add(primary);
+      throw error;
+    }
+  }
+
+  async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
+    this.#users.delete(`${dependent} ${primary}`);
+    this.#refused.delete(primary);
+    if (this.#users.size === 0) await this.source.stop();
+  }
+
+  #tellRefused(context: EventSourceContext): void {
+    const refused = [...this.#refused];
+    this.#refused.clear();
+    context.notify(refused);
+  }
+}

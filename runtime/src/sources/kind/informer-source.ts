@@ -1,0 +1,137 @@
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { messageOf } from "../../base/logger.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
+import type { EventFilters } from "../event-filters.js";
+import type { EventSource } from "../event-source.js";
+import { compileProjection } from "../../decode/projection.js";
+import type { ResourceView } from "../../cache/resource-view.js";
+import type { PrimaryToSecondaryMapper } from "../mappers.js";
+import { ViewSource, type ContextualMapper, type ViewSourceOptions } from "./kind-source.js";
+
+/** What an informer source watches, and which primaries that concerns. */
+export interface InformerSourceOptions<
+  Resource extends KubernetesObject,
+  Primary extends KubernetesObject = KubernetesObject,
+> {
+  /** Unique in its controller. */
+  readonly name: string;
+  /** The kind: a generated class, or what `untypedResource` returns. */
+  readonly resource: { readonly definition: ResourceDefinition<Resource> };
+  /**
+   * Returns the primaries that an object concerns. Unless given, these are the ones that `primaryToSecondary` names the object for, or
+   * else those in the object's owner references and in the annotations that the runtime writes.
+   */
+  readonly mapper?: ContextualMapper<Resource>;
+  /** Returns the objects that a primary refers to, where the objects themselves do not tell whose they are. */
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
+  /** Those that the controller watches, unless given; they change with those of the controller. */
+  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
+  readonly shardSelector?: string;
+  /** Another cluster; owner references mean nothing there, so it needs a mapper. */
+  readonly connection?: Connection | ConnectionOptions;
+  readonly filters?: EventFilters<Resource>;
+  /** Finds objects by the values that these functions return, through `byIndex`. */
+  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] };
+  /**
+   * `metadata`: the server sends, and the cache keeps, the metadata alone. Paths such as `status.phase`, `spec.containers[].image` or
+   * `metadata.labels["example.com/app"]`: the server sends everything, and the cache keeps what they lead to, and the metadata (of which
+   * only what identifies the object and its owners if a path leads into it). What is kept in part cannot be written.
+   */
+  readonly form?: "full" | "metadata" | { readonly paths: readonly string[] };
+  /**
+   * How many objects are kept whole in each namespace that is watched (or in all, if all are); those of the reconciles under way come on
+   * top. Of the others the metadata are kept, and they are read again before a primary is reconciled that they belong to. Until then they
+   * are not found, and what is told of a change is without their old state. Such a watch is not shared.
+   */
+  readonly maxCachedObjects?: number;
+  /** False for kinds whose versions cannot be compared: own writes are not known before the watch brings them, and come as events. */
+  readonly comparesVersions?: boolean;
+  /** `first`: known before the other sources are started. */
+  readonly startPriority?: "first" | "default";
+}
+
+/** An event source of one kind of Kubernetes. */
+export interface InformerSource<Resource extends KubernetesObject> extends EventSource<Resource> {
+  readonly view: ResourceView;
+  get(key: ObjectKey): Resource | undefined;
+  /** Returns the objects for which an index function of the source gave `value`. */
+  byIndex(index: string, value: string): readonly Resource[];
+  /** Returns the objects of a namespace, or of all, that fulfil a condition; those that had to make room are left out. */
+  list(options?: {
+    readonly namespace?: string;
+    readonly where?: (resource: Resource) => boolean;
+  }): readonly Resource[];
+}
+
+type StorageOptions = Pick<
+  InformerSourceOptions<KubernetesObject>,
+  "name" | "form" | "comparesVersions" | "maxCachedObjects"
+>;
+
+/**
+ * Creates an event source that watches one kind (JOSDK InformerEventSource).
+ *
+ * All controllers of an operator that watch the same objects share one watch and one cache.
+ */
+export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
+  options: InformerSourceOptions<Resource, Primary>,
+): InformerSource<Resource> {
+  const { name, resource, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority } = options;
+  const { labelSelector, fieldSelector, shardSelector, comparesVersions, filters, indexes, form, maxCachedObjects } =
+    options;
+  checkStorage(options);
+  const connection = options.connection === undefined ? undefined : connectionOf(options.connection);
+  if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
+    throw new Error(
+      `event source "${name}" watches ${resource.definition.plural} in another cluster, where owner references mean nothing: give it a ` +
+        "mapper, such as byLabel or byAnnotation",
+    );
+  const request = {
+    definition: resource.definition,
+    labelSelector,
+    fieldSelector,
+    shardSelector,
+    comparesVersions,
+    connection,
+    isMetadataOnly: form === "metadata",
+    projection: typeof form === "object" ? form.paths : undefined,
+    maxCachedObjects,
+  };
+  // A view holds what the definition says, so the types of the options are those of its objects.
+  const source = new ViewSource({
+    name,
+    request,
+    namespaces,
+    mapper,
+    primaryToSecondary,
+    filters,
+    indexes,
+    startPriority,
+  } as ViewSourceOptions);
+  return source as unknown as InformerSource<Resource>;
+}
+
+function checkStorage({ name, form, comparesVersions, maxCachedObjects: max }: StorageOptions): void {
+  if (typeof form === "object")
+    try {
+      compileProjection(form.paths);
+    } catch (error) {
+      throw new Error(`the form of event source "${name}" is wrong: ${messageOf(error)}`, { cause: error });
+    }
+  if (max === undefined) return;
+  if (!Number.isInteger(max) || max < 1)
+    throw new Error(`maxCachedObjects of event source "${name}" is ${max}; it has to be a whole number of at least 1`);
+  if (comparesVersions === false)
+    throw new Error(
+      `event source "${name}" cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
+        "knows whether what was read is newer than what the watch brings",
+    );
+}
+
+function connectionOf(connection: Connection | ConnectionOptions): Connection {
+  return "credentials" in connection ? connection : createConnection(connection);
+}

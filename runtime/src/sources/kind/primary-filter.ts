@@ -1,0 +1,65 @@
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import { synchronous } from "../../base/unawaited.js";
+import type { EventFilters } from "../event-filters.js";
+import type { ResourceChange } from "../../cache/resource-cache.js";
+
+/** What the last reconcile of a primary saw of it. */
+export interface Seen {
+  readonly uid: string | undefined;
+  readonly generation: number | undefined;
+  readonly isDeleting: boolean;
+}
+
+/** What decides which changes of primaries cause a reconcile. */
+export interface PrimaryFilterOptions {
+  /** Whether changes are passed over that bring nothing a reconcile acts on; true unless given. */
+  readonly hasDefaultFilters?: boolean | undefined;
+  /** Whether the default filter passes over changes that leave the generation as it is; true unless given. */
+  readonly isGenerationAware?: boolean | undefined;
+  /** The user's filters, which a change has to pass as well. */
+  readonly filters?: EventFilters<never> | undefined;
+  /** Tells whether a primary should have the finalizer of the controller and does not. */
+  lacksFinalizer(primary: KubernetesObject): boolean;
+  readonly logger: Logger;
+}
+
+type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
+
+/** Tells whether a change of a primary causes a reconcile; `seen` is what the last one saw. */
+export type PrimaryFilter = (change: Change, seen: Seen | undefined) => boolean;
+
+/**
+ * Creates the filter of a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
+ *
+ * Changes are compared with what the last reconcile saw instead of with the state before: an own write may have brought a foreign
+ * change into the cache ahead of its event.
+ */
+export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
+  const { hasDefaultFilters = true, isGenerationAware = true, logger } = options;
+  const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
+  const isNews = ({ metadata }: KubernetesObject, seen: Seen | undefined): boolean => {
+    const { uid, generation, deletionTimestamp } = metadata;
+    if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
+    return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
+  };
+  // A primary that is going gets no finalizer any more.
+  const lacksFinalizer = (primary: KubernetesObject) =>
+    primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
+  const passes = ({ kind, object, old }: Change): boolean => {
+    if (filters.generic !== undefined && !synchronous(filters.generic(object))) return false;
+    if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
+    return kind === "deleted" || old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
+  };
+  return (change, seen) => {
+    const { kind, key, object } = change;
+    if (kind === "updated" && hasDefaultFilters && !isNews(object, seen) && !lacksFinalizer(object)) return false;
+    try {
+      return passes(change);
+    } catch (error) {
+      // A reconcile too many does no harm; an event that is lost does.
+      logger.error({ primary: key }, `a filter failed, and the event passes: ${messageOf(error)}`);
+      return true;
+    }
+  };
+}

@@ -1,0 +1,250 @@
+// Keeps a view up to date through leases of shared informers: one for all namespaces, or one for each.
+//
+// A change of the namespaces happens in one turn: until then the view shows what it did, then all that the new informers know. What the
+// view knew before is told again only if it has changed since; of namespaces that are dropped nothing is told.
+import type { ObjectKey } from "../../base/kubernetes-object.js";
+import { compareResourceVersions } from "../../base/resource-version.js";
+import type { ApiClient } from "../../client/api-client.js";
+import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { SourceHealth } from "../event-source.js";
+import type { ResourceChange } from "../../cache/resource-change.js";
+import type { ResourceView } from "../../cache/resource-view.js";
+import type { InformerLease, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
+
+/** What a view shows, and whom its changes are told. */
+export interface ViewWatchOptions {
+  readonly view: ResourceView;
+  /** What is watched, in whichever namespaces. */
+  readonly request: Omit<InformerRequest, "namespace">;
+  onChange(change: ResourceChange): void;
+}
+
+/** A change of namespaces whose new state is known already. */
+export interface NamespaceChange {
+  /** False once the watch was started or stopped since: then the state that is known is not the one that is needed. */
+  readonly isCurrent: boolean;
+  /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
+  commit(): Promise<void>;
+  /** Leaves everything as it was. */
+  rollback(): Promise<void>;
+}
+
+/** The namespaces to watch; all of them if undefined. */
+export type Namespaces = readonly string[] | undefined;
+
+// One lease for each namespace; the one of all namespaces has no name.
+type Leases = ReadonlyMap<string | undefined, InformerLease>;
+
+/** Feeds one view, from a start to a stop, and then perhaps again. */
+export class ViewWatch {
+  readonly view: ResourceView;
+  readonly #options: ViewWatchOptions;
+  #informers: SharedInformers | undefined;
+  #leases: Leases = new Map();
+  /** Called when other leases take the place of those. */
+  readonly #onLeases = new Set<() => void>();
+  /** What the view knew before the change of namespaces that is being made. */
+  #before: ReadonlyMap<ObjectKey, DecodedResource> | undefined;
+
+  constructor(options: ViewWatchOptions) {
+    this.view = options.view;
+    this.#options = options;
+    this.view.onChange((change) => {
+      const told = this.#before === undefined ? change : sinceBefore(change, this.#before);
+      if (told !== undefined) options.onChange(told);
+    });
+  }
+
+  get isRunning(): boolean {
+    return this.#informers !== undefined;
+  }
+
+  /** The client of the cluster that is watched, if it is another one than the operator's. */
+  get client(): ApiClient | undefined {
+    if (this.#options.request.connection === undefined) return undefined;
+    return [...this.#leases.values()][0]?.informer.client;
+  }
+
+  /** Unhealthy if the watch of any namespace is. */
+  get health(): SourceHealth {
+    const all = [...this.#leases.values()].map(({ informer }) => informer.health);
+    const reasons = all.flatMap(({ status, reason }) => (status === "unhealthy" ? [reason] : []));
+    if (reasons.length > 0) return { status: "unhealthy", reason: reasons.join("; ") };
+    return { status: all.length > 0 && all.every(({ status }) => status === "healthy") ? "healthy" : "unknown" };
+  }
+
+  /** Shows what is known of these namespaces, and all that follows; resolves when the whole state is known. */
+  async start(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
+    this.#begin(informers, namespaces);
+    await this.#untilKnown((informer) => informer.start());
+  }
+
+  /** Starts as `start` does, but throws as soon as an attempt fails, or it is stopped; further attempts are made all the same. */
+  async startOrThrow(informers: SharedInformers, namespaces: Namespaces): Promise<void> {
+    this.#begin(informers, namespaces);
+    await this.#untilKnown((informer) => informer.startOrThrow());
+    if (this.#informers === undefined) throw new Error(`the watch of ${this.view.definition.plural} was stopped`);
+  }
+
+  /** Shows nothing any more; resolves when the watches that nobody else needs have ended. */
+  async stop(): Promise<void> {
+    const leases = this.#leases;
+    this.#informers = undefined;
+    this.#setLeases(new Map());
+    this.view.clear();
+    await releaseAll(leases.values());
+  }
+
+  /** Watches these namespaces too, until their state is known; throws, and leaves everything as it was, if one cannot be watched now. */
+  async prepare(namespaces: Namespaces): Promise<NamespaceChange> {
+    const informers = this.#informers;
+    const old = this.#leases;
+    const isCurrent = () => this.#informers === informers && this.#leases === old;
+    if (informers === undefined)
+      return {
+        get isCurrent() {
+          return isCurrent();
+        },
+        commit: async () => {},
+        rollback: async () => {},
+      };
+    const added = this.#acquire(
+      informers,
+      this.#namesOf(namespaces).filter((name) => !old.has(name)),
+    );
+    // What has to make room before it is shown is indexed by then.
+    const indexed = [...added.values()].map(({ informer }) => this.view.addIndexesTo(informer.cache));
+    const removeIndexes = () => {
+      for (const remove of indexed) remove();
+    };
+    const rollback = () => {
+      removeIndexes();
+      return releaseAll(added.values());
+    };
+    try {
+      await Promise.all([...added.values()].map(({ informer }) => informer.startOrThrow()));
+    } catch (error) {
+      await rollback();
+      throw error;
+    }
+    return {
+      get isCurrent() {
+        return isCurrent();
+      },
+      commit: async () => {
+        // It may have been stopped meanwhile.
+        if (!isCurrent()) return rollback();
+        const switched = this.#switch(namespaces, added);
+        removeIndexes();
+        await switched;
+      },
+      rollback,
+    };
+  }
+
+  #begin(informers: SharedInformers, namespaces: Namespaces): void {
+    if (this.#informers !== undefined) return;
+    this.#informers = informers;
+    this.#setLeases(this.#acquire(informers, this.#namesOf(namespaces)));
+    for (const [name, { informer }] of this.#leases) this.view.attach(informer.cache, name);
+  }
+
+  // What is not watched any more may never be known, so whoever waits looks again when the namespaces change.
+  async #untilKnown(start: (informer: InformerLease["informer"]) => Promise<void>): Promise<void> {
+    for (;;) {
+      const leases = this.#leases;
+      let onChange = () => {};
+      const changed = new Promise<void>((resolve) => (onChange = resolve));
+      this.#onLeases.add(onChange);
+      try {
+        await Promise.race([changed, Promise.all([...leases.values()].map(({ informer }) => start(informer)))]);
+      } catch (error) {
+        // How it ends for what was dropped is of no interest.
+        if (leases === this.#leases) throw error;
+      } finally {
+        this.#onLeases.delete(onChange);
+      }
+      if (leases === this.#leases) return;
+    }
+  }
+
+  #setLeases(leases: Leases): void {
+    this.#leases = leases;
+    for (const resolve of this.#onLeases) resolve();
+    this.#onLeases.clear();
+  }
+
+  async #switch(namespaces: Namespaces, added: Leases): Promise<void> {
+    const names = this.#namesOf(namespaces);
+    const dropped = [...this.#leases].filter(([name]) => !names.includes(name));
+    // Only a change between one namespace and all of them brings again what is known.
+    const overlaps = added.has(undefined) || dropped.some(([name]) => name === undefined);
+    const before = overlaps ? this.#entriesIn(names) : new Map<ObjectKey, DecodedResource>();
+    this.#setLeases(new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!])));
+    this.#before = before;
+    const held: ResourceChange[] = [];
+    try {
+      for (const [name] of dropped) held.push(...this.view.detach(name));
+      for (const [name, { informer }] of added) {
+        // An answer to an own write that the new watch has not come to stays readable.
+        for (const entry of before.values())
+          if (name === undefined || entry.object.metadata.namespace === name) informer.cache.put(entry);
+        this.view.attach(informer.cache, name);
+      }
+    } finally {
+      this.#before = undefined;
+    }
+    // What was held back for a write under way is known already, so that the new caches do not bring it.
+    for (const change of held) if (isIn(names, change.key)) this.#options.onChange(change);
+    for (const [key, { object }] of before)
+      if (!this.view.has(key))
+        this.#options.onChange({
+          kind: "deleted",
+          key,
+          object,
+          old: object,
+          isInitial: true,
+          isFinalStateUnknown: true,
+        });
+    await releaseAll(dropped.map(([, lease]) => lease));
+  }
+
+  #entriesIn(names: readonly (string | undefined)[]): ReadonlyMap<ObjectKey, DecodedResource> {
+    const entries = new Map<ObjectKey, DecodedResource>();
+    for (const key of this.view.keys()) {
+      const entry = isIn(names, key) ? this.view.peek(key) : undefined;
+      if (entry !== undefined) entries.set(key, entry);
+    }
+    return entries;
+  }
+
+  // The objects of a cluster-scoped kind are in no namespace, so those of a list would be none.
+  #namesOf(namespaces: Namespaces): readonly (string | undefined)[] {
+    const { definition } = this.#options.request;
+    return definition.scope === "Cluster" || namespaces === undefined ? [undefined] : [...new Set(namespaces)];
+  }
+
+  #acquire(informers: SharedInformers, names: readonly (string | undefined)[]): Leases {
+    const { request } = this.#options;
+    return new Map(names.map((namespace) => [namespace, informers.acquire({ ...request, namespace })]));
+  }
+}
+
+function isIn(names: readonly (string | undefined)[], key: ObjectKey): boolean {
+  return names.some((name) => name === undefined || key.startsWith(`${name}/`));
+}
+
+async function releaseAll(leases: Iterable<InformerLease>): Promise<void> {
+  await Promise.all([...leases].map((lease) => lease.release()));
+}
+
+// A cache that is attached tells everything that it knows.
+function sinceBefore(
+  change: ResourceChange,
+  before: ReadonlyMap<ObjectKey, DecodedResource>,
+): ResourceChange | undefined {
+  const known = before.get(change.key)?.object;
+  if (known === undefined) return change;
+  const versions = [change.object.metadata.resourceVersion ?? "0", known.metadata.resourceVersion ?? "0"] as const;
+  return compareResourceVersions(...versions) > 0 ? { ...change, kind: "updated", old: known } : undefined;
+}

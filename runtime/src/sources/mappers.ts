@@ -1,0 +1,106 @@
+// Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object: what it
+// returns for the state before a change decides who else is told.
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
+
+/** Returns the keys of the primaries that a secondary concerns; pure. */
+export type SecondaryToPrimaryMapper<Secondary extends KubernetesObject = KubernetesObject> = (
+  secondary: Secondary,
+) => readonly ObjectKey[];
+
+/** Returns the keys of the secondaries that a primary refers to, whether they exist or not; pure. */
+export type PrimaryToSecondaryMapper<Primary extends KubernetesObject = KubernetesObject> = (
+  primary: Primary,
+) => readonly ObjectKey[];
+
+/** The kind of the primaries: a class, or anything else that carries its definition. */
+export interface PrimaryKind {
+  readonly definition: ResourceDefinition;
+}
+
+/** The names of the labels or annotations that point to a primary. */
+export interface PrimaryKeys {
+  /** Where the name stands; an object without it concerns no primary. */
+  readonly name: string;
+  /** Where the namespace stands; it is that of the object unless given, and none if the object has no value there. */
+  readonly namespace?: string;
+  /** Where the kind stands, as `Kind.group`; an object that names another kind concerns no primary. */
+  readonly type?: string;
+}
+
+/** Maps by owner references of the primary's kind and group, whatever their version. */
+export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
+  return ownersOf(
+    definition,
+    ({ apiVersion, kind }) => kind === definition.kind && groupOf(apiVersion) === definition.group,
+  );
+}
+
+/** Maps by owner references of the primary's kind, whatever their group. */
+export function byOwnerType({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
+  return ownersOf(definition, ({ kind }) => kind === definition.kind);
+}
+
+/** Maps by labels. */
+export function byLabel(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
+  return ({ metadata }) => primariesIn(metadata.labels, { primary, keys, namespace: metadata.namespace });
+}
+
+/** Maps by annotations. */
+export function byAnnotation(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
+  return ({ metadata }) => primariesIn(metadata.annotations, { primary, keys, namespace: metadata.namespace });
+}
+
+/** Maps by the annotations that the runtime gives to dependents which cannot have an owner reference. */
+export function byDefaultAnnotations(primary: PrimaryKind): SecondaryToPrimaryMapper {
+  const type = typeOfPrimary(primary.definition);
+  const keys = { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE };
+  const mapper = byAnnotation(primary, keys);
+  // Nobody writes them without the type.
+  return (object) => (object.metadata.annotations?.[PRIMARY_TYPE] === type ? mapper(object) : NONE);
+}
+
+/** Maps by everything that ties a dependent to its primary: owner references and the default annotations. */
+export function byAnyLink(primary: PrimaryKind): SecondaryToPrimaryMapper {
+  const byOwner = byOwnerReference(primary);
+  const byAnnotations = byDefaultAnnotations(primary);
+  return (object) => {
+    const owners = byOwner(object);
+    const annotated = byAnnotations(object).filter((key) => !owners.includes(key));
+    return annotated.length === 0 ? owners : [...owners, ...annotated];
+  };
+}
+
+const NONE: readonly ObjectKey[] = [];
+
+function ownersOf(
+  { scope }: ResourceDefinition,
+  isPrimary: (owner: { apiVersion: string; kind: string }) => boolean,
+): SecondaryToPrimaryMapper {
+  return ({ metadata }) => {
+    const owners = metadata.ownerReferences?.filter(isPrimary);
+    if (owners === undefined || owners.length === 0) return NONE;
+    const namespace = scope === "Namespaced" ? metadata.namespace : undefined;
+    return owners.map(({ name }) => keyOf({ name, namespace }));
+  };
+}
+
+function primariesIn(
+  values: { readonly [key: string]: string } | undefined,
+  options: { primary: PrimaryKind; keys: PrimaryKeys; namespace: string | undefined },
+): readonly ObjectKey[] {
+  const { primary, keys } = options;
+  const { definition } = primary;
+  const name = values?.[keys.name];
+  if (values === undefined || name === undefined) return NONE;
+  const type = keys.type === undefined ? undefined : values[keys.type];
+  if (type !== undefined && type !== typeOfPrimary(definition)) return NONE;
+  if (definition.scope === "Cluster") return [name];
+  return [keyOf({ name, namespace: keys.namespace === undefined ? options.namespace : values[keys.namespace] })];
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf("/");
+  return slash === -1 ? "" : apiVersion.slice(0, slash);
+}

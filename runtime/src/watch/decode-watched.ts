@@ -1,0 +1,45 @@
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import { DeferredDecoder } from "../decode/deferred-decoder.js";
+import type { Range } from "../decode/json-scanner.js";
+import type { Projection } from "../decode/projection.js";
+
+/** What is made of the objects that a list-watch brings. */
+export interface WatchedDecoding {
+  readonly definition: ResourceDefinition;
+  /** Whose managed fields are kept. */
+  readonly fieldManagers: Iterable<string>;
+  /** What is kept of the objects; everything unless given. */
+  readonly project?: Projection | undefined;
+  /** Returns the state of an object that is known, with which the next one has most in common. */
+  readonly known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
+}
+
+/** How one object is decoded. */
+export interface WatchedRange extends Range {
+  /** Whether the object states a type that is not its own, or none: in a list, or where only metadata are sent. */
+  readonly lacksType: boolean;
+}
+
+/** Decodes the objects of one list-watch; their bytes are changed. */
+export class WatchedDecoder {
+  readonly #options: WatchedDecoding;
+  /** Absent if the objects are cut at once, for which everything is read. */
+  readonly #deferred: DeferredDecoder | undefined;
+
+  constructor(options: WatchedDecoding) {
+    this.#options = options;
+    this.#deferred = options.project === undefined ? new DeferredDecoder(options) : undefined;
+  }
+
+  decode(bytes: Buffer, range: WatchedRange): DecodedResource {
+    const { definition, fieldManagers, project } = this.#options;
+    const { start, end } = range;
+    const entry = this.#deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
+    const { apiVersion, kind } = definition;
+    if (range.lacksType) Object.assign(entry.object, { apiVersion, kind });
+    // Of an object that is not whole nobody can tell what was applied to it.
+    return project === undefined ? entry : { object: project(entry.object) };
+  }
+}

@@ -1,0 +1,37 @@
+import { isApiError } from "../base/errors.js";
+import { refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { ApiClient } from "../client/api-client.js";
+import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import { compileProjection } from "../decode/projection.js";
+import { describeObject, objectPath } from "../client/resource-path.js";
+import type { InformerScope } from "./shared-informers.js";
+
+// The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
+const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+
+/** Reads objects one by one as an informer of this scope keeps them (JOSDK KubernetesResourceFetcher). */
+export function createObjectFetcher(
+  { definition, isMetadataOnly = false, projection }: InformerScope,
+  { client, fieldManagers }: { readonly client: ApiClient; readonly fieldManagers: Iterable<string> },
+): (key: ObjectKey, signal: AbortSignal | undefined) => Promise<DecodedResource | undefined> {
+  const project = projection && compileProjection(projection);
+  return async (key, signal) => {
+    const ref = refOfKey(key);
+    const path = objectPath(definition, ref);
+    const accept = isMetadataOnly ? { accept: METADATA_OBJECT } : {};
+    try {
+      const { body } = await client.requester.send({ method: "GET", path, ...accept, ...(signal && { signal }) });
+      const entry = decodeResource(body, { fieldManagers });
+      const { apiVersion, kind } = definition;
+      if (project !== undefined) return { object: project(entry.object) };
+      return isMetadataOnly ? { object: { ...entry.object, apiVersion, kind } } : entry;
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      const object = describeObject(definition, ref);
+      throw new Error(`${object}, which had to make room in a cache, could not be read again: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  };
+}

@@ -1,0 +1,108 @@
+// The list-watches of an operator. Whoever wants to follow the same objects, in whichever controller, gets the same list-watch and the
+// same cache; it runs as long as somebody has a lease of it.
+import type { Logger } from "../base/logger.js";
+import { ApiClient } from "../client/api-client.js";
+import type { Connection } from "../client/connect/connection.js";
+import { ResourceCache } from "../cache/resource-cache.js";
+import type { InformerLease, InformerRequest, SharedInformers } from "./shared-informers.js";
+import { createObjectFetcher } from "./fetch-object.js";
+import { Informer } from "./informer.js";
+
+/** What all informers of a pool have in common. */
+export interface InformerPoolOptions {
+  readonly client: ApiClient;
+  /** Clients of other clusters that somebody else opens and closes; for any other connection one is opened. */
+  readonly clusters?: Iterable<ApiClient> | undefined;
+  /** The field managers of all controllers. */
+  readonly fieldManagers: Iterable<string>;
+  readonly logger: Logger;
+  readonly watchIdleTimeoutMs?: number | undefined;
+}
+
+interface Shared<Value> {
+  readonly value: Value;
+  users: number;
+}
+
+/** Hands out informers, one for everything that is the same. */
+export class InformerPool implements SharedInformers {
+  readonly #options: InformerPoolOptions;
+  readonly #informers = new Map<string, Shared<Informer>>();
+  /** The clients of other clusters. */
+  readonly #clients = new Map<Connection, Shared<ApiClient>>();
+  readonly #connectionIds = new WeakMap<Connection, number>();
+  #connections = 0;
+  /** How many informers with bounded caches there were. */
+  #bounded = 0;
+
+  constructor(options: InformerPoolOptions) {
+    this.#options = options;
+    // Whoever opened it has one share of it for good.
+    for (const client of options.clusters ?? []) this.#clients.set(client.connection, { value: client, users: 1 });
+  }
+
+  /** How many informers there are. */
+  get size(): number {
+    return this.#informers.size;
+  }
+
+  acquire(request: InformerRequest): InformerLease {
+    const key = this.#keyOf(request);
+    let shared = this.#informers.get(key);
+    if (shared === undefined) this.#informers.set(key, (shared = { value: this.#create(request), users: 0 }));
+    shared.users++;
+    const { value: informer } = shared;
+    let isReleased = false;
+    const release = async () => {
+      if (isReleased) return;
+      isReleased = true;
+      if (--shared.users > 0) return;
+      // Whoever asks from now on gets a new one, which knows nothing of this one's past.
+      this.#informers.delete(key);
+      await informer.stop();
+      await this.#releaseClient(request.connection);
+    };
+    return { informer, release };
+  }
+
+  #create({ connection, comparesVersions = true, maxCachedObjects, ...scope }: InformerRequest): Informer {
+    const { client: own, clusters: _clusters, ...options } = this.#options;
+    const client = this.#acquireClient(connection) ?? own;
+    const fetch = createObjectFetcher(scope, { client, fieldManagers: options.fieldManagers });
+    const bound = maxCachedObjects === undefined ? undefined : { maxObjects: maxCachedObjects, fetch };
+    const cache = new ResourceCache({ comparesVersions, bound });
+    return new Informer({ ...scope, ...options, cache, client });
+  }
+
+  #acquireClient(connection: Connection | undefined): ApiClient | undefined {
+    if (connection === undefined) return undefined;
+    let shared = this.#clients.get(connection);
+    if (shared === undefined) this.#clients.set(connection, (shared = { value: new ApiClient(connection), users: 0 }));
+    shared.users++;
+    return shared.value;
+  }
+
+  async #releaseClient(connection: Connection | undefined): Promise<void> {
+    const shared = connection && this.#clients.get(connection);
+    if (connection === undefined || shared === undefined || --shared.users > 0) return;
+    this.#clients.delete(connection);
+    await shared.value.close();
+  }
+
+  #keyOf(request: InformerRequest): string {
+    const { definition, namespace, labelSelector, fieldSelector, shardSelector, connection } = request;
+    const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
+    // Which objects are whole, and what is remembered of the others, depends on who reads them.
+    const bounded = maxCachedObjects === undefined ? undefined : ++this.#bounded;
+    const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
+    const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
+    return JSON.stringify([this.#idOf(connection), ...scope, ...form, comparesVersions]);
+  }
+
+  #idOf(connection: Connection | undefined): number {
+    if (connection === undefined) return 0;
+    let id = this.#connectionIds.get(connection);
+    if (id === undefined) this.#connectionIds.set(connection, (id = ++this.#connections));
+    return id;
+  }
+}

@@ -1,0 +1,179 @@
+import { isApiError } from "../base/errors.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import type { ApiClient } from "../client/api-client.js";
+import type { SourceHealth } from "../sources/event-source.js";
+import { compileProjection } from "../decode/projection.js";
+import type { ResourceCache } from "../cache/resource-cache.js";
+import type { InformerScope, SharedInformer } from "./shared-informers.js";
+import { describeFailure, describeWatched } from "./describe-failure.js";
+import { runListWatch } from "./list-watch.js";
+
+/** What an informer watches, and with what. */
+export interface InformerOptions extends InformerScope {
+  readonly cache: ResourceCache;
+  readonly client: ApiClient;
+  /** Whose managed fields are kept. */
+  readonly fieldManagers: Iterable<string>;
+  readonly logger: Logger;
+  readonly watchIdleTimeoutMs?: number | undefined;
+}
+
+interface Run {
+  readonly controller: AbortController;
+  readonly synced: Promise<void>;
+  readonly ended: Promise<void>;
+  isSynced: boolean;
+}
+
+/** Keeps one cache up to date, whatever happens; the log has one line when it cannot and one when it can again. */
+export class Informer implements SharedInformer {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string | undefined;
+  readonly cache: ResourceCache;
+  readonly client: ApiClient;
+  readonly #options: InformerOptions;
+  #run: Run | undefined;
+  #lastFailure: unknown;
+  /** How to tell those who wait for the state that it is not to be had now. */
+  readonly #waiting = new Set<(reason: Error) => void>();
+
+  constructor(options: InformerOptions) {
+    this.definition = options.definition;
+    this.namespace = options.namespace;
+    this.cache = options.cache;
+    this.client = options.client;
+    this.#options = options;
+  }
+
+  /** Unknown until the first list has arrived or failed; unhealthy from a failure to the next success. */
+  get health(): SourceHealth {
+    if (this.#lastFailure !== undefined)
+      return { status: "unhealthy", reason: this.#errorOf(this.#lastFailure).message };
+    return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
+  }
+
+  /** Why there is no state, or no new one; absent while all is well. */
+  get lastFailure(): unknown {
+    return this.#lastFailure;
+  }
+
+  /** Starts watching, if it does not yet; resolves when the whole state is known. */
+  start(): Promise<void> {
+    this.#run ??= this.#begin();
+    return this.#run.synced;
+  }
+
+  /** Starts watching as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  async startOrThrow(): Promise<void> {
+    const synced = this.start();
+    if (this.#run?.isSynced === true) return;
+    let giveUp = (_reason: Error): void => {};
+    const failed = new Promise<never>((_, reject) => (giveUp = reject));
+    this.#waiting.add(giveUp);
+    // An attempt that failed before says the same as the next one, which may take a while.
+    if (this.#lastFailure !== undefined) giveUp(this.#errorOf(this.#lastFailure));
+    try {
+      await Promise.race([synced, failed]);
+    } finally {
+      this.#waiting.delete(giveUp);
+    }
+  }
+
+  /** Stops watching; what is cached stays as it is. */
+  async stop(): Promise<void> {
+    const run = this.#run;
+    this.#run = undefined;
+    this.#lastFailure = undefined;
+    this.#giveUpWaiting(new Error(`the watch of ${describeWatched(this.definition, this.namespace)} was stopped`));
+    run?.controller.abort(new Error("the informer was stopped"));
+    await run?.ended;
+  }
+
+  #begin(): Run {
+    const { cache, client, watchIdleTimeoutMs, logger: _logger, projection, ...followed } = this.#options;
+    const project = projection && compileProjection(projection);
+    let announceSynced = () => {};
+    const synced = new Promise<void>((resolve) => (announceSynced = resolve));
+    const controller = new AbortController();
+    const { transport, requester } = client;
+    const ended = runListWatch(
+      {
+        ...followed,
+        ...{ project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+        known: (key) => cache.observedOf(key),
+        comparesVersions: cache.comparesVersions,
+      },
+      {
+        beginReplace: () => cache.beginReplace(),
+        observeKnown: (key, version) => cache.observeKnown(key, version),
+        observeListed: (entry) => cache.observeListed(entry),
+        forgetListed: (object) => cache.forgetListed(object),
+        endReplace: (version) => {
+          cache.endReplace(version);
+          run.isSynced = true;
+          this.#reportSuccess();
+          announceSynced();
+        },
+        onConnected: () => {
+          if (run.isSynced) this.#reportSuccess();
+        },
+        observe: (entry) => cache.observe(entry),
+        expectsOwn: () => cache.expectsOwn,
+        observeOwn: (version) => cache.observeOwn(version),
+        observeDeletion: (object) => cache.observeDeletion(object),
+        observeVersion: (version) => cache.observeVersion(version),
+        onFailure: (error, retryAfterMs) => this.#reportFailure(error, retryAfterMs),
+      },
+      controller.signal,
+    );
+    const run: Run = { controller, synced, ended, isSynced: false };
+    return run;
+  }
+
+  #giveUpWaiting(reason: Error): void {
+    for (const giveUp of this.#waiting) giveUp(reason);
+  }
+
+  #errorOf(failure: unknown): Error {
+    const message = describeFailure(failure, this, this.#options.client.connection);
+    return new Error(message.replace(/; trying again$/, ""), { cause: failure });
+  }
+
+  #reportSuccess(): void {
+    if (this.#lastFailure === undefined) return;
+    this.#lastFailure = undefined;
+    const { server } = this.#options.client.connection;
+    const message = `${describeWatched(this.definition, this.namespace)} is watched again`;
+    this.#log("info", { kind: kindNameOf(this.definition), server }, message);
+  }
+
+  // A logger that fails must not keep anybody from the state.
+  #log(level: keyof Logger, fields: object, message: string): void {
+    try {
+      this.#options.logger[level](fields, message);
+    } catch {
+      // There is nowhere to say so.
+    }
+  }
+
+  #reportFailure(error: unknown, retryAfterMs: number): void {
+    const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
+    this.#lastFailure = error;
+    const { client, cache } = this.#options;
+    const fields = {
+      kind: kindNameOf(this.definition),
+      server: client.connection.server,
+      retryAfterMs: Math.round(retryAfterMs),
+    };
+    const message = describeFailure(error, this, client.connection);
+    // The first time it is news; after that it would fill the log.
+    this.#log(isRepeated ? "debug" : "warn", fields, message);
+    // A kind that is not served any more has no objects; of anything else that fails nobody knows what became of them.
+    if (isApiError(error, 404) && this.#run?.isSynced === true) {
+      cache.beginReplace();
+      cache.replace([], cache.observedVersion);
+    }
+    this.#giveUpWaiting(this.#errorOf(error));
+  }
+}

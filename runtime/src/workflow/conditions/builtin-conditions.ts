@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from "node:util";
+import type { JsonValue, KubernetesObject, StatusCondition } from "../../base/kubernetes-object.js";
+import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import type { ServedKind } from "../../sources/kind/served-kind.js";
+import { isOfGeneration, isReady } from "./readiness.js";
+import { isKubernetes, type Condition, type DependentDefinition } from "../definition/workflow-definition.js";
+
+/**
+ * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are
+ * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
+ * soon as they exist. A status that is older than the spec does not count.
+ */
+export const ready: Condition<unknown, unknown, never> = ({ dependent: { live } }) =>
+  live !== undefined && isReady(live as KubernetesObject);
+
+/** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
+export const deleted: Condition<unknown, unknown, never> = ({ dependent: { live } }) => live === undefined;
+
+/** Holds when the object has a condition of this type with this status; one that is older than the spec does not count. */
+export function conditionIs({
+  type,
+  status,
+}: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, never> {
+  return ({ dependent: { live } }) => {
+    const object = live as (KubernetesObject & { status?: { conditions?: readonly StatusCondition[] } }) | undefined;
+    const conditions = object?.status?.conditions ?? [];
+    return conditions.some(
+      (condition) => condition.type === type && condition.status === status && isOfGeneration(condition, object!),
+    );
+  };
+}
+
+/** Holds when a field has this value; `path` leads to it through objects: `status.phase`. */
+export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, never> {
+  const names = path.split(".");
+  return ({ dependent: { live } }) => {
+    let field: unknown = live;
+    for (const name of names) {
+      if (typeof field !== "object" || field === null || !Object.hasOwn(field, name)) return false;
+      field = (field as { [name: string]: unknown })[name];
+    }
+    return isDeepStrictEqual(field, value);
+  };
+}
+
+// JOSDK's CRDPresentActivationCondition: an absent kind is asked for again after 10 s at the earliest, a present one never.
+const CHECK_AGAIN_AFTER_MS = 10_000;
+const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
+
+/**
+ * Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed.
+ *
+ * The controller of the dependent watches the definition, so a change of that reconciles its primaries. Where it may not watch
+ * definitions, or the kind is not custom, the API server is asked, at most every 10 s, until the kind is there.
+ */
+export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent, context }) => {
+  const { definition, client = context.client } = dependent;
+  if (definition === undefined)
+    throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
+  const source = client === context.client ? context.eventSources.get(crdNameOf(definition)) : undefined;
+  const watched = source as Partial<ServedKind> | undefined;
+  if (watched?.isServed !== undefined) return watched.isServed;
+  const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
+  served.set(client, checks);
+  const kind = `${definition.apiVersion}/${definition.kind}`;
+  const last = checks.get(kind);
+  if (last !== undefined && ((await last.isServed) || performance.now() - last.checkedAt < CHECK_AGAIN_AFTER_MS))
+    return last.isServed;
+  const isServed = client.isServed(definition);
+  checks.set(kind, { isServed, checkedAt: performance.now() });
+  isServed.catch(() => checks.delete(kind));
+  return isServed;
+};
+
+/** Returns the kinds whose definitions the conditions of dependents ask for. */
+export function kindsAskedFor(dependents: readonly DependentDefinition[]): ResourceDefinition[] {
+  // Definitions of another cluster are not watched.
+  const asking = dependents
+    .filter(isKubernetes)
+    .filter(
+      ({ resource, cluster, ...dependent }) =>
+        resource.isCustom && cluster === undefined && CONDITION_NAMES.some((name) => dependent[name] === crdPresent),
+    );
+  return [...new Map(asking.map(({ resource }) => [crdNameOf(resource), resource])).values()];
+}
+
+const CONDITION_NAMES = [
+  "activationCondition",
+  "reconcilePrecondition",
+  "readyPostcondition",
+  "deletePostcondition",
+] as const;

@@ -1,0 +1,132 @@
+import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { Logger } from "../../base/logger.js";
+import type { ReconcileReason } from "../../base/reconcile-reason.js";
+import type { ApiClient, Defined } from "../../client/api-client.js";
+import type { EventSource } from "../../sources/event-source.js";
+import type { ResourceOperations } from "../../write/resource-operations.js";
+import type { OtherWorkflows, WorkflowInvocation } from "../workflow-result.js";
+
+export type { ResourceOperations } from "../../write/resource-operations.js";
+
+/** Which of the secondary resources of a type is meant, where there may be several. */
+export interface SecondaryOptions {
+  /** The name of the event source that knows it; any of the type unless given. */
+  readonly source?: string;
+  /** The name of the object, which need not belong to the primary. */
+  readonly name?: string;
+  /** The namespace of the object that is named; that of the primary unless given. */
+  readonly namespace?: string;
+}
+
+/** Which of the secondary resources of a type are meant. */
+export interface SecondariesOptions {
+  /** The name of the event source that knows them; all of the type unless given. */
+  readonly source?: string;
+  /** Whether an object that several event sources know is returned once, in its latest version. */
+  readonly isDeduplicated?: boolean;
+}
+
+/** All primaries that the controller knows, for reading. */
+export interface PrimaryView<Primary> {
+  /** Reads one; undefined if it is not known. */
+  get(ref: ObjectRef): Primary | undefined;
+  /** Reads all of them, or those of one namespace. */
+  list(options?: { readonly namespace?: string }): readonly Primary[];
+  /** Reads those for which an index of the controller has `value`; throws if there is no index of this name. */
+  byIndex(index: string, value: string): readonly Primary[];
+}
+
+/** The event sources of a controller, as a reconcile may change them. */
+export interface EventSources {
+  /** Returns the event source of this name; undefined if there is none. */
+  get(name: string): EventSource | undefined;
+  /** Adds an event source and waits until its state is known; returns the one of this name if there is one already. */
+  register(source: EventSource): Promise<EventSource>;
+  /** Stops and removes an event source; nothing happens if there is none of this name. */
+  deregister(name: string): Promise<void>;
+}
+
+/** By what it is judged whether an expectation is fulfilled: the state of the reconcile that asks. */
+export interface ExpectationArguments<Primary> {
+  readonly primary: Primary;
+  readonly context: Context<Primary>;
+}
+
+/** Something that has to come true in a while: a rollout that ends, a certificate that is issued. */
+export interface Expectation<Primary> {
+  /** By which its result is told. */
+  readonly name: string;
+  /** The time that it has; when it is over, the primary is reconciled. */
+  readonly timeoutMs: number;
+  /** Looks at the state alone; asked whenever a reconcile checks. */
+  isFulfilled(args: ExpectationArguments<Primary>): boolean | Promise<boolean>;
+}
+
+/** What became of an expectation: one that timed out stays, and may be fulfilled later. */
+export interface ExpectationResult {
+  readonly name: string;
+  readonly status: "fulfilled" | "timedOut" | "notYetFulfilled";
+}
+
+/** What is expected of the primary across reconciles: one thing at a time (JOSDK ExpectationManager). It does not outlive the process. */
+export interface Expectations<Primary> {
+  /** The name of what is expected now; undefined if nothing is. */
+  readonly current: string | undefined;
+  /** Expects this from now on, in place of what was expected before. */
+  expect(expectation: Expectation<Primary>): void;
+  /** Expects this unless it is fulfilled already; tells whether it is expected. */
+  expectUnlessFulfilled(expectation: Expectation<Primary>): Promise<boolean>;
+  /** Tells what became of what is expected, and forgets it if it is fulfilled; undefined if nothing (of this name) is expected. */
+  check(name?: string): Promise<ExpectationResult | undefined>;
+  /** Expects nothing any more. */
+  remove(): void;
+}
+
+/** What a function of the user may need besides the objects; made for one reconcile. */
+export interface Context<Primary = KubernetesObject> {
+  /** Aborted when the operator stops or the reconcile is given up. */
+  readonly signal: AbortSignal;
+  /** The client of the operator, for what no dependent covers. */
+  readonly client: ApiClient;
+  readonly logger: Logger;
+  /** Which attempt this is: 0 unless the reconciles before failed. */
+  readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
+  /** Why the primary is reconciled; for logs, as a reconcile looks at the state alone. */
+  readonly reasons: readonly ReconcileReason[];
+  /** Tells whether the primary is reconciled again as soon as this reconcile ends, which makes a status for now needless. */
+  isNextReconcileImminent(): boolean;
+  /** Whether the primary is gone; only a controller that reconciles on all events is called then. */
+  readonly isPrimaryDeleted: boolean;
+  /** Whether the deletion was noticed later, so that `primary` may be older than the last state there was. */
+  readonly isPrimaryFinalStateUnknown: boolean;
+  readonly primaries: PrimaryView<Primary>;
+  /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
+  readonly resources: ResourceOperations;
+  /** What is waited for across reconciles, with a timeout that causes one. */
+  readonly expectations: Expectations<Primary>;
+  /** What `initContext` and the functions of one reconcile hand to each other. */
+  readonly attributes: Map<unknown, unknown>;
+  /**
+   * Returns the secondary resource of a type; undefined if there is none.
+   *
+   * Throws if several belong to the primary, and if no event source has the type, unless it is that of a dependent that is inactive now.
+   */
+  secondary<Resource extends KubernetesObject>(
+    type: Defined<Resource>,
+    options?: SecondaryOptions,
+  ): Resource | undefined;
+  secondary<Resource = unknown>(type: string, options?: SecondaryOptions): Resource | undefined;
+  /** Returns all secondary resources of a type that belong to the primary; throws where `secondary` does for the type. */
+  secondaries<Resource extends KubernetesObject>(
+    type: Defined<Resource>,
+    options?: SecondariesOptions,
+  ): readonly Resource[];
+  secondaries<Resource = unknown>(
+    type: string,
+    options?: Omit<SecondariesOptions, "isDeduplicated">,
+  ): readonly Resource[];
+  readonly eventSources: EventSources;
+  /** Runs the workflow of the controller, if its invocation is explicit; rejects otherwise. */
+  readonly workflow?: WorkflowInvocation;
+  readonly workflows: OtherWorkflows;
+}

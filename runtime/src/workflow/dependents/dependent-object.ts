@@ -1,0 +1,146 @@
+import { TerminalError } from "../../base/errors.js";
+import {
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectMeta,
+  type OwnerReference,
+} from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import {
+  CONTROLLER_NAME,
+  DEPENDENT_ITEM,
+  DEPENDENT_NAME,
+  LINK_ANNOTATIONS,
+  PRIMARY_NAME,
+  PRIMARY_NAMESPACE,
+  PRIMARY_TYPE,
+  typeOfPrimary,
+} from "../../base/primary-link.js";
+import type { KubernetesDependent } from "../definition/workflow-definition.js";
+
+/** What a user's `desired` returned, completed to what is applied. */
+export interface DesiredObject {
+  metadata: ObjectMeta;
+  [field: string]: unknown;
+}
+
+/** Whose object it is that is completed. */
+export interface DesiredOwner {
+  readonly dependent: KubernetesDependent;
+  readonly primary: KubernetesObject;
+  readonly definition: ResourceDefinition;
+  /** The namespaces in which the objects of the dependent are watched; all of them if absent. */
+  readonly namespaces?: readonly string[] | undefined;
+  /** The key of the item, of a bulk dependent. */
+  readonly item?: string | undefined;
+  /** The name of the controller. */
+  readonly controller?: string | undefined;
+}
+
+/** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
+export function completeDesired(
+  desired: unknown,
+  { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
+): DesiredObject {
+  const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = dependent;
+  const which = item === undefined ? "" : ` for its item "${item}"`;
+  const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
+  if (typeof desired !== "object" || desired === null)
+    throw fail(`returned ${desired === null ? "null" : typeof desired}`);
+  const { apiVersion = resource.apiVersion, kind = resource.kind, ...rest } = desired as Partial<KubernetesObject>;
+  if (apiVersion !== resource.apiVersion || kind !== resource.kind)
+    throw fail(
+      `returned a ${kind} of ${apiVersion}, and the dependent is a ${resource.kind} of ${resource.apiVersion}`,
+    );
+  const metadata = rest.metadata;
+  if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
+  const isNamespaced = resource.scope === "Namespaced";
+  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? primary.metadata.namespace) : undefined;
+  if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
+  if (namespace !== undefined && namespaces !== undefined && !namespaces.includes(namespace))
+    throw fail(
+      `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
+    );
+  if (isGarbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
+    throw fail(
+      `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
+        "primary is allowed; state garbageCollected: false in the workflow spec",
+    );
+  if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
+    throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
+  const annotations = annotationsOf(dependent, primary, { definition, item, controller });
+  const owner = ownerReferenceTo(primary, definition);
+  const others = metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
+  const link = {
+    ...(namespace === undefined ? {} : { namespace }),
+    annotations: { ...metadata.annotations, ...annotations },
+    ...(isGarbageCollected ? { ownerReferences: [...others, owner] } : {}),
+  };
+  return { ...rest, metadata: { ...metadata, ...link } };
+}
+
+/** Returns what of a completed object names it and ties it to its primary, without its content. */
+export function linkOf({ metadata }: DesiredObject): DesiredObject {
+  const { name, namespace, annotations = {}, ownerReferences } = metadata;
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => LINK_ANNOTATIONS.includes(key))),
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    },
+  };
+}
+
+/** Tells whether a live object is tied to the primary as a completed one is. */
+export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean {
+  const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
+  const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
+  return (
+    Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
+    ownerReferences.every(({ uid }) => owners.has(uid))
+  );
+}
+
+function annotationsOf(
+  { isGarbageCollected, name }: KubernetesDependent,
+  { metadata }: KubernetesObject,
+  { definition, item, controller }: Pick<DesiredOwner, "definition" | "item" | "controller">,
+): { [key: string]: string } {
+  const annotations: { [key: string]: string } = {};
+  if (!isGarbageCollected) {
+    annotations[PRIMARY_NAME] = metadata.name;
+    if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
+    annotations[PRIMARY_TYPE] = typeOfPrimary(definition);
+  }
+  if (controller !== undefined) annotations[CONTROLLER_NAME] = controller;
+  annotations[DEPENDENT_NAME] = name;
+  if (item !== undefined) annotations[DEPENDENT_ITEM] = item;
+  return annotations;
+}
+
+function ownerReferenceTo({ metadata }: KubernetesObject, { apiVersion, kind }: ResourceDefinition): OwnerReference {
+  const { name, uid = "" } = metadata;
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+/** Returns the key that an object built by `completeDesired` has. */
+export function keyOfDesired({ metadata }: DesiredObject): ObjectKey {
+  return keyOf(metadata);
+}
+
+const selectors = new Map<string, readonly (readonly [key: string, value: string])[]>();
+
+// Only equality can be checked here without a parser; other requirements are left to the user.
+function isSelected(labels: { [key: string]: string }, selector: string): boolean {
+  let requirements = selectors.get(selector);
+  if (requirements === undefined) {
+    requirements = selector.split(",").flatMap((requirement) => {
+      const match = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement);
+      return match === null ? [] : [[match[1]!, match[2]!] as const];
+    });
+    selectors.set(selector, requirements);
+  }
+  return requirements.every(([key, value]) => labels[key] === value);
+}

@@ -1,0 +1,219 @@
+import { checkController, checkControllers, finalizerOf, namespacesOf } from "#runtime/assemble/check-controller.js";
+import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
+import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+import { dependentOf, page, workflowOf } from "../workflow/graphs.js";
+
+const reconcile = () => {};
+const cleanup = () => {};
+
+function definitionOf(settings: Partial<ControllerDefinition> = {}): ControllerDefinition {
+  return { name: "page", workflow: workflowOf([]), ...settings };
+}
+
+const role = builtinDefinition("rbac.authorization.k8s.io/v1", "ClusterRole");
+const readOnly = { mode: "readOnly", desired: undefined as never } as const;
+
+suite("check of a controller", (test) => {
+  const refused: [settings: Partial<ControllerDefinition>, message: string][] = [
+    [{ finalizer: "cleanup" }, 'has the finalizer "cleanup"; it needs a domain, as "pages.example.com/finalizer" has'],
+    [{ finalizer: "example.com/" }, 'has the finalizer "example.com/"'],
+    [{ finalizer: "Example.com/x" }, 'has the finalizer "Example.com/x"'],
+    [{ finalizer: `example.com/${"x".repeat(64)}` }, "it needs a domain"],
+    [
+      { reconcilesOnAllEvents: true, reconciler: { reconcile, cleanup } },
+      "reconciles on all events, and there is no cleanup then",
+    ],
+    [
+      { reconcilesOnAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
+      "reconciles on all events, and has dependents (a, b)",
+    ],
+    [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
+    ...(
+      [
+        [{ desired: undefined as never }, "has no desired(); state what it should be, or make it readOnly"],
+        [{ mode: "readOnly" }, "is readOnly and has a desired()"],
+        [{ ...readOnly, existing: "adopt" }, "is readOnly and states existing; what is only read is never written"],
+        [{ ...readOnly, onDelete: "delete" }, "is readOnly and states onDelete"],
+        [{ cluster: "west" }, 'lives in cluster "west", where the garbage collector knows nothing of its primary'],
+        [{ resource: role }, "is cluster-scoped, so that no Page.v1.example.com in a namespace can own it"],
+        [
+          { resource: role, isGarbageCollected: false, namespace: "x" },
+          'states the namespace "x", and ClusterRole.v1.rbac.authorization.k8s.io is cluster-scoped',
+        ],
+        [
+          { eventSource: "maps", labelSelector: "a=b" },
+          'shares event source "maps" and states labelSelector, which is for that source to say',
+        ],
+      ] satisfies [Partial<KubernetesDependent>, string][]
+    ).map(([rest, problem]): [Partial<ControllerDefinition>, string] => [
+      { workflow: workflowOf([dependentOf("a", rest)]) },
+      `has the dependent "a", which ${problem}`,
+    ]),
+    [
+      {
+        workflow: {
+          ...workflowOf([dependentOf("a")]),
+          removed: { a: { resource: dependentOf("a").resource, policy: "keep" } },
+        },
+      },
+      'says that dependent "a" is removed, and has it',
+    ],
+    [
+      {
+        workflow: { ...workflowOf([]), removed: { a: { resource: dependentOf("a").resource, policy: "delete" } } },
+        workflows: { extra: workflowOf([dependentOf("a")]) },
+      },
+      'says that dependent "a" is removed, and has it in its workflow "extra"',
+    ],
+    [
+      {
+        workflow: workflowOf([]),
+        workflows: { extra: { ...workflowOf([]), removed: { a: { resource: role, policy: "delete" } } } },
+      },
+      'states in its workflow "extra" what is removed, and that is for its own one to say',
+    ],
+    [
+      { workflow: workflowOf([]), workflows: { extra: workflowOf([dependentOf("a", { resource: role })]) } },
+      'has the dependent "a", which is cluster-scoped',
+    ],
+    [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
+    [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
+    [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],
+  ];
+  for (const [settings, message] of refused)
+    test(`says what is wrong: ${message}`, () => {
+      assert.throws(
+        () => checkController(definitionOf(settings)),
+        (error: Error) => error.message.startsWith('controller "page" ') && error.message.includes(message),
+      );
+    });
+
+  test("what can work passes", () => {
+    const accepted: Partial<ControllerDefinition>[] = [
+      {},
+      { finalizer: "example.com/cleanup" },
+      { reconcilesOnAllEvents: true, reconciler: { reconcile } },
+      { reconciler: { reconcile, cleanup }, workflow: workflowOf([dependentOf("a")]) },
+      { maxReconciliationIntervalMs: 0, namespaces: "current" },
+      { workflow: workflowOf([dependentOf("a", { ...readOnly, resource: role, cluster: "west" })]) },
+      {
+        workflow: {
+          ...workflowOf([dependentOf("a")]),
+          removed: { a: { resource: role, policy: "keep" }, b: { resource: role, policy: "orphan" } },
+        },
+      },
+      { filters: { onAdd: () => true, onUpdate: () => true, generic: () => true } },
+    ];
+    assert.equal(
+      accepted.map((settings) => checkController(definitionOf(settings))),
+      accepted.map(() => undefined),
+    );
+  });
+});
+
+suite("finalizer of a controller", (test) => {
+  const withOrdered = workflowOf([dependentOf("a", { isGarbageCollected: false })]);
+
+  test("it is there for a cleanup, and for dependents that are deleted in order (R18)", () => {
+    assert.is(finalizerOf(definitionOf()), undefined);
+    assert.is(finalizerOf(definitionOf({ reconciler: { reconcile } })), undefined);
+    assert.is(finalizerOf(definitionOf({ workflow: workflowOf([dependentOf("a")]) })), undefined);
+    assert.is(finalizerOf(definitionOf({ reconciler: { reconcile, cleanup } })), "pages.example.com/finalizer");
+    assert.is(finalizerOf(definitionOf({ workflow: withOrdered })), "pages.example.com/finalizer");
+  });
+
+  test("it is there for what is to be orphaned, and not for what is only read", () => {
+    const finalizerWith = (rest: Partial<KubernetesDependent>, workflow: Partial<WorkflowDefinition> = {}) =>
+      finalizerOf(definitionOf({ workflow: { ...workflowOf([dependentOf("a", rest)]), ...workflow } }));
+    assert.is(finalizerWith({ onDelete: "orphan" }), "pages.example.com/finalizer");
+    assert.is(finalizerWith({ ...readOnly, isGarbageCollected: false }), undefined);
+    assert.is(
+      finalizerWith({}, { removed: { b: { resource: role, policy: "orphan" } } }),
+      "pages.example.com/finalizer",
+    );
+    assert.is(finalizerWith({}, { removed: { b: { resource: role, policy: "delete" } } }), undefined);
+  });
+
+  test("it has the name that is stated, else one of the kind with a domain", () => {
+    const settings = { reconciler: { reconcile, cleanup } };
+    assert.is(finalizerOf(definitionOf({ ...settings, finalizer: "x.io/y" })), "x.io/y");
+    const ofCore = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
+    assert.is(finalizerOf(definitionOf({ ...settings, workflow: ofCore })), "configmaps.gen-operator.dev/finalizer");
+    const ofApps = { primary: { ...page, group: "apps", plural: "deployments" }, dependents: [] };
+    assert.is(finalizerOf(definitionOf({ ...settings, workflow: ofApps })), "deployments.apps/finalizer");
+  });
+});
+
+suite("check of the controllers of an operator", (test) => {
+  const cleaning = definitionOf({ name: "one", reconciler: { reconcile, cleanup } });
+  const another = { ...cleaning, name: "two" };
+  const older: ControllerDefinition = {
+    ...another,
+    workflow: { primary: { ...page, version: "v1beta1" }, dependents: [] },
+  };
+  const idle = definitionOf({ name: "two" });
+  const shared = (renamed: string) =>
+    'controllers "one" and "two" share the finalizer "pages.example.com/finalizer" of pages.example.com: either would let a primary go ' +
+    `before the other has cleaned up; give "${renamed}" one of its own, such as "pages.example.com/${renamed}"`;
+  const refused: [title: string, definitions: readonly ControllerDefinition[], message: string][] = [
+    ["two of one name", [definitionOf(), definitionOf()], 'two controllers are named "page"'],
+    ["two of one kind that clean up under one finalizer", [cleaning, another], shared("two")],
+    ["two of one kind in two versions, which are the same objects", [cleaning, older], shared("two")],
+    [
+      "one that cleans up, and one that would remove what is left over of its finalizer",
+      [cleaning, idle],
+      shared("two"),
+    ],
+    ["the same the other way round", [{ ...idle, name: "one" }, another], shared("one")],
+    [
+      "two with one finalizer that is stated",
+      [cleaning, another].map((each) => ({ ...each, finalizer: "example.com/both" })),
+      'controllers "one" and "two" share the finalizer "example.com/both"',
+    ],
+    [
+      "one that cannot work by itself",
+      [cleaning, definitionOf({ namespaces: [] })],
+      'controller "page" has an empty list',
+    ],
+  ];
+  for (const [title, definitions, message] of refused)
+    test(`says what is wrong: ${title}`, () => {
+      assert.throws(
+        () => checkControllers(definitions),
+        (error: Error) => error.message.startsWith(message),
+      );
+    });
+
+  const configMaps = { primary: builtinDefinition("v1", "ConfigMap"), dependents: [] };
+  const accepted: [title: string, definitions: readonly ControllerDefinition[]][] = [
+    ["two of one kind that clean up under finalizers of their own", [cleaning, { ...another, finalizer: "x.io/two" }]],
+    ["two of one kind of which neither cleans up", [{ ...idle, name: "one" }, idle]],
+    ["one that cleans up, and one without finalizers", [cleaning, { ...idle, reconcilesOnAllEvents: true }]],
+    [
+      "two kinds under one finalizer",
+      [cleaning, { ...another, workflow: configMaps }].map((each) => ({ ...each, finalizer: "x.io/both" })),
+    ],
+  ];
+  for (const [title, definitions] of accepted)
+    test(`passes: ${title}`, () => assert.is(checkControllers(definitions), undefined));
+});
+
+suite("namespaces of a controller", (test) => {
+  const connection = { origin: "context x of ~/.kube/config" };
+
+  test("they are those of the list, or all of them", () => {
+    assert.equal(namespacesOf(definitionOf({ namespaces: ["a", "b"] }), connection), ["a", "b"]);
+    assert.is(namespacesOf(definitionOf(), connection), undefined);
+  });
+
+  test('"current" is the namespace of the connection, which has to have one', () => {
+    const current = definitionOf({ namespaces: "current" });
+    assert.equal(namespacesOf(current, { ...connection, namespace: "home" }), ["home"]);
+    assert.throws(
+      () => namespacesOf(current, connection),
+      /^controller "page" watches the namespace of its connection, and context x of ~\/.kube\/config has none/,
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { EventWindow } from "#runtime/cache/event-window.js";
+import { assert, suite } from "../../../support/suite.js";
+import { changeOf, SCENARIOS, wordOf } from "./event-scripts.js";
+
+function play(script: string) {
+  const window = new EventWindow();
+  const told: string[] = [];
+  for (const word of script.split(" ")) {
+    if (word === "open") window.open();
+    else if (word === "close") window.close();
+    else if (word === "?") told.push(wordOf(window.check()));
+    else if (word.startsWith("own")) window.recordOwn(word.slice(3));
+    else {
+      window.setListing(word.startsWith("R"));
+      window.add(changeOf(word), word.slice(1));
+      window.setListing(false);
+    }
+  }
+  return { window, told: told.join(" ") };
+}
+
+suite("event window", (test) => {
+  for (const { number, law, script, window: expected } of SCENARIOS)
+    test(`${law} [EventFilterWindowTest ${number}: ${script}]`, () => {
+      const { window, told } = play(script);
+      assert.is(told, expected);
+      // Only the first scenario ends while an echo is still to come.
+      assert.is(window.isDone, number !== "1");
+    });
+
+  test("a window is done only when no write is under way, no echo awaited and nothing held", () => {
+    const isDone = (script: string) => play(script).window.isDone;
+    assert.not(isDone("open"));
+    assert.not(isDone("open own5 own6 U5 ? close"), "[5, 6]");
+    assert.not(isDone("open own5 U3 ? close"));
+    assert.ok(isDone("open own5 own6 U5 ? close U6 ?"), "[5, 6]");
+    assert.ok(isDone("open close"));
+  });
+
+  test("versions are put in order as numbers, whenever they come", () => {
+    assert.is(play("open own10 own9 U10 U9 ?").told, "-");
+    assert.is(play("open own100 U99 U100 ?").told, "U100<98");
+  });
+});

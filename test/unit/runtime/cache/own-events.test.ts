@@ -1,0 +1,111 @@
+import { OwnEvents } from "#runtime/cache/own-events.js";
+import { assert, suite } from "../../../support/suite.js";
+import { changeOf, SCENARIOS, wordOf } from "./event-scripts.js";
+
+const KEY = "x/a";
+
+function play(script: string, ownEvents = new OwnEvents()) {
+  const told: string[] = [];
+  for (const word of script.split(" ")) {
+    if (word === "open") ownEvents.open(KEY);
+    else if (word === "close") told.push(wordOf(ownEvents.close(KEY)));
+    else if (word.startsWith("own")) ownEvents.recordOwn(KEY, word.slice(3));
+    else if (word !== "?") {
+      ownEvents.setListing(word.startsWith("R"));
+      told.push(wordOf(ownEvents.filter(changeOf(word), word.slice(1))));
+      ownEvents.setListing(false);
+    }
+  }
+  return { ownEvents, told: told.filter((word) => word !== "-").join(" ") };
+}
+
+suite("own events", (test) => {
+  for (const { number, law, script, controller } of SCENARIOS)
+    test(`${law} [EventFilterSupportTest, window ${number}: ${script}]`, () => {
+      const { ownEvents, told } = play(script);
+      assert.is(told, controller);
+      assert.is(ownEvents.size, number === "1" ? 1 : 0);
+    });
+
+  test("a write opens a window, and another write of the object shares it [EventFilterSupportTest start]", () => {
+    const { ownEvents } = play("open");
+    assert.is(ownEvents.size, 1);
+    play("open", ownEvents);
+    assert.is(ownEvents.size, 1);
+    play("close", ownEvents);
+    assert.is(ownEvents.size, 1);
+    play("close", ownEvents);
+    assert.is(ownEvents.size, 0);
+  });
+
+  test("the end of a write without a window tells nothing [EventFilterSupportTest done]", () => {
+    assert.is(new OwnEvents().close(KEY), undefined);
+  });
+
+  test("events before, in and behind a write are told but for its echo [EventFilterSupportTest surrounding]", () => {
+    assert.is(play("U4 open own5 U5 U6 close U7").told, "U4<3 U6<5 U7<6");
+  });
+
+  test("without a window every event passes, and own versions are not recorded [EventFilterSupportTest no window]", () => {
+    const { ownEvents, told } = play("A1 own2 U2 D3");
+    assert.is(told, "A1 U2<1 D3");
+    assert.is(ownEvents.size, 0);
+  });
+
+  test("a deletion behind an echo is told at once, an addition behind it at the end [EventFilterSupportTest additional]", () => {
+    const { ownEvents, told } = play("open own5 U5 D6");
+    assert.is(told, "D6");
+    assert.is(play("A7", ownEvents).told, "");
+    assert.is(play("close", ownEvents).told, "A7");
+  });
+
+  test("of an object that is gone the window goes with what it holds [EventFilterSupportTest ghost]", () => {
+    const { ownEvents } = play("open own5 U3 close");
+    assert.is(ownEvents.size, 1);
+    ownEvents.forget(KEY, "6");
+    assert.is(ownEvents.size, 0);
+    ownEvents.forget(KEY, "6");
+    assert.is(ownEvents.size, 0, "one that is not known is none");
+    assert.is(play("U7", ownEvents).told, "U7<6");
+  });
+
+  test("an object that is gone does not concern the windows of others [EventFilterSupportTest ghost in a list]", () => {
+    const { ownEvents } = play("open own5");
+    ownEvents.open("x/b");
+    ownEvents.recordOwn("x/b", "6");
+    ownEvents.close("x/b");
+    ownEvents.setListing(true);
+    ownEvents.forget("x/b", "9");
+    assert.is(ownEvents.size, 1);
+    assert.is(wordOf(ownEvents.filter(changeOf("U5"), "5")), "U5<4", "a list is under way");
+  });
+
+  test("a write that is under way keeps its window when the object is gone", () => {
+    const { ownEvents } = play("open own5 U3");
+    ownEvents.forget(KEY, "6");
+    assert.is(play("own7 A7 close", ownEvents).told, "");
+    assert.is(ownEvents.size, 0);
+  });
+
+  test("a window that opens during a list swallows nothing of what the list brings", () => {
+    const ownEvents = new OwnEvents();
+    ownEvents.setListing(true);
+    ownEvents.open(KEY);
+    ownEvents.recordOwn(KEY, "5");
+    assert.is(wordOf(ownEvents.filter(changeOf("U5"), "5")), "U5<4");
+  });
+
+  test("a watch that is past an own version ends the wait for its echo, and what was held is told", () => {
+    const { ownEvents } = play("open own5 U3 close");
+    assert.equal(ownEvents.passTo("4").map(wordOf), []);
+    assert.is(ownEvents.size, 1);
+    assert.equal(ownEvents.passTo("5").map(wordOf), ["U3<2"]);
+    assert.is(ownEvents.size, 0);
+  });
+
+  test("a write that ends when the watch is past its version leaves no window", () => {
+    const { ownEvents } = play("open own5");
+    assert.is(ownEvents.close(KEY, "6"), undefined);
+    assert.is(ownEvents.size, 0);
+  });
+});

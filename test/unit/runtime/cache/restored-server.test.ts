@@ -1,0 +1,116 @@
+// A server that was restored from a backup: the whole state is older than what was observed, and is the truth.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import type { ResourceChange } from "#runtime/cache/resource-change.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+function objectOf(name: string, version: number, uid = name): KubernetesObject {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, namespace: "x", uid, resourceVersion: `${version}`, labels: { version: `${version}` } },
+  };
+}
+
+const labels = ({ metadata }: KubernetesObject) => Object.values(metadata.labels ?? {});
+
+/** A cache that has observed these objects up to version 100, and a view that writes down what it is told. */
+function createBed(...objects: KubernetesObject[]) {
+  const cache = new ResourceCache();
+  const view = new ResourceView(builtinDefinition("v1", "ConfigMap"), { labels });
+  view.attach(cache);
+  cache.replace(
+    objects.map((object) => ({ object })),
+    "100",
+  );
+  const told: string[] = [];
+  const describe = ({ kind, object: { metadata } }: ResourceChange) =>
+    `${kind} ${metadata.name} ${metadata.resourceVersion}`;
+  view.onChange((change) => void told.push(describe(change)));
+  const relist = (version: number, ...listed: KubernetesObject[]) =>
+    cache.replace(
+      listed.map((object) => ({ object })),
+      `${version}`,
+    );
+  const versionOf = (name: string) => view.get(`x/${name}`)?.object.metadata.resourceVersion;
+  return { cache, view, told, relist, versionOf };
+}
+
+suite("restored server", (test) => {
+  test("an object comes back in its older version, and what was made since is gone", () => {
+    const { cache, view, told, relist, versionOf } = createBed(
+      objectOf("a", 90),
+      objectOf("new", 95),
+      objectOf("same", 20),
+    );
+    relist(50, objectOf("a", 30), objectOf("same", 20));
+    assert.equal(told, ["deleted new 95", "added a 30"]);
+    assert.equal([versionOf("a"), versionOf("new"), versionOf("same")], ["30", undefined, "20"]);
+    assert.equal([...view.keysByIndex("labels", "30")], ["x/a"]);
+    assert.is(view.keysByIndex("labels", "90").size, 0);
+    assert.is(cache.observedVersion, "50");
+  });
+
+  test("the watch goes on from the version of the list", () => {
+    const { cache, told, relist, versionOf } = createBed(objectOf("a", 90));
+    relist(50, objectOf("a", 30));
+    cache.observe({ object: objectOf("a", 51) });
+    assert.is(versionOf("a"), "51");
+    assert.equal(told, ["added a 30", "updated a 51"]);
+  });
+
+  test("an object of another uid is told with the one before", () => {
+    const { view, relist } = createBed(objectOf("a", 90, "later"));
+    const uids: unknown[] = [];
+    view.onChange(({ kind, object, old }) => void uids.push([kind, object.metadata.uid, old?.metadata.uid]));
+    relist(50, objectOf("a", 30, "earlier"));
+    assert.equal(uids, [["updated", "earlier", "later"]]);
+  });
+
+  test("what we wrote and is undone is forgotten", () => {
+    const { cache, view, told, relist, versionOf } = createBed(objectOf("a", 90), objectOf("b", 91));
+    for (const [name, version] of [["a", 120] as const, ["created", 121] as const]) {
+      view.beginWrite(`x/${name}`);
+      view.endWrite(`x/${name}`, { entry: { object: objectOf(name, version) }, isOwn: true });
+    }
+    view.beginDeletion("x/b", "b")({ isGone: true });
+    assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["120", "121", undefined]);
+    relist(50, objectOf("a", 30), objectOf("b", 31));
+    assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["30", undefined, "31"]);
+    assert.equal(told.sort(), ["added a 30", "added b 31", "deleted created 121"]);
+    assert.equal([cache.counts.answers, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
+  });
+
+  test("an object whose deletion is undone is told, be it in the version that was known", () => {
+    const { view, told, relist, versionOf } = createBed(objectOf("a", 30));
+    view.beginDeletion("x/a", "a")({ isGone: true });
+    relist(50, objectOf("a", 30));
+    assert.is(versionOf("a"), "30");
+    assert.equal(told, ["added a 30"]);
+  });
+
+  test("what others change is not held back for an echo that will not come", () => {
+    const { cache, view, told, relist } = createBed(objectOf("a", 90));
+    view.beginWrite("x/a");
+    view.endWrite("x/a", { entry: { object: objectOf("a", 120) }, isOwn: true });
+    relist(50, objectOf("a", 30));
+    cache.observe({ object: objectOf("a", 51) });
+    assert.equal(told, ["added a 30", "updated a 51"]);
+  });
+
+  test("a list that is as new as what was observed changes nothing that is newer", () => {
+    const { told, relist, versionOf } = createBed(objectOf("a", 90));
+    relist(100, objectOf("a", 80));
+    assert.is(versionOf("a"), "90");
+    assert.equal(told, []);
+  });
+
+  test("where versions cannot be compared every list is the truth", () => {
+    const cache = new ResourceCache({ comparesVersions: false });
+    cache.replace([{ object: objectOf("a", 90) }], "100");
+    cache.replace([{ object: objectOf("a", 30) }], "50");
+    assert.is(cache.get("x/a")?.object.metadata.resourceVersion, "30");
+  });
+});

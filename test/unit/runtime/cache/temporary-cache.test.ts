@@ -1,0 +1,185 @@
+// JOSDK's TemporaryResourceCacheTest: the numbers are those of its cases. The watch is at version 1, the object in question has version 2.
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const KEY = "x/a";
+
+function entry(version: number, metadata: object = {}): DecodedResource {
+  const named = { name: "a", namespace: "x", uid: "u1", resourceVersion: `${version}`, ...metadata };
+  return { object: { apiVersion: "v1", kind: "ConfigMap", metadata: named } };
+}
+
+function createCaches(options: { comparesVersions?: boolean } = {}) {
+  const cache = new ResourceCache(options);
+  const view = new ResourceView(builtinDefinition("v1", "ConfigMap"));
+  view.attach(cache, "x");
+  cache.observeVersion("1");
+  const told: string[] = [];
+  view.onChange(({ kind, object, isFinalStateUnknown }) => {
+    told.push(`${kind} ${object.metadata.resourceVersion}${isFinalStateUnknown === true ? " unknown" : ""}`);
+  });
+  const known = () => view.get(KEY)?.object.metadata.resourceVersion;
+  const write = (version: number) => {
+    view.beginWrite(KEY);
+    view.endWrite(KEY, { entry: entry(version), isOwn: true });
+  };
+  return { cache, view, told, known, write };
+}
+
+suite("temporary cache", (test) => {
+  test("the answer to a write is read before the watch brings it [TemporaryResourceCacheTest 1, 3]", () => {
+    const { view, known, cache } = createCaches();
+    view.put(entry(2));
+    assert.is(known(), "2");
+    assert.is(cache.counts.answers, 1);
+  });
+
+  test("an answer that the watch is past is not kept [TemporaryResourceCacheTest 2]", () => {
+    const { view, known, cache } = createCaches();
+    cache.observe(entry(3));
+    view.put(entry(2));
+    assert.is(known(), "3");
+    assert.is(cache.counts.answers, 0);
+  });
+
+  test("an older answer does not replace a newer one [TemporaryResourceCacheTest 4]", () => {
+    const { view, known } = createCaches();
+    view.put(entry(3));
+    view.put(entry(2));
+    assert.is(known(), "3");
+  });
+
+  test("a newer event takes the place of an answer [TemporaryResourceCacheTest 5]", () => {
+    const { view, known, cache } = createCaches();
+    view.put(entry(2));
+    cache.observe(entry(3));
+    assert.is(known(), "3");
+    assert.is(cache.counts.answers, 0);
+  });
+
+  test("where versions cannot be compared no answer is kept and no event swallowed [TemporaryResourceCacheTest 6, K3]", () => {
+    const { view, known, cache, told, write } = createCaches({ comparesVersions: false });
+    view.put(entry(2));
+    write(2);
+    assert.is(known(), undefined);
+    assert.is(view.ownWrites, 0);
+    cache.observe(entry(5));
+    cache.observe(entry(2));
+    cache.replace([entry(9)], "4");
+    cache.observeDeletion(entry(3).object);
+    assert.equal(told, ["added 5", "updated 2", "updated 9", "deleted 3"]);
+    assert.is(known(), undefined);
+  });
+
+  test("an echo that comes before the answer leaves nothing behind [TemporaryResourceCacheTest 7]", () => {
+    const { view, known, cache, told } = createCaches();
+    view.beginWrite(KEY);
+    cache.observe(entry(2));
+    view.endWrite(KEY, { entry: entry(2), isOwn: true });
+    assert.equal(told, []);
+    assert.is(known(), "2");
+    assert.is(cache.counts.answers, 0);
+    assert.is(view.ownWrites, 0);
+  });
+
+  test("the echo of an answer takes its place [TemporaryResourceCacheTest 8]", () => {
+    const { view, cache, told, write } = createCaches();
+    write(2);
+    assert.is(cache.counts.answers, 1);
+    cache.observe(entry(2));
+    assert.equal(told, []);
+    assert.is(cache.counts.answers, 0);
+    assert.is(view.ownWrites, 0);
+  });
+
+  test("an echo that comes behind the answer is swallowed [TemporaryResourceCacheTest 9]", () => {
+    const { cache, told, write } = createCaches();
+    cache.observe(entry(2));
+    write(3);
+    cache.observe(entry(3));
+    assert.equal(told, ["added 2"]);
+  });
+
+  test("an echo that comes before the answer is held and swallowed [TemporaryResourceCacheTest 10]", () => {
+    const { view, cache, told } = createCaches();
+    cache.observe(entry(2));
+    view.beginWrite(KEY);
+    cache.observe(entry(3));
+    view.endWrite(KEY, { entry: entry(3), isOwn: true });
+    assert.equal(told, ["added 2"]);
+  });
+
+  test("what came during a write without an answer is told at its end [TemporaryResourceCacheTest 11]", () => {
+    const { view, cache, told } = createCaches();
+    view.beginWrite(KEY);
+    cache.observe(entry(4));
+    assert.equal(told, []);
+    view.endWrite(KEY);
+    assert.equal(told, ["added 4"]);
+  });
+
+  test("an older event is told while a newer answer is read [TemporaryResourceCacheTest 12]", () => {
+    const { view, known, cache, told } = createCaches();
+    view.put(entry(3));
+    cache.observe(entry(2));
+    assert.equal(told, ["added 2"]);
+    assert.is(known(), "3");
+  });
+
+  test("an object that was deleted before the answer came is not brought back [TemporaryResourceCacheTest 13]", () => {
+    const { known, cache, write } = createCaches();
+    cache.observe(entry(2));
+    cache.observeDeletion(entry(3).object);
+    write(2);
+    assert.is(known(), undefined);
+  });
+
+  test("an answer whose object is missing in a newer list goes, and that is told once [TemporaryResourceCacheTest 14, K4]", () => {
+    const { view, known, cache, told, write } = createCaches();
+    write(2);
+    cache.replace([], "3");
+    assert.equal(told, ["deleted 2 unknown"]);
+    assert.is(known(), undefined);
+    assert.is(view.ownWrites, 0);
+  });
+
+  test("an answer that is newer than a list stays [TemporaryResourceCacheTest 15]", () => {
+    const { known, cache, told, write } = createCaches();
+    write(4);
+    cache.replace([], "3");
+    assert.is(known(), "4");
+    assert.equal(told, []);
+  });
+
+  test("with a namespace that is not watched any more its answers go, and nobody is told [TemporaryResourceCacheTest 16]", () => {
+    const { view, known, cache, told, write } = createCaches();
+    write(2);
+    view.detach("x");
+    cache.replace([], "3");
+    assert.is(known(), undefined);
+    assert.equal(told, []);
+    assert.is(view.ownWrites, 0);
+  });
+
+  test("an answer from a namespace that is not watched any more is not kept [TemporaryResourceCacheTest 17]", () => {
+    const { view, known, cache, told } = createCaches();
+    view.beginWrite(KEY);
+    view.detach("x");
+    view.endWrite(KEY, { entry: entry(2), isOwn: true });
+    view.put(entry(3));
+    assert.is(known(), undefined);
+    assert.is(cache.counts.answers, 0);
+    assert.equal(told, []);
+  });
+
+  test("a deletion that went unseen takes an answer with it, whatever its version [TemporaryResourceCacheTest 18]", () => {
+    const { view, known, cache, told } = createCaches();
+    view.put(entry(5));
+    cache.observeDeletion(entry(2).object, { isFinalStateUnknown: true });
+    assert.is(known(), undefined);
+    assert.equal(told, ["deleted 2 unknown"]);
+  });
+});

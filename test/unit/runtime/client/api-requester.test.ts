@@ -1,0 +1,27 @@
+import { errorOf } from "#runtime/client/requester.js";
+import { assert, suite } from "../../../support/suite.js";
+
+function retryAfterMsOf(header: string | undefined, seconds?: unknown): number | undefined {
+  const headers = header === undefined ? {} : { "retry-after": header };
+  const details = { retryAfterSeconds: seconds };
+  return errorOf({ status: 429, headers, body: Buffer.from(JSON.stringify({ kind: "Status", details })) }).retryAfterMs;
+}
+
+suite("errors of the API server", (test) => {
+  test("when to try again is read from the header, as seconds or as a date, or else from the status", () => {
+    assert.equal(
+      [retryAfterMsOf("2"), retryAfterMsOf("2", 7), retryAfterMsOf(undefined, 7), retryAfterMsOf("", 7)],
+      [2_000, 2_000, 7_000, 7_000],
+    );
+    const inAnHour = retryAfterMsOf(new Date(Date.now() + 3_600_000).toUTCString())!;
+    assert.ok(inAnHour > 3_500_000 && inAnHour <= 3_600_000, String(inAnHour));
+  });
+
+  test("a time that has passed is now, and what is no time is none", () => {
+    assert.equal([retryAfterMsOf("-5"), retryAfterMsOf(new Date(0).toUTCString())], [0, 0]);
+    assert.equal(
+      [retryAfterMsOf(undefined), retryAfterMsOf(undefined, null), retryAfterMsOf(""), retryAfterMsOf("soon")],
+      [undefined, undefined, undefined, undefined],
+    );
+  });
+});

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { decodeResource, ownedBy } from "#runtime/decode/decode-resource.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const MANAGER = "web-page";
+
+const apply = (fieldsV1: object, more: object = {}) => ({
+  manager: MANAGER,
+  operation: "Apply",
+  apiVersion: "v1",
+  time: "2026-01-01T00:00:00Z",
+  fieldsType: "FieldsV1",
+  fieldsV1,
+  ...more,
+});
+
+function decode(text: string, ...fieldManagers: string[]) {
+  return decodeResource(Buffer.from(text), { fieldManagers: fieldManagers.length > 0 ? fieldManagers : [MANAGER] });
+}
+
+suite("decode resource", (test) => {
+  test("only metadata.managedFields is cut, not what is merely called so", () => {
+    const object = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      spec: { managedFields: [{ a: 1 }], metadata: { managedFields: [1] } },
+      metadata: { name: "a", labels: { managedFields: "yes" }, annotations: { x: '"managedFields":[' } },
+      status: { metadata: { managedFields: ["x"] } },
+    };
+    const withFields = { ...object, metadata: { ...object.metadata, managedFields: [apply({ "f:data": {} })] } };
+    assert.equal(decode(JSON.stringify(withFields)).object, object);
+    assert.equal(decode(JSON.stringify(object)).object, object);
+  });
+
+  test("what the controllers of the operator applied is kept for each, everything else is dropped", () => {
+    const managedFields = [
+      apply({ "f:data": { "f:a": {} } }),
+      { ...apply({ "f:x": {} }), manager: "other" },
+      { ...apply({ "f:y": {} }), operation: "Update" },
+      apply({ "f:status": {} }, { subresource: "status", apiVersion: "v2" }),
+      apply({ "f:spec": {} }, { subresource: "scale" }),
+    ];
+    const text = JSON.stringify({ metadata: { name: "a", managedFields } });
+    const entry = decode(text);
+    const fields = { fieldManager: MANAGER, subresource: "", apiVersion: "v1", fieldsV1: '{"f:data":{"f:a":{}}}' };
+    const status = { fieldManager: MANAGER, subresource: "status", apiVersion: "v2", fieldsV1: '{"f:status":{}}' };
+    assert.equal(entry.owned, [fields, status]);
+    assert.equal(ownedBy(entry, MANAGER), fields);
+    assert.equal(ownedBy(entry, MANAGER, "status"), status);
+    const shared = decode(text, "nobody", MANAGER, "other");
+    assert.equal(ownedBy(shared, "other"), { ...fields, fieldManager: "other", fieldsV1: '{"f:x":{}}' });
+    assert.equal(ownedBy(shared, MANAGER, "status"), status);
+    assert.is(ownedBy(shared, "nobody"), undefined);
+    assert.equal(decode(text, "nobody"), { object: { metadata: { name: "a" } } });
+  });
+
+  test("a name with characters that JSON escapes is found", () => {
+    const managedFields = [{ ...apply({ "f:a": {} }), manager: 'we "two"' }];
+    const text = JSON.stringify({ metadata: { name: "a", managedFields } });
+    assert.is(decode(text, 'we "two"').owned?.[0]?.fieldsV1, '{"f:a":{}}');
+  });
+
+  test("null and an empty list are no managed fields", () => {
+    const object = { metadata: { name: "a" } };
+    assert.equal(decode('{"metadata":{"name":"a","managedFields":[]}}'), { object });
+    assert.equal(decode('{"metadata":{"name":"a","managedFields":null}}').owned, undefined);
+  });
+
+  test("an object in the middle of a buffer is decoded without touching what stands around it", () => {
+    const object = { metadata: { managedFields: [apply({ "f:a": {} })], name: "a" } };
+    const [before, text, behind] = ['{"type":"ADDED","object":', JSON.stringify(object), '}\n{"next":1}'];
+    const bytes = Buffer.from(before + text + behind);
+    const start = before.length;
+    const decoded = decodeResource(bytes, { start, end: start + text.length, fieldManagers: [MANAGER] });
+    assert.equal(decoded.object, { metadata: { name: "a" } });
+    assert.is(bytes.toString("utf8", start + text.length), behind);
+  });
+
+  test("any object equals what JSON.parse makes of it without the member", () => {
+    const key = fc.oneof(
+      fc.constantFrom("managedFields", "metadata", "manager", '"', "\\", 'a"managedFields":[', "ключ", "\u0000"),
+      fc.string(),
+    );
+    const value = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        fc.string({ unit: "grapheme" }),
+        fc.constantFrom('\\"', '"managedFields":[{}]', "\\\\", "}{][,", "😀"),
+        fc.double({ noDefaultInfinity: true, noNaN: true }).map((number) => (Object.is(number, -0) ? 0 : number)),
+        fc.boolean(),
+        fc.constant(null),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(key, tie("value"), { maxKeys: 4 }),
+      ),
+    })).value;
+    const members = fc.dictionary(key, value, { maxKeys: 5 });
+    const layout = fc.constantFrom(undefined, 1, "\t");
+    fc.assert(
+      fc.property(
+        members,
+        members,
+        fc.array(members),
+        fc.nat(6),
+        layout,
+        (root, metadata, managedFields, at, space) => {
+          delete metadata["managedFields"];
+          const entries = Object.entries(metadata);
+          entries.splice(Math.min(at, entries.length), 0, ["managedFields", managedFields]);
+          // fromEntries would reorder keys that look like numbers, so the object decides where the member stands.
+          const object = { ...root, metadata: Object.fromEntries(entries), kind: "X" };
+          const text = JSON.stringify(object, null, space);
+          const expected: unknown = JSON.parse(JSON.stringify({ ...root, metadata, kind: "X" }));
+          assert.equal(decode(text).object, expected);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,277 @@
+// Objects that are parsed when they are read look as if they had been parsed at once, whatever states came before them.
+import { deepStrictEqual } from "node:assert";
+import fc from "fast-check";
+import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
+import { deepFreeze } from "#runtime/decode/deep-freeze.js";
+import { DeferredDecoder } from "#runtime/decode/deferred-decoder.js";
+import { isReadRight } from "../../../support/json-names.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const MANAGER = "web-page";
+
+type Json = { [name: string]: unknown };
+
+/** A decoder with the states that it is told of. */
+function createDecoder() {
+  const states = new Map<string, DecodedResource>();
+  const decoder = new DeferredDecoder({ fieldManagers: [MANAGER], known: (key) => states.get(key) });
+  return {
+    decode(text: string): DecodedResource {
+      const [before, behind] = ['{"type":"MODIFIED","object":', "}"];
+      const bytes = Buffer.from(before + text + behind);
+      return decoder.decode(bytes, { start: before.length, end: bytes.length - behind.length });
+    },
+    remember(entry: DecodedResource) {
+      // What has no metadata is not cached.
+      if (entry.object.metadata !== null && typeof entry.object.metadata === "object")
+        states.set(keyOf(entry.object.metadata), entry);
+    },
+  };
+}
+
+function decodeAtOnce(text: string): DecodedResource {
+  return decodeResource(Buffer.from(text), { fieldManagers: [MANAGER] });
+}
+
+function decode(text: string): KubernetesObject & Json {
+  return createDecoder().decode(text).object as KubernetesObject & Json;
+}
+
+const isDeferred = (object: object, name: string) => Object.getOwnPropertyDescriptor(object, name)?.get !== undefined;
+
+/** Ways to look at an object that must not tell how it was decoded; each returns what it sees. */
+const LOOKS: { readonly [name: string]: (object: Json) => unknown } = {
+  keys: (object) => Object.keys(object),
+  names: (object) => Object.getOwnPropertyNames(object),
+  symbols: (object) => Object.getOwnPropertySymbols(object),
+  entries: (object) => Object.entries(object),
+  "for in": (object) => {
+    const names = [];
+    for (const name in object) names.push(name);
+    return names;
+  },
+  in: (object) => ["spec", "status", "data", "nothing", "__proto__", "toString"].map((name) => name in object),
+  hasOwn: (object) => ["spec", "status", "__proto__", "toString"].map((name) => Object.hasOwn(object, name)),
+  "every member": (object) => Object.keys(object).map((name) => object[name]),
+  spread: (object) => ({ ...object }),
+  rest: ({ spec: _spec, ...rest }) => rest,
+  assign: (object) => Object.assign(Object.create(null) as Json, object),
+  stringify: (object) => JSON.stringify(object),
+  structuredClone: (object) => structuredClone(object),
+  "a copy with another status": (object) => ({ ...object, status: { ready: true } }),
+  inherit: (object) => (Object.create(object) as Json)["spec"],
+  "set spec": (object) => {
+    object["spec"] = 1;
+    return object;
+  },
+  "set through an heir": (object) => {
+    const heir = Object.create(object) as Json;
+    heir["spec"] = 1;
+    return [{ ...heir }, { ...object }];
+  },
+  "delete spec": (object) => {
+    delete object["spec"];
+    return { ...object };
+  },
+  "define spec": (object) => {
+    Object.defineProperty(object, "spec", { value: 2, enumerable: true, configurable: true, writable: true });
+    return { ...object };
+  },
+  "a shallow freeze": (object) => {
+    Object.freeze(object);
+    return [{ ...object }, Object.isFrozen(object), JSON.stringify(object)];
+  },
+  "a deep freeze": (object) => {
+    deepFreeze(object);
+    return [object, Object.getOwnPropertyDescriptors(object), Object.isFrozen(object["spec"])];
+  },
+  prototype: (object) => Object.getPrototypeOf(object) === Object.prototype,
+};
+
+const text = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 8 }),
+  fc.constantFrom('"', "\\", '\\"', "}]}", '"managedFields":[', "é", "ключ", "😀", "\u0000", "\u2028"),
+);
+const name = fc.oneof(
+  fc.constantFrom("spec", "status", "data", "kind", "metadata", "__proto__", "constructor", "0", "17", 's"p', "ключ"),
+  text.filter(isReadRight),
+);
+const value = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    text,
+    fc.constantFrom(0, 1, -1.5, 1e21, 5e-324, true, false, null),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(name, tie("value"), { maxKeys: 3 }),
+  ),
+})).value;
+
+/** A member as text; its name may be written with escapes, and it may come twice. */
+const member = fc.tuple(name, value, fc.boolean()).map(([key, any, isEscaped]) => {
+  const quoted = JSON.stringify(key);
+  const escaped = quoted.replace(/^"([a-z])/, (_, first: string) => `"\\u00${first.charCodeAt(0).toString(16)}`);
+  return `${isEscaped ? escaped : quoted}:${JSON.stringify(any)}`;
+});
+const owned = fc.record({
+  manager: fc.constantFrom(MANAGER, "other"),
+  operation: fc.constantFrom("Apply", "Update"),
+  apiVersion: fc.constantFrom("v1", "v2"),
+  fieldsV1: fc.constantFrom({}, { "f:data": { 'k:{"a":"}"}': {} } }, { "f:spec": { "f:a": {} } }, { "f:é": {} }),
+  subresource: fc.constantFrom("", "status"),
+});
+/** Orders of the members of metadata: that of built-in kinds, that of custom resources, and others. */
+const order = fc.shuffledSubarray(["labels", "managedFields", "name", "namespace", "resourceVersion"], {
+  minLength: 5,
+});
+const metadata = fc
+  .record({
+    name: fc.constantFrom("a", "b"),
+    namespace: fc.constantFrom("x", undefined),
+    resourceVersion: fc.oneof(fc.nat(9).map(String), fc.constantFrom("1\\u0032", undefined)),
+    labels: fc.dictionary(name, text, { maxKeys: 3 }),
+    managedFields: fc.option(fc.array(owned, { maxLength: 2 }), { nil: undefined }),
+  })
+  .chain((members) => fc.tuple(fc.constant(members), order, fc.boolean()))
+  .map(([members, names, isIndented]) => {
+    const ordered = Object.fromEntries(names.map((each) => [each, members[each as keyof typeof members]]));
+    return `"metadata":${JSON.stringify(ordered, undefined, isIndented ? 1 : undefined)}`;
+  });
+const object = fc
+  .tuple(
+    fc.array(member, { maxLength: 2 }),
+    metadata,
+    fc.array(member, { maxLength: 3 }),
+    fc.constantFrom("", " ", "\n"),
+  )
+  .map(([before, own, behind, space]) => `{${[...before, own, ...behind].join(`${space},${space}`)}${space}}`);
+
+suite("deferred decoder", (test) => {
+  test("what nobody reads is not parsed", () => {
+    const decoded = decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":1},"status":{"b":[]}}');
+    assert.equal([isDeferred(decoded, "spec"), isDeferred(decoded, "status")], [true, true]);
+    assert.is(decoded.metadata.name, "a");
+    assert.equal([isDeferred(decoded, "spec"), isDeferred(decoded, "status")], [true, true]);
+    assert.equal(decoded["spec"], { a: 1 });
+    assert.equal([isDeferred(decoded, "spec"), isDeferred(decoded, "status")], [false, false]);
+    assert.is(decoded["spec"], decoded["spec"]);
+  });
+
+  test("a frozen object is a plain one", () => {
+    const decoded = decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":{"b":1}}}');
+    deepFreeze(decoded);
+    const { spec } = Object.getOwnPropertyDescriptors(decoded);
+    assert.equal(spec, { value: { a: { b: 1 } }, writable: false, enumerable: true, configurable: false });
+    assert.ok(Object.isFrozen((decoded["spec"] as { a: object }).a));
+  });
+
+  test("a proxy of what was not read says what to do", () => {
+    const proxy = new Proxy(decode('{"kind":"X","metadata":{"name":"a"},"spec":{"a":1}}'), {});
+    assert.throws(() => proxy["spec"], /cannot be read through a proxy before it was read from the object/);
+  });
+
+  test("no way to look at an object tells how it was decoded, whatever came before it", () => {
+    const looks = fc.constantFrom(...Object.keys(LOOKS));
+    fc.assert(
+      fc.property(fc.array(fc.tuple(object, looks, fc.boolean()), { minLength: 1, maxLength: 5 }), (states) => {
+        const decoder = createDecoder();
+        for (const [state, look, isRead] of states) {
+          const [entry, expected] = [decoder.decode(state), decodeAtOnce(state)];
+          deepStrictEqual(entry.owned, expected.owned);
+          decoder.remember(entry);
+          if (!isRead) continue;
+          // Deep equality of Node compares prototypes and own members, too.
+          deepStrictEqual(LOOKS[look]!(entry.object as never), LOOKS[look]!(expected.object as never));
+          // What a user did to an object is not what the server said.
+          decoder.remember(decoder.decode(state));
+        }
+      }),
+      { numRuns: runs(3000) },
+    );
+  });
+
+  test("states of one object that change in little are told apart", () => {
+    const change = fc.record({
+      version: fc.nat(3),
+      label: fc.constantFrom("a", "b"),
+      spec: fc.constantFrom("1", "2", '"é"'),
+      status: fc.constantFrom("{}", "[]"),
+      fields: fc.constantFrom('{"f:a":{}}', '{"f:b":{}}', '{"f:bb":{}}', "1", "12"),
+      isCustom: fc.boolean(),
+    });
+    const textOf = ({ version, label, spec, status, fields, isCustom }: Record<string, unknown>) => {
+      const named = '"name":"a","namespace":"x"';
+      const managed = `"managedFields":[{"manager":"other","fieldsV1":{"f:x":{}}},{"manager":"${MANAGER}","operation":"Apply","fieldsV1":${fields}}]`;
+      const [labels, versioned] = [`"labels":{"l":"${label}"}`, `"resourceVersion":"${version}"`];
+      const members = isCustom ? [labels, managed, named, versioned] : [named, versioned, labels, managed];
+      return `{"kind":"X","apiVersion":"v1","metadata":{${members.join()}},"spec":${spec},"status":${status}}`;
+    };
+    fc.assert(
+      fc.property(fc.array(fc.tuple(change, fc.boolean()), { minLength: 2, maxLength: 8 }), (changes) => {
+        const decoder = createDecoder();
+        for (const [each, isRead] of changes) {
+          const entry = decoder.decode(textOf(each));
+          decoder.remember(entry);
+          if (isRead) deepFreeze(entry.object);
+          deepStrictEqual(structuredClone(entry), decodeAtOnce(textOf(each)));
+        }
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  test("objects that are made alike are told apart by what they say", () => {
+    const said = fc.record({
+      name: fc.stringMatching(/^[a-z]{1,10}$/),
+      version: fc.nat(2000),
+      strings: fc.tuple(text, text, text),
+      manager: fc.constantFrom(MANAGER, MANAGER, "other"),
+      isCustom: fc.boolean(),
+    });
+    const textOf = ({ name, version, strings: [label, field, spec], manager, isCustom }: Record<string, any>) => {
+      const named = { name, resourceVersion: String(version) };
+      const fieldsV1 = { "f:a": { [`k:{"b":"${field}"}`]: {} } };
+      const managedFields = [
+        { manager: "first", fieldsV1 },
+        { manager, operation: "Apply", apiVersion: "v1", time: label, fieldsV1 },
+      ];
+      const own = isCustom
+        ? { labels: { label }, managedFields, ...named }
+        : { ...named, labels: { label }, managedFields };
+      return JSON.stringify({ kind: "X", metadata: own, spec: { [spec]: spec }, status: {} });
+    };
+    fc.assert(
+      fc.property(fc.array(said, { minLength: 2, maxLength: 8 }), (states) => {
+        const decoder = createDecoder();
+        for (const each of states) {
+          const entry = decoder.decode(textOf(each));
+          decoder.remember(entry);
+          deepStrictEqual(structuredClone(entry), decodeAtOnce(textOf(each)));
+        }
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  test("what states have in common is kept once", () => {
+    const decoder = createDecoder();
+    const stateOf = (version: number, ready: boolean) =>
+      `{"kind":"X","metadata":{"name":"a","resourceVersion":"${version}","labels":{"a":"b"},"managedFields":[{"manager":"${MANAGER}",` +
+      `"operation":"Apply","fieldsV1":{"f:a":{}}}]},"spec":{"a":1},"status":{"ready":${ready}}}`;
+    const [first, second, third] = [stateOf(1, true), stateOf(2, true), stateOf(3, false)].map((state) => {
+      const entry = decoder.decode(state);
+      decoder.remember(entry);
+      return entry;
+    }) as [DecodedResource, DecodedResource, DecodedResource];
+    for (const later of [second, third]) {
+      assert.is(later.object.metadata.labels, first.object.metadata.labels);
+      assert.is(later.owned, first.owned);
+    }
+    assert.equal(
+      [first, second, third].map(({ object: { metadata: own } }) => own.resourceVersion),
+      ["1", "2", "3"],
+    );
+    assert.equal((third.object as KubernetesObject & Json)["status"], { ready: false });
+  });
+});

@@ -1,0 +1,104 @@
+import fc from "fast-check";
+import { peekIdentity, peekResourceVersion } from "#runtime/decode/decode-resource.js";
+import { endOfValue, forEachMember } from "#runtime/decode/json-scanner.js";
+import { itemsOf, metadataOf } from "#runtime/client/list-page.js";
+import { isReadRight } from "../../../support/json-names.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+
+// Strings that look like the structure around them, and long ones, which are scanned in another way.
+const nasty = fc.oneof(
+  fc.stringMatching(/^[{}[\]",:\\a ]{0,12}$/),
+  fc.string({ unit: "grapheme", maxLength: 12 }),
+  fc.stringMatching(/^[{}"\\]{0,6}$/).map((text) => text.repeat(30)),
+  fc.constantFrom("items", "metadata", '"items":[', "}]}", "\\", '\\"', "x".repeat(63), `${"x".repeat(62)}\\`),
+);
+const json = fc.jsonValue({ maxDepth: 4, stringUnit: "grapheme" });
+const value = fc.oneof(json, nasty, fc.dictionary(nasty.filter(isReadRight), fc.oneof(nasty, json)), fc.array(nasty));
+const object = fc.dictionary(nasty.filter(isReadRight), value, { noNullPrototype: true });
+const indent = fc.constantFrom(0, 2);
+
+/** Writes a list with its members in this order; Go sorts those of custom resources, so that the items stand before the metadata. */
+function pageOf(members: Record<string, unknown>, order: readonly string[], space: number): Buffer {
+  return Buffer.from(JSON.stringify(Object.fromEntries(order.map((name) => [name, members[name]])), undefined, space));
+}
+
+suite("json scanner", (test) => {
+  test("a value ends where JSON says, whatever its strings look like", () => {
+    fc.assert(
+      fc.property(value, indent, nasty, (any, space, behind) => {
+        const text = JSON.stringify(any, undefined, space);
+        const bytes = Buffer.from(`${text},${JSON.stringify(behind)}}`);
+        assert.is(endOfValue(bytes, 0), Buffer.byteLength(text));
+      }),
+      { numRuns: runs(2000) },
+    );
+  });
+
+  test("every member of an object is found, in its order", () => {
+    fc.assert(
+      fc.property(object, indent, (any, space) => {
+        const bytes = Buffer.from(JSON.stringify(any, undefined, space));
+        const found: [string, unknown][] = [];
+        const parse = (start: number, end: number) => JSON.parse(bytes.toString("utf8", start, end)) as unknown;
+        forEachMember(
+          bytes,
+          0,
+          (key, range) => void found.push([parse(key.start, key.end) as string, parse(range.start, range.end)]),
+        );
+        assert.equal(found, Object.entries(JSON.parse(JSON.stringify(any)) as object));
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+});
+
+suite("list page", (test) => {
+  test("the items of a page are those that a parser finds, whatever is in them", () => {
+    const orders = fc.shuffledSubarray(["kind", "items", "metadata", "extra"], { minLength: 4 });
+    const members = fc.record({ items: fc.array(object, { maxLength: 6 }), extra: value });
+    fc.assert(
+      fc.property(members, orders, indent, ({ items, extra }, order, space) => {
+        const metadata = { resourceVersion: "12", continue: "next" };
+        const page = pageOf({ kind: "PageList", metadata, items, extra }, order, space);
+        assert.equal(metadataOf(page), metadata);
+        const found: unknown[] = [];
+        for (const { start, end } of itemsOf(page)) {
+          found.push(JSON.parse(page.toString("utf8", start, end)));
+          // Decoding moves bytes within the item.
+          page.fill(0x7d, start, end);
+        }
+        assert.equal(found, JSON.parse(JSON.stringify(items)));
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+
+  test("a list of nothing has no items, and an empty token is none", () => {
+    const page = Buffer.from('{"items":null,"metadata":{"continue":"","resourceVersion":"3"}}\n');
+    assert.equal([...itemsOf(page)], []);
+    assert.equal(metadataOf(page), { resourceVersion: "3" });
+  });
+
+  test("what is no list says so", () => {
+    assert.throws(() => metadataOf(Buffer.from('{"items":[]}')), "a list states no version");
+  });
+});
+
+suite("peek identity", (test) => {
+  test("key and version are read in the order of structs and of sorted keys", () => {
+    const managedFields = [{ manager: "x", fieldsV1: { "f:name": {}, "f:resourceVersion": {} } }];
+    const struct = { name: "a", namespace: "x", uid: "u", resourceVersion: "7", labels: { name: "no" }, managedFields };
+    const sorted = { labels: { name: "no" }, managedFields, name: "a", namespace: "x", resourceVersion: "7" };
+    for (const metadata of [struct, sorted]) {
+      const line = Buffer.from(JSON.stringify({ spec: { metadata: { name: "no" } }, metadata }));
+      assert.equal(peekIdentity(line), { key: "x/a", version: "7" });
+      assert.is(peekResourceVersion(line), "7");
+    }
+    assert.equal(peekIdentity(Buffer.from('{"metadata":{"name":"a","resourceVersion":"7"}}')), {
+      key: "a",
+      version: "7",
+    });
+    assert.is(peekIdentity(Buffer.from('{"metadata":{"name":"a"}}')), undefined);
+  });
+});

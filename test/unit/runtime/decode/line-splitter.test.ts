@@ -1,0 +1,32 @@
+import fc from "fast-check";
+import { LineSplitter } from "#runtime/decode/line-splitter.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("line splitter", (test) => {
+  test("the lines are the same however the bytes are cut into chunks", () => {
+    const text = fc.array(fc.constantFrom("a", "ä", "€", "😀", "\n", "\n", "{}", ""), { maxLength: 40 });
+    const cuts = fc.array(fc.nat({ max: 80 }), { maxLength: 12 });
+    fc.assert(
+      fc.property(text, cuts, (parts, positions) => {
+        const bytes = Buffer.from(parts.join(""));
+        const splitter = new LineSplitter();
+        const lines: string[] = [];
+        let start = 0;
+        for (const position of [...positions.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length]) {
+          // A chunk is a view of memory that the transport reuses for nothing else.
+          for (const line of splitter.split(Buffer.from(bytes.subarray(start, position))))
+            lines.push(line.toString("utf8"));
+          start = position;
+        }
+        const expected = bytes.toString("utf8").split("\n");
+        const rest = expected.pop();
+        assert.equal(
+          lines,
+          expected.filter((line) => line !== ""),
+        );
+        assert.is(splitter.hasRest, rest !== "");
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,112 @@
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { compileProjection } from "#runtime/decode/projection.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+
+const metadata = {
+  name: "a",
+  namespace: "x",
+  uid: "u",
+  resourceVersion: "5",
+  generation: 2,
+  creationTimestamp: "2026-11-21T00:00:00Z",
+  labels: { "example.com/app": "web", tier: "front" },
+  annotations: { note: "long" },
+  ownerReferences: [{ apiVersion: "v1", kind: "Page", name: "one", uid: "p" }],
+};
+const pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata,
+  spec: { nodeName: "n", containers: [{ name: "c", image: "i", env: [] }, { image: "j" }] },
+  status: { phase: "Running", conditions: [{ type: "Ready" }] },
+};
+const { name, namespace, uid, resourceVersion, generation, ownerReferences } = metadata;
+const identity = { name, namespace, uid, resourceVersion, generation, ownerReferences };
+
+type Json = { [name: string]: unknown };
+
+// Leaves of an object with the paths that lead to them; what is in a list counts as one path.
+function leavesOf(value: unknown, path: readonly string[] = []): Map<string, unknown[]> {
+  const leaves = new Map<string, unknown[]>();
+  const add = (more: Map<string, unknown[]>) => {
+    for (const [leaf, values] of more) leaves.set(leaf, [...(leaves.get(leaf) ?? []), ...values]);
+  };
+  if (Array.isArray(value)) for (const item of value) add(leavesOf(item, path));
+  else if (typeof value === "object" && value !== null)
+    for (const [field, inner] of Object.entries(value)) add(leavesOf(inner, [...path, field]));
+  else leaves.set(path.join("."), [value]);
+  return leaves;
+}
+
+const field = fc.constantFrom("a", "b", "c");
+const { tree: json } = fc.letrec<{ tree: unknown }>((tie) => ({
+  tree: fc.oneof(
+    { depthSize: "small", withCrossShrink: true },
+    fc.integer(),
+    fc.dictionary(field, tie("tree"), { maxKeys: 3 }),
+    fc.array(tie("tree"), { maxLength: 3 }),
+  ),
+}));
+const path = fc.array(field, { minLength: 1, maxLength: 3 }).map((names) => `spec.${names.join(".")}`);
+
+suite("projection", (test) => {
+  test("of an object stay what it is, its metadata, and what the paths lead to", () => {
+    const project = compileProjection(["status.phase", "spec.containers[].image"]);
+    assert.equal(project(pod), {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata,
+      spec: { containers: [{ image: "i" }, { image: "j" }] },
+      status: { phase: "Running" },
+    });
+  });
+
+  test("a path into the metadata leaves of the others what identifies the object and its owners", () => {
+    const project = compileProjection(['metadata.labels["example.com/app"]', "metadata.finalizers"]);
+    assert.equal(project(pod), {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...identity, labels: { "example.com/app": "web" } },
+    });
+    assert.equal(compileProjection(["metadata"])(pod).metadata, metadata);
+  });
+
+  test("every leaf that a path leads to stays as it is, and no other", () => {
+    fc.assert(
+      fc.property(fc.dictionary(field, json, { maxKeys: 3 }), fc.uniqueArray(path, { maxLength: 4 }), (spec, paths) => {
+        const object = { apiVersion: "v1", kind: "Pod", metadata, spec } as KubernetesObject;
+        const kept = leavesOf((compileProjection(paths)(object) as unknown as Json)["spec"], ["spec"]);
+        const leaves = leavesOf(spec, ["spec"]);
+        // A path leads to what is inside of its end; where it goes on behind a leaf there is nothing smaller to keep.
+        const isWanted = (leaf: string) =>
+          paths.some((each) => leaf === each || leaf.startsWith(`${each}.`) || each.startsWith(`${leaf}.`));
+        const wanted = [...leaves].filter(([leaf]) => isWanted(leaf));
+        assert.equal(
+          new Map([...kept].filter(([leaf]) => leaf !== "spec")),
+          new Map(wanted.filter(([leaf]) => leaf !== "spec")),
+        );
+      }),
+    );
+  });
+
+  test("an object is not changed, and what is kept whole is shared with it", () => {
+    const before = structuredClone(pod);
+    const part = compileProjection(["status"])(pod) as typeof pod;
+    assert.is(part.status, pod.status);
+    assert.is(part.metadata, pod.metadata);
+    assert.equal(pod, before);
+  });
+
+  test("the order of the paths and paths inside of others make no difference", () => {
+    const one = compileProjection(["status.phase", "status"]);
+    const other = compileProjection(["status", "status.phase"]);
+    assert.equal(one(pod), other(pod));
+    assert.equal((one(pod) as typeof pod).status, pod.status);
+  });
+
+  test("what is no path is rejected with what one looks like", () => {
+    for (const wrong of ["", ".", "a..b", "[]", "a[0]", "a[", 'a["b]', ".a", "a."])
+      assert.throws(() => compileProjection([wrong]), /is no path to a field: write it like status\.phase/, wrong);
+  });
+});

@@ -1,0 +1,239 @@
+// Inside of values that are owned as a whole no managed field tells what the server filled in or left out; what is known of it is asked here.
+import type { JsonObject, JsonValue } from "#apiserver/json.js";
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
+import { findDifferences, match } from "#runtime/match/match.js";
+import { parseOwnedFields } from "#runtime/match/owned-fields.js";
+import { schemaOf } from "#runtime/match/schema-node.js";
+import { builtinDefinition, customDefinition } from "../../../support/kind-definitions.js";
+import { widgetCrd } from "../../../support/live-objects.js";
+import { assert, suite } from "../../../support/suite.js";
+
+interface Case {
+  readonly title: string;
+  readonly kind: readonly [apiVersion: string, kind: string];
+  /** Where the value stands. */
+  readonly path: readonly string[];
+  readonly desired: JsonValue;
+  readonly live: JsonValue;
+  readonly matches: boolean;
+  readonly owned?: JsonObject;
+}
+
+function at(path: readonly string[], value: JsonValue, prefix = ""): JsonObject {
+  return path.reduceRight<JsonValue>((inner, name) => ({ [`${prefix}${name}`]: inner }), value) as JsonObject;
+}
+
+function verdictOf(definition: ResourceDefinition, { path, desired, live, owned = {} }: Omit<Case, "title" | "kind">) {
+  const options = { owned: parseOwnedFields(JSON.stringify(at(path, owned, "f:"))), schema: schemaOf(definition) };
+  return match(at(path, desired), at(path, live), options);
+}
+
+const role = ["rbac.authorization.k8s.io/v1", "Role"] as const;
+const binding = ["rbac.authorization.k8s.io/v1", "RoleBinding"] as const;
+const deployment = ["apps/v1", "Deployment"] as const;
+const slice = ["discovery.k8s.io/v1", "EndpointSlice"] as const;
+const user = { kind: "User", name: "a" };
+const group = "rbac.authorization.k8s.io";
+const backend = { kind: "Bucket", name: "a" };
+const selector = ["spec", "selector"];
+
+const cases: readonly Case[] = [
+  {
+    title: "an empty list is left out",
+    kind: role,
+    path: ["rules"],
+    desired: [{ verbs: ["get"], resourceNames: [] }],
+    live: [{ verbs: ["get"] }],
+    matches: true,
+  },
+  {
+    title: "a list that is not empty is not",
+    kind: role,
+    path: ["rules"],
+    desired: [{ verbs: ["get"], resourceNames: ["a"] }],
+    live: [{ verbs: ["get"] }],
+    matches: false,
+  },
+  {
+    title: "an empty text under a key of a map is kept, so where there is none it was not applied",
+    kind: deployment,
+    path: selector,
+    desired: { matchLabels: { app: "a", tier: "" } },
+    live: { matchLabels: { app: "a" } },
+    matches: false,
+  },
+  {
+    title: "a zero that is kept has to be there",
+    kind: slice,
+    path: ["ports"],
+    desired: [{ name: "a", protocol: "TCP", port: 0 }],
+    live: [{ name: "a", protocol: "TCP" }],
+    matches: false,
+  },
+  {
+    title: "and so has an empty text that is kept",
+    kind: ["admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"],
+    path: ["spec", "validations"],
+    desired: [{ expression: "true", reason: "" }],
+    live: [{ expression: "true" }],
+    matches: false,
+  },
+  {
+    title: "or false",
+    kind: ["resource.k8s.io/v1", "ResourceSlice"],
+    path: ["spec", "devices"],
+    desired: [{ name: "a", attributes: { big: { bool: false } } }],
+    live: [{ name: "a", attributes: { big: {} } }],
+    matches: false,
+  },
+  {
+    title: "or a struct without fields",
+    kind: ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
+    path: ["spec", "versions"],
+    desired: [{ name: "v1", subresources: { status: {} } }],
+    live: [{ name: "v1", subresources: {} }],
+    matches: false,
+  },
+  {
+    title: "or what a schema says of all other fields",
+    kind: ["apiextensions.k8s.io/v1", "CustomResourceDefinition"],
+    path: ["spec", "versions"],
+    desired: [{ name: "v1", schema: { openAPIV3Schema: { type: "object", additionalProperties: false } } }],
+    live: [{ name: "v1", schema: { openAPIV3Schema: { type: "object" } } }],
+    matches: false,
+  },
+  {
+    title: "a name that is filled in with nothing matches none",
+    kind: slice,
+    path: ["ports"],
+    desired: [{ port: 80 }],
+    live: [{ name: "", protocol: "TCP", port: 80 }],
+    matches: true,
+  },
+  {
+    title: "a group that is filled in matches none",
+    kind: binding,
+    path: ["subjects"],
+    desired: [user],
+    live: [{ ...user, apiGroup: group }],
+    matches: true,
+  },
+  {
+    title: "and an empty one",
+    kind: binding,
+    path: ["subjects"],
+    desired: [{ ...user, apiGroup: "" }],
+    live: [{ ...user, apiGroup: group }],
+    matches: true,
+  },
+  {
+    title: "another one does not match",
+    kind: binding,
+    path: ["subjects"],
+    desired: [user],
+    live: [{ ...user, apiGroup: "other" }],
+    matches: false,
+  },
+  {
+    title: "null is shown for nothing",
+    kind: ["networking.k8s.io/v1", "Ingress"],
+    path: ["spec", "defaultBackend", "resource"],
+    desired: backend,
+    live: { ...backend, apiGroup: null },
+    matches: true,
+  },
+  {
+    title: "anything may stand in a RawExtension, and is compared as a whole",
+    kind: ["apps/v1", "ControllerRevision"],
+    path: ["data"],
+    desired: { a: { b: 1 } },
+    live: { a: { b: 1 } },
+    matches: true,
+  },
+  {
+    title: "with all that is in it",
+    kind: ["apps/v1", "ControllerRevision"],
+    path: ["data"],
+    desired: { a: { b: 1 } },
+    live: { a: { b: 1, c: 2 } },
+    matches: false,
+  },
+  {
+    title: "a map type beside a reference wins: a claim reference is compared by its fields",
+    kind: ["v1", "PersistentVolume"],
+    path: ["spec", "claimRef"],
+    desired: { name: "a" },
+    live: { name: "a", uid: "1-2" },
+    owned: { "f:name": {} },
+    matches: true,
+  },
+  {
+    title: "a time is compared as it is stored",
+    kind: ["v1", "PodTemplate"],
+    path: ["template", "metadata", "creationTimestamp"],
+    desired: "2026-01-01T01:00:00+01:00",
+    live: "2026-01-01T00:00:00Z",
+    matches: true,
+  },
+  {
+    title: "a value that a set has once is not there twice",
+    kind: ["admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"],
+    path: ["spec", "validationActions"],
+    desired: ["Warn", "Warn"],
+    live: ["Warn"],
+    owned: { 'v:"Warn"': {} },
+    matches: false,
+  },
+];
+
+suite("match, of values that are owned as a whole", (test) => {
+  for (const { title, kind, ...rest } of cases)
+    test(`${kind[1]}: ${title}`, () => {
+      const verdict = verdictOf(builtinDefinition(...kind), rest);
+      assert.is(verdict.matches, rest.matches, JSON.stringify(verdict));
+    });
+
+  test("an empty list whose items are told apart, and which nobody owns, is stored as none in built-in kinds alone", () => {
+    const path = ["metadata", "labels", "app"];
+    const owned = parseOwnedFields(JSON.stringify(at(path, {}, "f:")));
+    const live = at(path, "a");
+    const account = { ...live, secrets: [] };
+    assert.ok(match(account, live, { owned, schema: schemaOf(builtinDefinition("v1", "ServiceAccount")) }).matches);
+    const widget = { ...live, spec: { mapList: [] } };
+    assert.not(match(widget, live, { owned, schema: schemaOf(customDefinition(widgetCrd)) }).matches);
+  });
+
+  test("what is left out or filled in by the server is neither in a custom resource", () => {
+    const custom = customDefinition(widgetCrd);
+    const path = ["spec", "atomicObject"];
+    assert.not(verdictOf(custom, { path, desired: { a: 1, b: 0 }, live: { a: 1 }, matches: false }).matches);
+    assert.not(verdictOf(custom, { path, desired: { a: 1 }, live: { a: 1, b: null }, matches: false }).matches);
+  });
+});
+
+suite("differences", (test) => {
+  const definition = builtinDefinition("v1", "ConfigMap");
+  const find = (desired: JsonObject, live: JsonObject, owned: JsonObject, limit = 10) =>
+    findDifferences(desired, live, {
+      owned: parseOwnedFields(JSON.stringify(owned)),
+      schema: schemaOf(definition),
+      limit,
+    });
+
+  test("all places are named, down to the field, and values never", () => {
+    const desired = { metadata: { labels: { a: "x" } }, data: { a: "secret", b: "2", c: "3" } };
+    const live = { metadata: { labels: { a: "y" } }, data: { a: "1", b: "2", c: "4" } };
+    const found = find(desired, live, { "f:data": { "f:b": {}, "f:c": {}, "f:old": {} } });
+    assert.equal(found, [
+      { path: "metadata.labels.a", reason: "is not owned yet" },
+      { path: "data.a", reason: "is not owned yet" },
+      { path: "data.c", reason: "differs" },
+      { path: "data.old", reason: "is owned but not desired any more" },
+    ]);
+  });
+
+  test("no more than asked for are looked for", () => {
+    const data = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`key-${index}`, "x"]));
+    assert.is(find({ data }, { data: {} }, {}, 3).length, 3);
+  });
+});

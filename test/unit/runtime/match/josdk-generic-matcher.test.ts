@@ -1,0 +1,123 @@
+// JOSDK's GenericKubernetesResourceMatcherTest, by its numbers in JOSDK.md.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { genericMatcher, statusMatcher, type GenericMatcherOptions } from "#runtime/match/matchers.js";
+import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { assert, suite } from "../../../support/suite.js";
+
+interface Anything extends KubernetesObject {
+  [member: string]: unknown;
+}
+
+const deployment = (
+  change: (object: Anything & { spec: { [name: string]: unknown } }) => void = () => {},
+): Anything => {
+  const container = { name: "nginx", image: "nginx:1", ports: [{ containerPort: 80 }] };
+  const object = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "a", namespace: "x", labels: { app: "a" }, annotations: { note: "n" } },
+    spec: { replicas: 1, template: { spec: { containers: [container] } } },
+  };
+  change(object);
+  return object;
+};
+
+function argumentsOf(desired: Anything, live: Anything) {
+  const definition = builtinDefinition(live.apiVersion, live.kind);
+  return { definition, verb: "update", isStatus: false, desired, live } as const;
+}
+
+function matches(desired: Anything, live: Anything, options: GenericMatcherOptions = {}): boolean {
+  return genericMatcher(options)(argumentsOf(desired, live));
+}
+
+const scaled = deployment(({ spec }) => void (spec["replicas"] = 2));
+const added = deployment(({ spec }) => void (spec["paused"] = true));
+
+suite("JOSDK's GenericKubernetesResourceMatcherTest", (test) => {
+  test("1: the same matches", () => assert.ok(matches(deployment(), deployment())));
+
+  test("2, 3: what only live has matches, unless strictly", () => {
+    assert.ok(matches(deployment(), added));
+    assert.not(matches(deployment(), added, { isStrict: true }));
+  });
+
+  test("4, 5: what was removed or changed in live does not match", () => {
+    assert.not(matches(added, deployment()));
+    assert.not(matches(scaled, deployment()));
+  });
+
+  test("6: the status does not count", () => {
+    const withStatus = deployment((object) => void (object["status"] = { replicas: 7 }));
+    assert.ok(matches(withStatus, deployment()));
+    assert.ok(matches(deployment(), withStatus, { isStrict: true }));
+  });
+
+  test("7, 8, 9: another value does not match, unless it is at or below an ignored path", () => {
+    assert.not(matches(deployment(), scaled, { ignoredPaths: ["/spec/paused"] }));
+    assert.ok(matches(deployment(), scaled, { ignoredPaths: ["/spec/replicas"] }));
+    assert.ok(matches(deployment(), scaled, { ignoredPaths: ["/spec"] }));
+  });
+
+  test("10: labels and annotations may be more in live, unless strictly; a changed one never matches", () => {
+    const labelled = deployment(({ metadata }) => void (metadata.labels = { app: "a", extra: "x" }));
+    const annotated = deployment(({ metadata }) => void (metadata.annotations = { note: "n", extra: "x" }));
+    for (const live of [labelled, annotated]) {
+      assert.ok(matches(deployment(), live));
+      assert.not(matches(deployment(), live, { isMetadataStrict: true }));
+      assert.not(matches(live, deployment()));
+    }
+    const renamed = deployment(({ metadata }) => void (metadata.labels = { app: "b" }));
+    assert.not(matches(deployment(), renamed));
+  });
+
+  test("11: a service account is compared by the fields at its top", () => {
+    const account = (more: object): Anything => ({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { name: "a" },
+      ...more,
+    });
+    const secrets = [{ name: "registry" }];
+    assert.ok(matches(account({}), account({ imagePullSecrets: secrets })));
+    assert.not(matches(account({ imagePullSecrets: secrets }), account({})));
+    assert.not(
+      matches(account({ automountServiceAccountToken: false }), account({ automountServiceAccountToken: true })),
+    );
+  });
+
+  test("12: a config map is compared by its data", () => {
+    const configMap = (data: object): Anything => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "a" },
+      data,
+    });
+    assert.ok(matches(configMap({ a: "1" }), configMap({ a: "1" })));
+    assert.not(matches(configMap({ a: "1" }), configMap({ a: "2" })));
+    assert.ok(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" })));
+    assert.not(matches(configMap({ a: "1" }), configMap({ a: "1", theirs: "2" }), { isStrict: true }));
+  });
+
+  test("13, 14, 15, 16: the status alone is compared; more in live matches, unless strictly", () => {
+    const withStatus = (status: object, change?: (object: Anything) => void) =>
+      deployment((object) => {
+        object["status"] = status;
+        change?.(object);
+      });
+    const ready = withStatus({ replicas: 1 });
+    const more = withStatus({ replicas: 1, readyReplicas: 1 });
+    const matchesStatus = (desired: Anything, live: Anything, isStrict = false) =>
+      statusMatcher({ isStrict })(argumentsOf(desired, live));
+    assert.ok(matchesStatus(ready, ready));
+    assert.ok(
+      matchesStatus(
+        ready,
+        withStatus({ replicas: 1 }, ({ metadata }) => void (metadata.labels = {})),
+      ),
+    );
+    assert.not(matchesStatus(ready, withStatus({ replicas: 2 })));
+    assert.ok(matchesStatus(ready, more));
+    assert.not(matchesStatus(ready, more, true));
+  });
+});

@@ -1,0 +1,213 @@
+// The promises of the matcher, checked against server-side apply itself.
+import fc from "fast-check";
+import { isDeepStrictEqual } from "node:util";
+import { applyDefaults } from "#apiserver/crd/structural.js";
+import type { JsonObject, JsonValue } from "#apiserver/json.js";
+import { FieldSet } from "#apiserver/ssa/field-set.js";
+import { applyManaged, updateManaged } from "#apiserver/ssa/field-manager.js";
+import { mergeTypeOfCustomResource } from "#apiserver/ssa/merge-type.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { decodeResource } from "#runtime/decode/decode-resource.js";
+import { hasForeignChange } from "#runtime/match/foreign-change.js";
+import { match, type Verdict } from "#runtime/match/match.js";
+import { parseOwnedFields } from "#runtime/match/owned-fields.js";
+import { schemaOf } from "#runtime/match/schema-node.js";
+import { customDefinition } from "../../../support/kind-definitions.js";
+import { FIELD_MANAGER, widgetCrd } from "../../../support/live-objects.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const definition = customDefinition(widgetCrd);
+const schema = widgetCrd.spec.versions[0]!.schema.openAPIV3Schema as JsonObject;
+const mergeType = mergeTypeOfCustomResource(schema);
+const common = { apiVersion: "example.com/v1", subresource: "", mergeType, resetFields: FieldSet.of(".status") };
+
+interface Write {
+  readonly kind: "apply" | "update";
+  readonly manager: string;
+  readonly spec: JsonObject;
+  readonly labels: JsonObject;
+}
+
+const text = fc.constantFrom("a", "b", "c", "");
+const letters = fc.subarray(["a", "b", "c", "d"]);
+const shuffled = letters.chain((chosen) => fc.shuffledSubarray(chosen, { minLength: chosen.length }));
+const small = fc.integer({ min: 0, max: 2 });
+const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
+const entries = (value: fc.Arbitrary<JsonValue>) =>
+  fc.dictionary(fc.constantFrom("a", "b", "x.y/z"), value, { maxKeys: 3 });
+
+const free: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: "small" },
+    small,
+    text,
+    fc.boolean(),
+    fc.array(tie("value"), { maxLength: 2 }),
+    entries(tie("value")),
+  ),
+})).value;
+
+const specs: fc.Arbitrary<JsonObject> = fc
+  .record({
+    text: optional(text),
+    zero: optional(small),
+    no: optional(fc.boolean()),
+    choice: optional(fc.oneof(small, text)),
+    atomicList: optional(shuffled),
+    untypedList: optional(fc.array(fc.record({ x: small, y: optional(fc.constantFrom(7, 8)) }), { maxLength: 2 })),
+    setList: optional(shuffled),
+    mapList: optional(
+      shuffled.chain((names) =>
+        fc.tuple(...names.map((name) => fc.record({ name: fc.constant(name), size: optional(small) }))),
+      ),
+    ),
+    twoKeys: optional(
+      fc.uniqueArray(
+        fc.record({ port: small, protocol: fc.constantFrom(undefined, "TCP", "UDP"), note: optional(text) }),
+        {
+          maxLength: 3,
+          selector: ({ port, protocol = "TCP" }) => `${port}/${protocol}`,
+        },
+      ),
+    ),
+    atomicMap: optional(entries(text)),
+    granularMap: optional(entries(text)),
+    mapOfObjects: optional(entries(fc.record({ x: optional(small) }) as fc.Arbitrary<JsonObject>)),
+    atomicObject: optional(fc.record({ a: optional(small), b: optional(small), c: optional(fc.constantFrom(5, 6)) })),
+    free: optional(entries(free)),
+    withDefaults: optional(fc.record({ level: optional(fc.constantFrom(3, 4)), mode: optional(text) })),
+  })
+  .map((spec) => JSON.parse(JSON.stringify(spec)) as JsonObject);
+
+const writes: fc.Arbitrary<Write> = fc.record({
+  kind: fc.constantFrom("apply", "apply", "update"),
+  manager: fc.constantFrom(FIELD_MANAGER, FIELD_MANAGER, "other"),
+  spec: specs,
+  labels: entries(text),
+});
+
+function objectOf({ spec, labels }: Pick<Write, "spec" | "labels">): JsonObject {
+  const metadata = { name: "one", namespace: "default", labels };
+  return structuredClone({ apiVersion: "example.com/v1", kind: "Widget", metadata, spec });
+}
+
+function withDefaults(object: JsonObject): JsonObject {
+  applyDefaults(schema, object);
+  return object;
+}
+
+function applied(live: JsonObject | undefined, { manager, ...content }: Omit<Write, "kind">): JsonObject {
+  const write = { ...common, live, manager, config: objectOf(content), force: true, finish: withDefaults };
+  return applyManaged({ ...write, now: "2026-01-01T00:00:00Z" });
+}
+
+/** Does one write; an update replaces what it states and keeps the rest. */
+function written(live: JsonObject | undefined, { kind, ...write }: Write): JsonObject {
+  if (kind === "apply" || live === undefined) return applied(live, write);
+  const { metadata, spec } = live as { metadata: JsonObject; spec?: JsonObject };
+  const object = withDefaults({
+    ...structuredClone(live),
+    metadata,
+    spec: { ...spec, ...structuredClone(write.spec) },
+  });
+  return updateManaged({ ...common, live, manager: "editor", object, now: "2026-01-01T00:00:00Z" });
+}
+
+// An empty struct that had owned children becomes null, which the server then refuses.
+function isRefused(object: JsonObject): boolean {
+  return JSON.stringify(object["spec"] ?? {}).includes("null") || object["spec"] === null;
+}
+
+function decode(live: JsonObject) {
+  return decodeResource<KubernetesObject>(Buffer.from(JSON.stringify(live)), { fieldManagers: [FIELD_MANAGER] });
+}
+
+function verdictOf(desired: JsonObject, live: JsonObject): Verdict {
+  const { object, owned: [owned] = [] } = decode(live);
+  if (owned === undefined) return { matches: false, path: "", reason: "is owned by nobody" };
+  const options = { owned: parseOwnedFields(owned.fieldsV1), schema: schemaOf(definition) };
+  return match(structuredClone(desired) as never, object as never, options);
+}
+
+function withoutTimes(object: JsonObject): unknown {
+  const { managedFields = [], ...metadata } = object["metadata"] as JsonObject;
+  const fields = (managedFields as JsonObject[]).map(({ time: _time, ...entry }) => entry);
+  return { ...object, metadata: { ...metadata, managedFields: fields } };
+}
+
+suite("match, against server-side apply", (test) => {
+  test("what was just applied matches, whatever was there before", () => {
+    fc.assert(
+      fc.property(fc.array(writes, { maxLength: 3 }), writes, (before, last) => {
+        const own = { ...last, kind: "apply" as const, manager: FIELD_MANAGER };
+        let live: JsonObject | undefined;
+        for (const write of [...before, own]) {
+          live = written(live, write);
+          fc.pre(!isRefused(live));
+        }
+        // A list that loses its last item vanishes; the same apply then puts it back, empty.
+        const hasEmptyList = /"(setList|mapList|twoKeys)":\[\]/.test(JSON.stringify(own.spec));
+        if (hasEmptyList) live = written(live, own);
+        const verdict = verdictOf(objectOf(own), live!);
+        assert.ok(verdict.matches, JSON.stringify(verdict));
+      }),
+      { numRuns: runs(800) },
+    );
+  });
+
+  test("what matches would not be changed by an apply, however little differs", () => {
+    let matches = 0;
+    const changes = fc.array(writes, { maxLength: 2 });
+    const keys = fc.constantFrom(
+      ...Object.keys((schema as { properties: { spec: { properties: object } } }).properties.spec.properties),
+    );
+    fc.assert(
+      fc.property(writes, changes, specs, fc.option(keys), (first, others, other, key) => {
+        const own = { ...first, kind: "apply" as const, manager: FIELD_MANAGER };
+        let live = written(undefined, own);
+        for (const write of others) live = written(live, { ...write, manager: "other" });
+        fc.pre(!isRefused(live));
+        // One field of what was applied is changed, added or removed.
+        const spec = { ...own.spec };
+        if (key !== null && other[key] !== undefined) spec[key] = other[key];
+        else if (key !== null) delete spec[key];
+        const desired = { ...own, spec };
+        if (!verdictOf(objectOf(desired), live).matches) return;
+        matches++;
+        const after = applied(live, desired);
+        assert.ok(isDeepStrictEqual(withoutTimes(after), withoutTimes(live)), JSON.stringify({ live, after }));
+      }),
+      { numRuns: runs(1500) },
+    );
+    assert.ok(matches > runs(100), `only ${matches} runs compared anything`);
+  });
+
+  test("a change by others inside an own write is noticed, and an own write alone is none", () => {
+    // Without defaults, which the server fills in and nobody owns.
+    const owns = specs.map(({ text: own = "a", zero = 0, granularMap = {}, setList = [] }) => ({
+      text: own,
+      zero,
+      granularMap,
+      setList,
+    }));
+    fc.assert(
+      fc.property(owns, owns, entries(text), (first, next, labels) => {
+        const own = { manager: FIELD_MANAGER, labels };
+        const before = applied(undefined, { ...own, spec: first as JsonObject });
+        const foreign = { manager: "other", labels: {}, spec: { granularMap: { theirs: "x" } } };
+        const met = applied(before, foreign);
+        const owned = (...objects: JsonObject[]) =>
+          objects.flatMap((object) => parseOwnedFields(decode(object).owned?.[0]?.fieldsV1 ?? "{}"));
+        const isNoticed = (after: JsonObject) =>
+          hasForeignChange(decode(before).object, decode(after).object, {
+            owned: owned(before, after),
+            schema: schemaOf(definition),
+          });
+        assert.ok(isNoticed(applied(met, { ...own, spec: next as JsonObject })));
+        assert.not(isNoticed(applied(before, { ...own, spec: next as JsonObject })));
+      }),
+      { numRuns: runs(500) },
+    );
+  });
+});

@@ -1,0 +1,253 @@
+import { ApiError, ConnectionError, RetryAfterError, TerminalError } from "#runtime/base/errors.js";
+import { messageOf } from "#runtime/base/logger.js";
+import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createBed, failureOf, SUCCESS } from "./controller-bed.js";
+
+suite("controller: retries", (test) => {
+  test("a failing reconcile is tried again after 2, 2, 3, 4.5 and 6.75 s, then at the longest interval", async () => {
+    const { observe, settle, advance, times, respond } = createBed();
+    respond(() => failureOf());
+    observe();
+    await settle();
+    for (let second = 0; second < 80; second++) await advance(250);
+    assert.equal(times(), [0, 2000, 4000, 7000, 11_500, 18_250]);
+    await advance(10 * 60 * 60 * 1000);
+    assert.is(times().length, 7);
+  });
+
+  const unavailable = [
+    new ConnectionError("nobody there"),
+    new ApiError(503, {}),
+    new ApiError(429, {}),
+    new AggregateError([new Error("another"), new Error("what", { cause: new ApiError(504, {}) })]),
+  ];
+  for (const error of unavailable)
+    test(`an outage (${messageOf(error)}) uses up no retries: they go on at the longest interval that there was`, async () => {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 2 } });
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      for (let second = 0; second < 5; second++) await advance(2000);
+      assert.equal(times(), [0, 2000, 4000, 6000, 8000, 10_000]);
+      // What fails for another reason then is given up as ever.
+      respond(() => failureOf());
+      await advance(2000);
+      await advance(60_000);
+      assert.is(times().length, 7);
+    });
+
+  test("where no retries are wanted an outage is not retried either, nor is what the server says of the object", async () => {
+    const failures = [
+      { error: unavailable[0], maxAttempts: 0 },
+      { error: new ApiError(500, {}), maxAttempts: 1 },
+      { error: new TerminalError("no", { cause: unavailable[0] }), maxAttempts: 1 },
+    ];
+    for (const { error, maxAttempts } of failures) {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts } });
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      for (let second = 0; second < 5; second++) await advance(2000);
+      assert.is(times().length, error instanceof TerminalError ? 1 : 1 + maxAttempts, messageOf(error));
+    }
+  });
+
+  test("a success starts the retries afresh", async () => {
+    const { observe, settle, advance, events, respond } = createBed();
+    respond(() => failureOf());
+    observe();
+    await settle();
+    await advance(2000);
+    await advance(2000);
+    respond(() => SUCCESS);
+    await advance(3000);
+    respond(() => failureOf());
+    observe();
+    await settle();
+    assert.equal(
+      events.map(({ retryAfterMs }) => retryAfterMs),
+      [2000, 2000, 3000, undefined, 2000],
+    );
+  });
+
+  test("changes during a long wait run at once, and keep the time of the retry and the attempts that are left", async () => {
+    const { observe, settle, advance, times, respond } = createBed({
+      retry: { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxAttempts: 2 },
+    });
+    respond(() => failureOf());
+    observe();
+    await settle();
+    for (let index = 0; index < 6; index++) {
+      await advance(1000);
+      observe();
+      await settle();
+    }
+    assert.equal(times(), [0, 1000, 2000, 3000, 4000, 5000, 6000]);
+    await advance(54_000);
+    assert.is(times().at(-1), 60_000, "the retry comes when it was due");
+    await advance(60_000);
+    assert.is(times().at(-1), 120_000, "one attempt was left");
+  });
+
+  test("when no retry is left, later events are reconciled as the last attempt until one succeeds", async () => {
+    const { observe, settle, advance, started, respond } = createBed({ retry: { maxAttempts: 1 } });
+    respond(() => failureOf());
+    observe();
+    await settle();
+    await advance(2000);
+    observe();
+    await settle();
+    respond(() => SUCCESS);
+    observe();
+    await settle();
+    observe();
+    await settle();
+    assert.equal(
+      started.map(({ isLastAttempt }) => isLastAttempt),
+      [false, true, true, true, false],
+    );
+  });
+
+  test("a RetryAfterError says when, and uses up no attempt", async () => {
+    const { observe, settle, advance, times, events, respond } = createBed();
+    respond(() => failureOf(new RetryAfterError("later", 500)));
+    observe();
+    await settle();
+    for (let index = 0; index < 10; index++) await advance(500);
+    assert.is(times().length, 11);
+    assert.ok(events.every(({ retryAfterMs }) => retryAfterMs === 500));
+  });
+
+  test("a RetryAfterError whose time is none is retried like any other failure", async () => {
+    for (const ms of [NaN, -1, Infinity]) {
+      const { observe, settle, events, respond } = createBed();
+      respond(() => failureOf(new RetryAfterError("later", ms)));
+      observe();
+      await settle();
+      assert.equal(
+        events.map(({ retryAfterMs }) => retryAfterMs),
+        [2000],
+      );
+    }
+  });
+
+  test("a retry of the user whose interval is no time gives way to the default", async () => {
+    const retry = { next: () => ({ attempt: 1, intervalMs: NaN }), isLastAttempt: () => false };
+    const { observe, settle, events, respond } = createBed({ retry });
+    respond(() => failureOf());
+    observe();
+    await settle();
+    assert.equal(
+      events.map(({ retryAfterMs }) => retryAfterMs),
+      [2000],
+    );
+  });
+
+  test("a TerminalError is not tried again before something changes", async () => {
+    const { observe, settle, advance, times, respond } = createBed();
+    respond(() => failureOf(new TerminalError("never")));
+    observe();
+    await settle();
+    await advance(60_000);
+    assert.is(times().length, 1);
+    observe();
+    await settle();
+    assert.is(times().length, 2);
+  });
+
+  test("a retry of the user decides with the error and what it said before", async () => {
+    const asked: [number | undefined, string][] = [];
+    const retry = {
+      next: (state: { attempt: number } | undefined, error: unknown) => {
+        asked.push([state?.attempt, (error as Error).message]);
+        return state === undefined ? { attempt: 1, intervalMs: 7 } : undefined;
+      },
+      isLastAttempt: (state: object | undefined) => state !== undefined,
+    };
+    const { observe, settle, advance, times, respond } = createBed({ retry });
+    respond(() => failureOf());
+    observe();
+    await settle();
+    await advance(7);
+    await advance(1000);
+    assert.equal(times(), [0, 7]);
+    assert.equal(asked, [
+      [undefined, "no"],
+      [1, "no"],
+    ]);
+  });
+
+  test("a reconcile that breaks its promise and throws is a failed one", async () => {
+    const { observe, settle, events, respond } = createBed();
+    respond(() => {
+      throw new Error("broken");
+    });
+    observe();
+    await settle();
+    assert.is((events[0]?.error as Error).message, "broken");
+    assert.is(events[0]?.retryAfterMs, 2000);
+  });
+});
+
+suite("controller: times", (test) => {
+  test("a primary is reconciled again after the longest interval, and when the reconciler asks", async () => {
+    let outcome: PrimaryOutcome = { ...SUCCESS, rescheduleAfterMs: 300 };
+    const { observe, settle, advance, times, respond } = createBed({ maxReconciliationIntervalMs: 1000 });
+    respond(() => outcome);
+    observe();
+    await settle();
+    await advance(300);
+    outcome = SUCCESS;
+    await advance(300);
+    await advance(1000);
+    assert.equal(times(), [0, 300, 600, 1600]);
+  });
+
+  test("0 asks for another reconcile at once, and no number for none", async () => {
+    const { observe, settle, times, respond, started, lines, controller } = createBed({
+      maxReconciliationIntervalMs: 0,
+    });
+    respond(() => (started.length < 3 ? { ...SUCCESS, rescheduleAfterMs: 0 } : { ...SUCCESS, rescheduleAfterMs: NaN }));
+    observe();
+    await settle();
+    assert.equal(times(), [0, 0, 0]);
+    assert.is(controller.counts().timers, 0);
+    assert.is(lines.at(-1)?.message, "a reschedule after NaN ms is ignored");
+  });
+
+  test("what a reconcile waited for does not start another one while it runs", async () => {
+    const { observe, settle, advance, times, hold, respond } = createBed({ maxReconciliationIntervalMs: 0 });
+    respond(() => ({ ...SUCCESS, rescheduleAfterMs: 1000 }));
+    observe();
+    await settle();
+    const finish = hold();
+    await advance(900);
+    observe();
+    await settle();
+    await advance(200);
+    await finish();
+    await advance(5000);
+    assert.equal(times(), [0, 900]);
+  });
+
+  test("a rate limiter of the user is asked, one for each primary, and forgotten with it", async () => {
+    let created = 0;
+    const rateLimit = () => {
+      let taken = 0;
+      created++;
+      return { take: () => (taken++ === 0 ? 0 : 70) };
+    };
+    const { observe, observeDeletion, settle, times, advance } = createBed({ rateLimit });
+    observe();
+    await settle();
+    observe();
+    await settle();
+    await advance(70);
+    assert.equal([created, times()], [1, [0]]);
+    observeDeletion();
+    observe({ uid: "u2" });
+    await settle();
+    assert.equal([created, times()], [2, [0, 70]]);
+  });
+});

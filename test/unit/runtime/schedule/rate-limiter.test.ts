@@ -1,0 +1,50 @@
+// JOSDK's LinearRateLimiterTest.
+import fc from "fast-check";
+import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/schedule/rate-limiter.js";
+import { assert, suite } from "../../../support/suite.js";
+
+suite("rate limiter", (test) => {
+  test("a used-up window makes the primary wait for its end, and the wait shrinks with time", () => {
+    const limiter = createLinearRateLimiter({ maxReconciliations: 2, withinMs: 1000 });
+    assert.is(limiter.take(100), 0);
+    assert.is(limiter.take(400), 0);
+    assert.is(limiter.take(400), 700);
+    assert.is(limiter.take(1000), 100);
+    assert.is(limiter.take(1100), 0);
+  });
+
+  test("no limit makes no limiter", () => {
+    assert.is(rateLimiterFactoryOf(undefined), undefined);
+    assert.is(rateLimiterFactoryOf({ maxReconciliations: -1, withinMs: 1000 }), undefined);
+    assert.is(rateLimiterFactoryOf({ maxReconciliations: 0, withinMs: 1000 }), undefined);
+  });
+
+  test("every primary has a limiter of its own", () => {
+    const create = rateLimiterFactoryOf({ maxReconciliations: 1, withinMs: 1000 })!;
+    const [one, other] = [create(), create()];
+    assert.equal([one.take(0), one.take(0), other.take(0)], [0, 1000, 0]);
+  });
+
+  test("whoever waits as told is let through, and no more than the limit pass in one window", () => {
+    const waits = fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 4 }), waits, (maxReconciliations, steps) => {
+        let now = 0;
+        const limiter = createLinearRateLimiter({ maxReconciliations, withinMs: 1000 });
+        let windowStart = -Infinity;
+        let count = 0;
+        for (const step of steps) {
+          now += step;
+          const waitMs = limiter.take(now);
+          if (now - windowStart >= 1000) [windowStart, count] = [now, 0];
+          if (waitMs > 0) {
+            assert.is(count, maxReconciliations);
+            now += waitMs;
+            assert.is(limiter.take(now), 0);
+            [windowStart, count] = [now, 1];
+          } else assert.ok(++count <= maxReconciliations);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,88 @@
+// JOSDK's GenericRetryExecutionTest.
+import {
+  createRetry,
+  guardedRetryOf,
+  type Retry,
+  type RetryOptions,
+  type RetryState,
+} from "#runtime/schedule/retry.js";
+import { assert, suite } from "../../../support/suite.js";
+
+function intervalsOf(options: RetryOptions, failures: number): (number | undefined)[] {
+  const retry = createRetry(options);
+  let state: RetryState | undefined;
+  return Array.from({ length: failures }, () => {
+    const next = retry.next(state, new Error("no"));
+    if (next !== undefined) state = next;
+    return next?.intervalMs;
+  });
+}
+
+suite("retry", (test) => {
+  test("the default waits 2, 2, 3, 4.5 and 6.75 s and is then exhausted", () => {
+    assert.equal(intervalsOf({}, 7), [2000, 2000, 3000, 4500, 6750, undefined, undefined]);
+  });
+
+  test("three attempts are three retries, and the fourth failure has none", () => {
+    assert.equal(intervalsOf({ maxAttempts: 3 }, 4), [2000, 2000, 3000, undefined]);
+  });
+
+  test("the interval is capped from the third retry on", () => {
+    assert.equal(intervalsOf({ initialIntervalMs: 500, multiplier: 10, maxIntervalMs: 700 }, 4), [500, 500, 700, 700]);
+    const capped = intervalsOf({ initialIntervalMs: 2000, multiplier: 2, maxIntervalMs: 4500 }, 5);
+    assert.equal(capped, [2000, 2000, 4000, 4500, 4500]);
+  });
+
+  test("without a cap of the user's no retry comes sooner than the one before", () => {
+    assert.equal(intervalsOf({ initialIntervalMs: 20_000 }, 4), [20_000, 20_000, 20_000, 20_000]);
+    assert.equal(intervalsOf({ multiplier: 10 }, 3), [2000, 2000, 2000 * 1.5 ** 5]);
+  });
+
+  test("-1 means no end and no cap", () => {
+    const intervals = intervalsOf({ maxAttempts: -1, maxIntervalMs: -1, multiplier: 2 }, 30);
+    assert.is(intervals.at(-1), 2000 * 2 ** 28);
+  });
+
+  test("no attempts means no retry", () => {
+    assert.equal(intervalsOf({ maxAttempts: 0 }, 2), [undefined, undefined]);
+  });
+
+  test("the attempts are counted from the first retry", () => {
+    const retry = createRetry();
+    const first = retry.next(undefined, new Error("no"));
+    assert.is(first?.attempt, 1);
+    assert.is(retry.next(first, new Error("no"))?.attempt, 2);
+  });
+
+  test("the last attempt is the one after which no retry is left", () => {
+    const retry = createRetry({ maxAttempts: 2 });
+    const first = retry.next(undefined, new Error("no"));
+    assert.not(retry.isLastAttempt(undefined));
+    assert.not(retry.isLastAttempt(first));
+    assert.ok(retry.isLastAttempt(retry.next(first, new Error("no"))));
+    assert.ok(createRetry({ maxAttempts: 0 }).isLastAttempt(undefined));
+    assert.not(createRetry({ maxAttempts: -1 }).isLastAttempt(first));
+  });
+
+  test("a retry of the user decides, and the default if it throws", () => {
+    const lines: string[] = [];
+    const silent = () => {};
+    const logger = {
+      debug: silent,
+      info: silent,
+      warn: silent,
+      error: (_: object, text: string) => void lines.push(text),
+    };
+    const own: Retry = {
+      next: () => ({ attempt: 1, intervalMs: 9 }),
+      isLastAttempt: () => {
+        throw new Error("broken");
+      },
+    };
+    const retry = guardedRetryOf(own, logger);
+    assert.is(retry.next(undefined, new Error("no"))?.intervalMs, 9);
+    assert.is(retry.isLastAttempt(undefined), false);
+    assert.equal(lines, ["the retry of the controller failed, and the default takes its place: broken"]);
+    assert.is(guardedRetryOf({ initialIntervalMs: 7 }, logger).next(undefined, new Error("no"))?.intervalMs, 7);
+  });
+});

@@ -1,0 +1,398 @@
+// The registry of one controller: JOSDK's EventSourceManagerTest and EventSourcesTest, and the part of ControllerEventSourceTest that is not about
+// filters.
+import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
+import type { ExternalWatch } from "#runtime/sources/external/external-watch.js";
+import { inboundSource } from "#runtime/sources/inbound-source.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { assert, suite } from "../../../support/suite.js";
+import { keysOf, objectOf, ownedBy } from "./simulated-informers.js";
+import { createSourceContext, page, primaryOf } from "./source-context.js";
+
+const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
+const Secret = untypedResource({ apiVersion: "v1", kind: "Secret", plural: "secrets", scope: "Namespaced" });
+
+function createSources(options: Partial<ControllerSourcesOptions> = {}) {
+  const { context, informers, lines, settle } = createSourceContext();
+  const told: string[] = [];
+  const sources = new ControllerSources({
+    controller: "pages",
+    primary: page,
+    dependents: [],
+    fieldManager: "pages",
+    client: context.client,
+    logger: context.logger,
+    clock: context.clock,
+    informers,
+    onPrimaryChange: ({ kind, key }) => void told.push(`primary ${kind} ${key}`),
+    onSecondaryChange: (keys, { source, object }) => void told.push(`${source} ${object ?? ""} ${[...keys].join()}`),
+    ...options,
+  });
+  /** Lists `objects` for everything that is watched and has no state yet, for as long as something new is. */
+  const sync = async (objects: { readonly [kind: string]: readonly KubernetesObject[] } = {}) => {
+    for (let before = -1; before !== informers.all.length; await settle()) {
+      before = informers.all.length;
+      for (const informer of informers.all)
+        if (informer.health.status === "unknown")
+          informer.sync("10", ...(objects[informer.request.definition.kind] ?? []));
+    }
+  };
+  const start = async (objects?: { readonly [kind: string]: readonly KubernetesObject[] }) => {
+    const started = sources.start();
+    await sync(objects);
+    await started;
+  };
+  return { sources, informers, lines, told, sync, start, settle };
+}
+
+/** A source of the user that writes down what happens to it. */
+function recordingSource(name: string, history: string[], rest: Partial<EventSource> = {}): EventSource {
+  let context: EventSourceContext | undefined;
+  return {
+    name,
+    get health() {
+      return { status: context === undefined ? ("unknown" as const) : ("healthy" as const) };
+    },
+    async start(given) {
+      history.push(`start ${name}`);
+      context = given;
+      await Promise.resolve();
+      history.push(`started ${name}`);
+    },
+    async stop() {
+      history.push(`stop ${name}`);
+      await Promise.resolve();
+      history.push(`stopped ${name}`);
+    },
+    secondariesOf: () => [],
+    ...rest,
+  };
+}
+
+const dependent = (name: string, rest: object = {}) => ({
+  name,
+  resource: ConfigMap.definition,
+  isActivatedLater: false,
+  ...rest,
+});
+
+async function messageOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "nothing was thrown",
+    (error: Error) => error.message,
+  );
+}
+
+suite("names of event sources", (test) => {
+  test("two sources of one name are an error that says which they are (E10)", () => {
+    const secrets = () => informerSource({ name: "configs", resource: Secret });
+    assert.throws(
+      () => createSources({ dependents: [dependent("configs")], sources: [secrets()] }),
+      'controller "pages" has two event sources named "configs": one of ConfigMap.v1 and one of Secret.v1; give one of them another name',
+    );
+    assert.throws(
+      () => createSources({ sources: [inboundSource({ name: "primary" })] }),
+      /two event sources named "primary": that of its primaries and one without resources/,
+    );
+  });
+
+  test("sources are found by their type, by their name, and by the name of any dependent that they watch", () => {
+    const secrets = informerSource({ name: "secrets", resource: Secret });
+    const dependents = [dependent("first"), dependent("second"), dependent("selected", { labelSelector: "a=b" })];
+    const { sources } = createSources({ dependents, sources: [secrets] });
+    assert.equal(sources.names(), ["first", "selected", "secrets"]);
+    assert.equal(sources.find(Secret.definition), [secrets]);
+    assert.equal(
+      sources.find(ConfigMap.definition).map(({ name }) => name),
+      ["first", "selected"],
+    );
+    assert.equal(
+      sources.find(ConfigMap.definition, "second").map(({ name }) => name),
+      ["first"],
+    );
+    assert.equal([sources.find(Secret.definition, "first"), sources.find("Price")], [[], []]);
+    assert.equal([sources.get("second")?.name, sources.get("third")], ["first", undefined]);
+  });
+});
+
+suite("start and stop of event sources", (test) => {
+  test("the user's sources start after primaries and dependents are known, those that come first before the others (E11)", async () => {
+    const history: string[] = [];
+    const first = recordingSource("loader", history, { startPriority: "first" });
+    const { sources, informers, sync, settle } = createSources({
+      dependents: [dependent("configs")],
+      sources: [recordingSource("a", history), recordingSource("b", history), first],
+    });
+    const started = sources.start();
+    await settle();
+    assert.equal([history, informers.namespacesOf("ConfigMap")], [[], [undefined]]);
+    await sync();
+    await started;
+    assert.equal(history.splice(0), ["start loader", "started loader", "start a", "start b", "started a", "started b"]);
+    await sources.stop();
+    assert.equal(history, ["stop a", "stop b", "stopped a", "stopped b", "stop loader", "stopped loader"]);
+    assert.is(informers.all.length, 0);
+  });
+
+  test("external dependents are fetched when all other sources are known, which fetches may look at", async () => {
+    const history: string[] = [];
+    const accounts: ExternalWatch = {
+      name: "accounts",
+      origin: { kind: "poll", intervalMs: 1000, fetch: () => (history.push("fetch accounts"), new Map()) },
+      idOf: () => "",
+      isActivatedLater: false,
+      isWritten: false,
+    };
+    const { start, sources } = createSources({ externals: [accounts], sources: [recordingSource("keys", history)] });
+    await start();
+    assert.equal(history, ["start keys", "started keys", "fetch accounts"]);
+    await sources.stop();
+  });
+
+  test("a source that cannot be stopped does not keep the others running", async () => {
+    const history: string[] = [];
+    const stuck = recordingSource("stuck", history, { stop: () => Promise.reject(new Error("no way")) });
+    const { sources, start, lines } = createSources({ sources: [stuck, recordingSource("a", history)] });
+    await start();
+    await sources.stop();
+    assert.ok(history.includes("stopped a"));
+    assert.equal(lines, ['warn: event source "stuck" could not be stopped: no way']);
+  });
+
+  test("the health of each source is known by its name, with what is wrong", async () => {
+    const { sources, informers, start } = createSources({ dependents: [dependent("configs")] });
+    assert.equal(sources.health(), { primary: { status: "unknown" }, configs: { status: "unknown" } });
+    await start();
+    informers.of("ConfigMap").fail("not allowed");
+    const configs = { status: "unhealthy" as const, reason: "not allowed" };
+    assert.equal([sources.health(), sources.failures], [{ primary: { status: "healthy" }, configs }, ["not allowed"]]);
+    await sources.stop();
+  });
+});
+
+suite("events of a controller", (test) => {
+  test("a change of a primary is told to the sources, then to the controller (E13) [broadcastsToResourceEventAware]", async () => {
+    const told: string[] = [];
+    const aware = recordingSource("aware", [], { onPrimaryChange: ({ kind }) => void told.push(`aware ${kind}`) });
+    const { sources, informers, start } = createSources({
+      sources: [aware],
+      onPrimaryChange: ({ kind }) => void told.push(`controller ${kind}`),
+    });
+    await start({ Page: [primaryOf("home/one")] });
+    assert.equal(told.splice(0), ["controller added"], "the source was not started then");
+    informers.of("Page").observe(objectOf("home/one", { resourceVersion: "11" }));
+    informers.of("Page").delete(objectOf("home/one", { resourceVersion: "12" }));
+    assert.equal(told, ["aware updated", "controller updated", "aware deleted", "controller deleted"]);
+    await sources.stop();
+  });
+
+  test("a source that throws at a change of a primary is unhealthy until it works, and the controller is told", async () => {
+    let fails = true;
+    const onPrimaryChange = () => {
+      if (fails) throw new Error("oops");
+    };
+    const { sources, informers, start, told } = createSources({
+      sources: [recordingSource("aware", [], { onPrimaryChange })],
+    });
+    await start();
+    informers.of("Page").observe(objectOf("home/one", { resourceVersion: "11" }));
+    assert.equal(sources.health()["aware"], { status: "unhealthy", reason: "onPrimaryChange failed: oops" });
+    fails = false;
+    informers.of("Page").observe(objectOf("home/one", { resourceVersion: "12" }));
+    assert.equal([sources.health()["aware"]?.status, told.length], ["healthy", 2]);
+    await sources.stop();
+  });
+
+  test("dependents are mapped by what ties them to their primaries, and one watch tells once for several", async () => {
+    const { sources, start, told } = createSources({ dependents: [dependent("first"), dependent("second")] });
+    await start({ ConfigMap: [objectOf("home/a", ownedBy("one"))] });
+    assert.equal(told, ["first home/a home/one"]);
+    assert.is(sources.dependents[0]!.cache, sources.dependents[1]!.cache);
+    assert.equal(keysOf(sources.get("second")!.secondariesOf(primaryOf("home/one")) as KubernetesObject[]), ["home/a"]);
+    await sources.stop();
+  });
+});
+
+suite("activation of dependents", (test) => {
+  const later = (name: string) => dependent(name, { isActivatedLater: true });
+
+  test("a watch starts with the first primary that needs it and ends with the last", async () => {
+    const { sources, informers, start, sync } = createSources({ dependents: [later("first"), later("second")] });
+    await start();
+    assert.equal(informers.namespacesOf("ConfigMap"), []);
+    const [first, second] = sources.dependents;
+    const activated = Promise.all([first!.activate("home/one"), second!.activate("home/one")]);
+    await sync({ ConfigMap: [objectOf("home/a")] });
+    await activated;
+    assert.equal([...first!.cache.keys()], ["home/a"]);
+    await first!.deactivate("home/one");
+    assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
+    await second!.deactivate("home/one");
+    assert.equal([informers.namespacesOf("ConfigMap"), [...first!.cache.keys()]], [[], []]);
+    await sources.stop();
+  });
+
+  test("a primary that is refused because the watch fails is told when it works", async () => {
+    const { sources, informers, start, told, settle } = createSources({ dependents: [later("configs")] });
+    await start();
+    informers.onCreate = (informer) => informer.fail("not served");
+    const [configs] = sources.dependents;
+    assert.is(await messageOf(configs!.activate("home/one")), "not served");
+    assert.is(await messageOf(configs!.activate("home/two")), "not served");
+    informers.of("ConfigMap").sync("20");
+    await settle();
+    assert.equal(told, ["configs  home/one,home/two"]);
+    await sources.stop();
+  });
+});
+
+suite("registration while the controller runs", (test) => {
+  test("a source is registered once for all that ask, and known when they go on (E12)", async () => {
+    const { sources, start, sync, told, informers } = createSources();
+    await start();
+    const create = () => informerSource({ name: "configs", resource: ConfigMap });
+    const registered = Promise.all([sources.register(create()), sources.register(create())]);
+    await sync({ ConfigMap: [objectOf("home/a", ownedBy("one"))] });
+    const [a, b] = await registered;
+    assert.is(a, b);
+    assert.equal([told, informers.of("ConfigMap").users], [["configs home/a home/one"], 1]);
+    assert.is(await sources.register(create()), a);
+    await sources.deregister("configs");
+    assert.equal([sources.names(), informers.namespacesOf("ConfigMap")], [[], []]);
+    await sources.deregister("configs");
+    await sources.stop();
+  });
+
+  test("a source that cannot be started now says so to everybody who registers it, and works when it can", async () => {
+    const { sources, start, informers, told } = createSources();
+    await start();
+    informers.onCreate = (informer) => informer.fail("not served");
+    const create = () => informerSource({ name: "configs", resource: ConfigMap });
+    assert.is(await messageOf(sources.register(create())), "not served");
+    assert.is(await messageOf(sources.register(create())), "not served");
+    informers.of("ConfigMap").sync("20", objectOf("home/a", ownedBy("one")));
+    assert.is((await sources.register(create())).name, "configs");
+    assert.equal(told, ["configs home/a home/one"]);
+    let fails = true;
+    const flaky = recordingSource("flaky", [], {
+      start: () => (fails ? Promise.reject(new Error("not yet")) : Promise.resolve()),
+    });
+    const refused = 'event source "flaky" of controller "pages" could not be started: not yet';
+    assert.is(await messageOf(sources.register(flaky)), refused);
+    fails = false;
+    assert.is(await sources.register(flaky), flaky);
+    await sources.stop();
+  });
+
+  test("the source of a dependent is not registered again and not deregistered", async () => {
+    const { sources, start } = createSources({ dependents: [dependent("configs")] });
+    await start();
+    const other = informerSource({ name: "configs", resource: Secret });
+    assert.is(await sources.register(other), sources.get("configs"));
+    assert.is(
+      await messageOf(sources.deregister("configs")),
+      'event source "configs" belongs to a dependent of controller "pages"',
+    );
+    await sources.stop();
+  });
+
+  test("what a source has to fetch is fetched before a reconcile", async () => {
+    const loaded: ObjectKey[] = [];
+    const load = async ({ metadata }: KubernetesObject) => void loaded.push(metadata.name);
+    const { sources, start } = createSources({ sources: [recordingSource("a", [], { load })] });
+    const { signal } = new AbortController();
+    await sources.load(primaryOf("home/one"), signal);
+    assert.equal(loaded, [], "it is not started");
+    await start();
+    await sources.load(primaryOf("home/one"), signal);
+    assert.equal(loaded, ["one"]);
+    await sources.stop();
+  });
+});
+
+suite("namespaces of a controller", (test) => {
+  const kinds = ["Page", "ConfigMap", "Secret"];
+
+  test("they change for primaries, dependents and the sources that follow, and for no others (N2, N3)", async () => {
+    const changed: unknown[] = [];
+    const custom = recordingSource("custom", [], {
+      setNamespaces: async (namespaces) => void changed.push(namespaces),
+    });
+    const fixed = informerSource({ name: "fixed", resource: Secret, namespaces: ["vault"] });
+    const all = informerSource({ name: "all", resource: Secret, namespaces: "all", labelSelector: "a=b" });
+    const { sources, informers, start, sync } = createSources({
+      namespaces: ["a"],
+      dependents: [dependent("configs"), dependent("elsewhere", { namespace: "x" })],
+      sources: [fixed, all, custom],
+    });
+    await start();
+    const watched = () => kinds.map((kind) => informers.namespacesOf(kind));
+    assert.equal(watched(), [["a"], ["a", "x"], ["vault", undefined]]);
+    const following = sources.setNamespaces(["b"]);
+    await sync();
+    await following;
+    assert.equal([watched(), changed], [[["b"], ["x", "b"], ["vault", undefined]], [["b"]]]);
+    await sources.stop();
+  });
+
+  test("the secondaries of a new namespace are there before its primaries are told", async () => {
+    const seen: unknown[] = [];
+    const { sources, start, sync } = createSources({
+      namespaces: ["a"],
+      dependents: [dependent("configs")],
+      onPrimaryChange: ({ key }) =>
+        void seen.push([key, keysOf(sources.get("configs")!.secondariesOf(primaryOf(key)) as KubernetesObject[])]),
+    });
+    await start();
+    const following = sources.setNamespaces(["home"]);
+    await sync({ Page: [primaryOf("home/one")], ConfigMap: [objectOf("home/a", ownedBy("one"))] });
+    await following;
+    assert.equal(seen, [["home/one", ["home/a"]]]);
+    await sources.stop();
+  });
+
+  test("a namespace that one source cannot watch leaves all of them as they were", async () => {
+    const { sources, informers, start, sync } = createSources({
+      namespaces: ["a"],
+      dependents: [dependent("configs")],
+    });
+    await start();
+    informers.onCreate = (informer) => {
+      if (informer.request.definition.kind === "ConfigMap") informer.fail("no rights in b");
+    };
+    const change = messageOf(sources.setNamespaces(["b"]));
+    await sync();
+    assert.is(await change, 'the namespaces of controller "pages" stay as they are: no rights in b');
+    assert.equal(
+      kinds.map((kind) => informers.namespacesOf(kind)),
+      [["a"], ["a"], []],
+    );
+    await sources.stop();
+  });
+
+  test("a source that is registered later watches the namespaces of then", async () => {
+    const { sources, informers, start, sync } = createSources({ namespaces: ["a"] });
+    await start();
+    const following = sources.setNamespaces(undefined);
+    await sync();
+    await following;
+    const registered = sources.register(informerSource({ name: "configs", resource: ConfigMap }));
+    await sync();
+    await registered;
+    assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
+    await sources.stop();
+  });
+
+  test("changes that overlap are made one after the other", async () => {
+    const { sources, informers, start, sync } = createSources({ namespaces: ["a"] });
+    await start();
+    const changes = Promise.all([sources.setNamespaces(["b"]), sources.setNamespaces(["c"])]);
+    await sync();
+    await sync();
+    await changes;
+    assert.equal(informers.namespacesOf("Page"), ["c"]);
+    await sources.stop();
+  });
+});

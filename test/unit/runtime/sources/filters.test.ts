@@ -1,0 +1,80 @@
+import type { EventFilters } from "#runtime/sources/event-filters.js";
+import { createEventGate } from "#runtime/sources/event-gate.js";
+import { allOf, anyOf, not } from "#runtime/sources/filters.js";
+import { HealthRecord } from "#runtime/sources/health-record.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+import { createSourceContext } from "./source-context.js";
+
+const isLong = (text: string) => text.length > 3;
+const hasGrown = (text: string, old: string) => text.length > old.length;
+
+function createGate(filters: EventFilters<string>) {
+  const { context, lines } = createSourceContext();
+  const record = new HealthRecord("test");
+  record.start(context.logger);
+  return { gate: createEventGate(filters, record), record, lines };
+}
+
+suite("combined filters", (test) => {
+  test("they are and, or and not", () => {
+    const operands = fc.array(fc.boolean());
+    fc.assert(
+      fc.property(operands, (values) => {
+        const filters = values.map((value) => () => value);
+        assert.is(allOf(...filters)(), values.every(Boolean));
+        assert.is(anyOf(...filters)(), values.some(Boolean));
+        assert.is(not(allOf(...filters))(), !values.every(Boolean));
+      }),
+    );
+  });
+
+  test("all parts get all arguments", () => {
+    const filter = allOf(
+      hasGrown,
+      not((text: string, old: string) => text === `${old}!`),
+    );
+    assert.is(filter("abc", "ab"), true);
+    assert.is(filter("ab!", "ab"), false);
+  });
+});
+
+suite("event gate", (test) => {
+  test("without filters everything passes", () => {
+    const { gate } = createGate({});
+    assert.equal([gate.passesAdd("a"), gate.passesUpdate("a", "b"), gate.passesDelete("a", true)], [true, true, true]);
+  });
+
+  test("an event passes if the generic filter and the one of its kind let it (F1)", () => {
+    const { gate } = createGate({
+      generic: isLong,
+      onAdd: (text) => text.startsWith("a"),
+      onUpdate: hasGrown,
+      onDelete: (_, isFinalStateUnknown) => isFinalStateUnknown,
+    });
+    assert.equal([gate.passesAdd("abcd"), gate.passesAdd("bcde"), gate.passesAdd("a")], [true, false, false]);
+    assert.equal([gate.passesUpdate("abcd", "a"), gate.passesUpdate("abcd", "abcde")], [true, false]);
+    assert.equal([gate.passesDelete("abcd", true), gate.passesDelete("abcd", false)], [true, false]);
+  });
+
+  test("what a filter throws lets the event pass, makes the source unhealthy until it works, and is logged once", () => {
+    let fails = true;
+    const onAdd = () => {
+      if (fails) throw new Error("no such field");
+      return false;
+    };
+    const { gate, record, lines } = createGate({ onAdd });
+    assert.is(gate.passesAdd("a"), true);
+    assert.is(gate.passesAdd("b"), true);
+    assert.equal(record.health, { status: "unhealthy", reason: "the filter onAdd failed: no such field" });
+    fails = false;
+    assert.is(gate.passesAdd("c"), false);
+    assert.equal(record.health, { status: "healthy" });
+    fails = true;
+    gate.passesAdd("d");
+    assert.equal(lines, [
+      'warn: event source "test": the filter onAdd failed: no such field',
+      'info: event source "test" works again',
+    ]);
+  });
+});

@@ -1,0 +1,95 @@
+// Index functions of the user that throw.
+import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { ControllerSources } from "#runtime/sources/controller-sources.js";
+import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { assert, suite } from "../../../support/suite.js";
+import { keysOf, objectOf } from "./simulated-informers.js";
+import { createSourceContext, page, primaryOf } from "./source-context.js";
+
+const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
+
+const REASON = 'the index "tier" for home/b failed: no tier';
+
+/** Throws for an object without the label. */
+function tierOf({ metadata }: KubernetesObject): readonly string[] {
+  const tier = metadata.labels?.["tier"];
+  if (tier === undefined) throw new Error("no tier");
+  return [tier];
+}
+
+const labelled = (tier: string) => ({ labels: { tier } });
+const versioned = (key: ObjectKey, resourceVersion: string, metadata: object = {}) =>
+  objectOf(key, { resourceVersion, ...metadata });
+
+async function startSource() {
+  const support = createSourceContext();
+  const mapper = () => ["home/one"];
+  const indexes = { tier: tierOf, name: ({ metadata }: KubernetesObject) => [metadata.name] };
+  const source = informerSource<KubernetesObject>({ name: "configs", resource: ConfigMap, mapper, indexes });
+  const started = source.start(support.context);
+  const informer = support.informers.all[0]!;
+  informer.sync("10", objectOf("home/a", labelled("front")), objectOf("home/b"));
+  await started;
+  return { ...support, source, informer, tiered: (tier: string) => keysOf(source.byIndex("tier", tier)) };
+}
+
+suite("failing index functions", (test) => {
+  test("an object for which one throws is known, told, found by other indexes, and not by this one", async () => {
+    const { source, notified, tiered } = await startSource();
+    assert.equal([keysOf(source.list()), tiered("front")], [["home/a", "home/b"], ["home/a"]]);
+    assert.equal(keysOf(source.byIndex("name", "b")), ["home/b"]);
+    assert.equal(notified(), ["home/one", "home/one"]);
+    await source.stop();
+  });
+
+  test("the source is unhealthy until it works for the object, and the log has one line for either", async () => {
+    const { source, informer, lines, tiered } = await startSource();
+    assert.equal(source.health, { status: "unhealthy", reason: REASON });
+    informer.observe(versioned("home/a", "11", labelled("back")));
+    informer.observe(versioned("home/b", "12"));
+    assert.equal(source.health, { status: "unhealthy", reason: REASON });
+    informer.observe(versioned("home/b", "13", labelled("back")));
+    assert.equal([source.health, tiered("back")], [{ status: "healthy" }, ["home/a", "home/b"]]);
+    assert.equal(lines, [`warn: event source "configs": ${REASON}`, 'info: event source "configs" works again']);
+    await source.stop();
+  });
+
+  test("an object that is gone fails no longer", async () => {
+    const { source, informer } = await startSource();
+    informer.delete(versioned("home/b", "11"));
+    assert.equal(source.health, { status: "healthy" });
+    await source.stop();
+  });
+
+  test("an object that was found and now fails is not found under what it had", async () => {
+    const { source, informer, tiered } = await startSource();
+    informer.observe(versioned("home/a", "11"));
+    assert.equal([tiered("front"), source.health.status], [[], "unhealthy"]);
+    informer.observe(versioned("home/a", "12", labelled("front")));
+    assert.equal(tiered("front"), ["home/a"]);
+    await source.stop();
+  });
+
+  test("an index of the primaries that throws is the matter of the watch of the primaries", async () => {
+    const { context, informers, lines } = createSourceContext();
+    const sources = new ControllerSources({
+      ...{ controller: "pages", primary: page, dependents: [], fieldManager: "pages", client: context.client },
+      ...{ logger: context.logger, clock: context.clock, informers, indexes: { tier: tierOf } },
+      onPrimaryChange: () => {},
+      onSecondaryChange: () => {},
+    });
+    const started = sources.start();
+    informers.all[0]!.sync("10", primaryOf("home/b"));
+    await started;
+    assert.equal(sources.health(), { primary: { status: "unhealthy", reason: REASON } });
+    assert.equal(lines, [`warn: event source "primary": ${REASON}`]);
+    assert.ok(sources.primaries.has("home/b"));
+    informers.all[0]!.observe({
+      ...primaryOf("home/b"),
+      metadata: { ...primaryOf("home/b").metadata, resourceVersion: "11", ...labelled("front") },
+    });
+    assert.equal(sources.health(), { primary: { status: "healthy" } });
+    await sources.stop();
+  });
+});

@@ -1,0 +1,151 @@
+// What a source reads while answers to own writes are ahead of its watch: the cases of JOSDK's InformerEventSourceTest on list, byIndex and keys,
+// and on objects that are known from an answer only ("ghosts").
+import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import { assert, suite } from "../../../support/suite.js";
+import { objectOf } from "./simulated-informers.js";
+import { createSourceContext } from "./source-context.js";
+
+const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
+
+const tiersOf = ({ metadata }: KubernetesObject) => [metadata.labels?.["tier"] ?? "none"];
+
+/** An object of a version and, if given, a tier. */
+function config(name: string, version: number, tier?: string, metadata: Partial<ObjectMeta> = {}): KubernetesObject {
+  const labels = tier === undefined ? {} : { labels: { tier } };
+  return objectOf(`home/${name}`, { resourceVersion: `${version}`, ...labels, ...metadata });
+}
+
+const wordOf = ({ metadata }: KubernetesObject) => `${metadata.name}@${metadata.resourceVersion}`;
+
+/** A source whose watch is at version 10 and knows `objects`. */
+async function startSource(
+  objects: readonly KubernetesObject[] = [],
+  filters: InformerSourceOptions<KubernetesObject>["filters"] = {},
+) {
+  const support = createSourceContext();
+  const mapper = ({ metadata }: KubernetesObject) => [`home/of-${metadata.name}`];
+  const source = informerSource<KubernetesObject>({
+    ...{ name: "configs", resource: ConfigMap, mapper, indexes: { tier: tiersOf }, filters },
+  });
+  const started = source.start(support.context);
+  const informer = support.informers.all[0]!;
+  informer.sync("10", ...objects);
+  await started;
+  support.notified();
+  return {
+    ...{ ...support, source, informer },
+    /** Takes the answer to an own write. */
+    answer: (object: KubernetesObject) => source.view.put({ object }),
+    list: (tier?: string) =>
+      source.list(tier === undefined ? {} : { where: (object) => tiersOf(object).includes(tier) }).map(wordOf),
+    byTier: (tier: string) => source.byIndex("tier", tier).map(wordOf),
+  };
+}
+
+suite("reads of an informer source with answers ahead of its watch", (test) => {
+  test("a list has the answer in the place of what the watch brought [list replaces by temp]", async () => {
+    const { answer, list } = await startSource([config("a", 5), config("b", 6)]);
+    answer(config("a", 11));
+    assert.equal(list(), ["a@11", "b@6"]);
+  });
+
+  test("an object whose answer does not fulfil the condition is not listed, though its older state did [list drops]", async () => {
+    const { answer, list } = await startSource([config("a", 5, "front")]);
+    answer(config("a", 11, "back"));
+    assert.equal([list("front"), list("back")], [[], ["a@11"]]);
+  });
+
+  test("an answer that is older than what the watch brought is not listed [list keeps]", async () => {
+    const { answer, list, informer } = await startSource([config("a", 5)]);
+    informer.observe(config("a", 12));
+    answer(config("a", 11));
+    assert.equal(list(), ["a@12"]);
+  });
+
+  test("an object that only an answer knows is listed if it fulfils the condition [list adds temp-only]", async () => {
+    const { answer, list } = await startSource([config("a", 5, "front")]);
+    answer(config("b", 11, "front"));
+    answer(config("c", 12, "back"));
+    assert.equal(
+      [list("front"), list()],
+      [
+        ["a@5", "b@11"],
+        ["a@5", "b@11", "c@12"],
+      ],
+    );
+  });
+
+  test("an index returns the answer in the place of what the watch brought [byIndex replaces]", async () => {
+    const { answer, byTier } = await startSource([config("a", 5, "front")]);
+    answer(config("a", 11, "front"));
+    answer(config("b", 12, "front"));
+    assert.equal(byTier("front"), ["a@11", "b@12"]);
+  });
+
+  test("an object is not found under a value that its answer has no longer [byIndex skips]", async () => {
+    const { answer, byTier, informer } = await startSource([config("a", 5, "front")]);
+    answer(config("a", 11, "back"));
+    assert.equal([byTier("front"), byTier("back")], [[], ["a@11"]]);
+    informer.observe(config("a", 12, "front"));
+    assert.equal([byTier("front"), byTier("back")], [["a@12"], []]);
+  });
+
+  test("the keys are those of the watch and of the answers, each once [keys]", async () => {
+    const { answer, source } = await startSource([config("a", 5), config("b", 6)]);
+    answer(config("a", 11));
+    answer(config("c", 12));
+    assert.equal([...source.view.keys()].sort(), ["home/a", "home/b", "home/c"]);
+  });
+
+  test("an object of an answer that a later list does not have is gone, and its deletion is told [ghost delete propagated]", async () => {
+    const { answer, informer, list, notifications } = await startSource();
+    answer(config("a", 11));
+    informer.sync("20");
+    assert.equal(list(), []);
+    assert.equal(notifications, [{ primaries: ["home/of-a"], cause: { object: "home/a", isInitial: true } }]);
+  });
+
+  test("an object of an answer that a later list has stays, in the state of the list [ghost kept]", async () => {
+    const { answer, informer, list } = await startSource([config("a", 5)]);
+    answer(config("a", 11));
+    informer.sync("20", config("a", 15));
+    assert.equal(list(), ["a@15"]);
+  });
+
+  test("the filter of deletions decides about an object that only an answer knew, and knows that its end went unseen [ghost onDelete]", async () => {
+    for (const passes of [true, false]) {
+      const asked: unknown[] = [];
+      const onDelete = (object: KubernetesObject, isFinalStateUnknown: boolean) => {
+        asked.push([wordOf(object), isFinalStateUnknown]);
+        return passes;
+      };
+      const { answer, informer, notified, list } = await startSource([], { onDelete });
+      answer(config("a", 11));
+      informer.sync("20");
+      assert.equal([asked, notified(), list()], [[["a@11", true]], passes ? ["home/of-a"] : [], []]);
+    }
+  });
+
+  test("the window of a write that has ended goes with an object that only its answer knew [ghost orphan window]", async () => {
+    const { source, informer } = await startSource();
+    source.view.beginWrite("home/a");
+    source.view.endWrite("home/a", { entry: { object: config("a", 11) }, isOwn: true });
+    assert.is(source.view.ownWrites, 1);
+    informer.sync("20");
+    assert.is(source.view.ownWrites, 0);
+  });
+
+  test("the window of a write that is under way stays when the object of an earlier answer is gone [ghost active window]", async () => {
+    const { source, informer, answer, notified } = await startSource();
+    answer(config("a", 11));
+    source.view.beginWrite("home/a");
+    informer.sync("20");
+    assert.is(source.view.ownWrites, 1);
+    notified();
+    source.view.endWrite("home/a", { entry: { object: config("a", 21, undefined, { uid: "new" }) }, isOwn: true });
+    informer.observe(config("a", 21, undefined, { uid: "new" }));
+    assert.equal([notified(), source.view.ownWrites], [[], 0]);
+  });
+});

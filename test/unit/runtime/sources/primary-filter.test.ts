@@ -1,0 +1,130 @@
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { assert, suite } from "../../../support/suite.js";
+import { createBed } from "../schedule/controller-bed.js";
+
+const DELETING = { deletionTimestamp: "2026-11-21T00:00:00Z" };
+
+suite("filter of the primaries", (test) => {
+  test("what leaves the generation as it is is passed over, but for a deletion and another object of the name", async () => {
+    const { observe, settle, started } = createBed();
+    const given: [Partial<KubernetesObject["metadata"]>, number][] = [
+      [{ generation: 1 }, 1],
+      [{ generation: 1, labels: { a: "b" } }, 1],
+      [{ generation: 2 }, 2],
+      [{ generation: 1, uid: "u2" }, 3],
+      [{ generation: 1, uid: "u2", ...DELETING }, 4],
+      [{ generation: 1, uid: "u2", ...DELETING, labels: { a: "b" } }, 4],
+    ];
+    for (const [metadata, count] of given) {
+      observe(metadata);
+      await settle();
+      assert.is(started.length, count, JSON.stringify(metadata));
+    }
+  });
+
+  test("an object without a generation passes always", async () => {
+    const { observe, settle, started } = createBed();
+    for (let index = 0; index < 3; index++) {
+      observe({ generation: undefined } as never);
+      await settle();
+    }
+    assert.is(started.length, 3);
+  });
+
+  test("a change that the last reconcile has seen already is passed over, one that it has not seen is not", async () => {
+    const { observe, settle, started, hold } = createBed();
+    const finish = hold();
+    observe({ generation: 1 });
+    await settle();
+    observe({ generation: 2 });
+    observe({ generation: 2 });
+    await finish();
+    assert.is(started.length, 2);
+    observe({ generation: 2 });
+    await finish();
+    assert.is(started.length, 2);
+  });
+
+  test("a primary that lost the finalizer passes, unless it is on its way out", async () => {
+    const lacksFinalizer = ({ metadata }: KubernetesObject) => metadata.finalizers === undefined;
+    const { observe, settle, started } = createBed({ lacksFinalizer });
+    observe({ generation: 1, finalizers: ["page"] });
+    await settle();
+    observe({ generation: 1 });
+    await settle();
+    assert.is(started.length, 2);
+    for (let index = 0; index < 2; index++) {
+      observe({ generation: 1, ...DELETING });
+      await settle();
+    }
+    assert.is(started.length, 3);
+  });
+
+  test("with isGenerationAware or hasDefaultFilters false every change counts", async () => {
+    for (const definition of [{ isGenerationAware: false }, { hasDefaultFilters: false }]) {
+      const { observe, settle, started } = createBed(definition);
+      for (let index = 0; index < 2; index++) {
+        observe({ generation: 1 });
+        await settle();
+      }
+      assert.is(started.length, 2, JSON.stringify(definition));
+    }
+  });
+
+  test("the user's filters have to agree with the default one, and stand alone without it", async () => {
+    const hasLabel = ({ metadata }: KubernetesObject) => metadata.labels !== undefined;
+    for (const [hasDefaultFilters, count] of [
+      [true, 2],
+      [false, 3],
+    ] as const) {
+      const filters = { onUpdate: (primary: KubernetesObject) => hasLabel(primary) } as never;
+      const { observe, settle, started } = createBed({ filters, hasDefaultFilters });
+      for (const metadata of [
+        { generation: 1 },
+        { generation: 2 },
+        { generation: 2, labels: {} },
+        { generation: 2, labels: {} },
+      ]) {
+        observe(metadata);
+        await settle();
+      }
+      assert.is(started.length, count);
+    }
+  });
+
+  test("onAdd decides about what is new, generic about everything, and a deletion is no secret to the runtime", async () => {
+    const isWanted = ({ metadata }: KubernetesObject) => metadata.labels?.["wanted"] === "true";
+    const wanted = { labels: { wanted: "true" } };
+    for (const filters of [{ onAdd: isWanted }, { generic: isWanted }]) {
+      const { observe, observeDeletion, settle, started, controller } = createBed({
+        filters: filters as never,
+        reconcilesOnAllEvents: true,
+      });
+      observe({ name: "two" });
+      await settle();
+      assert.is(started.length, 0);
+      observe(wanted);
+      await settle();
+      assert.is(started.length, 1);
+      observe({ labels: {} });
+      await settle();
+      observeDeletion();
+      await settle();
+      assert.is(controller.counts().states, 0);
+      assert.is(started.length, "onAdd" in filters ? 3 : 1);
+    }
+  });
+
+  test("a filter that throws lets the event pass and is named in the log", async () => {
+    const filters = {
+      onAdd: () => {
+        throw new Error("broken");
+      },
+    };
+    const { observe, settle, started, lines } = createBed({ filters });
+    observe();
+    await settle();
+    assert.is(started.length, 1);
+    assert.equal([lines[0]?.level, lines[0]?.message], ["error", "a filter failed, and the event passes: broken"]);
+  });
+});

@@ -1,0 +1,89 @@
+// What the unit tests of event sources start them with: time that stands still, primaries of the test, and a record of what they say.
+import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { keyOf, refOfKey } from "#runtime/base/kubernetes-object.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { EventSourceContext, SecondaryCause } from "#runtime/sources/event-source.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { defineResource } from "#runtime/codegen/define-resource.js";
+import { VirtualClock } from "../../../support/virtual-clock.js";
+import { SimulatedInformers } from "./simulated-informers.js";
+
+export const page = defineResource({
+  group: "example.com",
+  version: "v1",
+  kind: "Page",
+  plural: "pages",
+  scope: "Namespaced",
+  hasStatusSubresource: true,
+  isCustom: true,
+  schema: {},
+});
+
+/** One call of `notify`. */
+export interface Notification {
+  readonly primaries: readonly ObjectKey[];
+  readonly cause: SecondaryCause | undefined;
+}
+
+/** A primary of this key. */
+export function primaryOf(key: ObjectKey): KubernetesObject {
+  return {
+    apiVersion: page.apiVersion,
+    kind: page.kind,
+    metadata: { ...refOfKey(key), uid: key, resourceVersion: "1" },
+  };
+}
+
+/** Creates a context whose primaries are those of the keys. */
+export function createSourceContext(...keys: readonly ObjectKey[]) {
+  const clock = new VirtualClock();
+  const informers = new SimulatedInformers();
+  const primaries = new ResourceView(page);
+  const known = new ResourceCache();
+  primaries.attach(known);
+  let version = 1;
+  const addPrimary = (object: KubernetesObject) => {
+    const metadata = { ...object.metadata, resourceVersion: String(++version) };
+    known.observe({ object: { ...object, metadata } });
+  };
+  const deletePrimary = (key: ObjectKey) =>
+    known.observeDeletion({
+      ...primaryOf(key),
+      metadata: { ...primaryOf(key).metadata, resourceVersion: String(++version) },
+    });
+  for (const key of keys) addPrimary(primaryOf(key));
+  const notifications: Notification[] = [];
+  const lines: string[] = [];
+  const log = (level: string) => (_fields: object, message: string) => void lines.push(`${level}: ${message}`);
+  const context: EventSourceContext = {
+    controller: "pages",
+    primary: page,
+    primaries,
+    namespaces: undefined,
+    fieldManager: "pages",
+    informers,
+    client: new ApiClient(createConnection({ url: "http://127.0.0.1:1" })),
+    logger: { debug: () => {}, info: log("info"), warn: log("warn"), error: log("error") },
+    clock,
+    notify: (notified, cause) => void notifications.push({ primaries: [...notified], cause }),
+  };
+  /** Lets everything happen that needs no time. */
+  const settle = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  /** Moves time forward and lets happen what comes of it. */
+  const advance = async (ms: number) => {
+    clock.advance(ms);
+    await settle();
+  };
+  /** The primaries notified since the last call. */
+  const notified = () => notifications.splice(0).flatMap((each) => each.primaries);
+  return { context, clock, addPrimary, deletePrimary, informers, notifications, notified, lines, settle, advance };
+}
+
+/** The change that tells of a primary. */
+export function changeOf(kind: "added" | "updated" | "deleted", object: KubernetesObject) {
+  return { kind, key: keyOf(object.metadata), object, isInitial: false } as const;
+}

@@ -1,0 +1,217 @@
+import { refOfKey, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
+import type { ResourceChange } from "#runtime/cache/resource-change.js";
+import { ResourceView } from "#runtime/cache/resource-view.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import { ViewWatch, type Namespaces } from "#runtime/sources/kind/view-watch.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+import { keysOf, objectOf, SimulatedInformers } from "./simulated-informers.js";
+
+const { definition } = untypedResource({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  plural: "configmaps",
+  scope: "Namespaced",
+});
+
+const isIn = (key: ObjectKey, namespaces: Namespaces) =>
+  namespaces === undefined || namespaces.includes(refOfKey(key).namespace ?? "");
+
+/** A server whose objects the informers know, each those of its namespace. */
+function createServer() {
+  const objects = new Map<ObjectKey, KubernetesObject>();
+  const informers = new SimulatedInformers();
+  let version = 100;
+  const inScope = (key: ObjectKey, namespace: string | undefined) =>
+    isIn(key, namespace === undefined ? undefined : [namespace]);
+  informers.onCreate = (informer) => {
+    const { namespace } = informer.request;
+    const listed = [...objects].flatMap(([key, object]) => (inScope(key, namespace) ? [object] : []));
+    informer.sync(String(version), ...listed);
+  };
+  const change = (key: ObjectKey, isDeleted: boolean) => {
+    const object = objectOf(key, { resourceVersion: String(++version) });
+    if (isDeleted && !objects.delete(key)) return;
+    if (!isDeleted) objects.set(key, object);
+    for (const informer of informers.all)
+      if (inScope(key, informer.request.namespace)) isDeleted ? informer.delete(object) : informer.observe(object);
+  };
+  return { objects, informers, change };
+}
+
+function createWatch() {
+  const server = createServer();
+  const changes: ResourceChange[] = [];
+  const view = new ResourceView(definition);
+  const watch = new ViewWatch({ view, request: { definition }, onChange: (change) => void changes.push(change) });
+  const told = () => changes.splice(0).map(({ kind, key }) => `${kind} ${key}`);
+  const switchTo = async (namespaces: Namespaces) => (await watch.prepare(namespaces)).commit();
+  return { ...server, watch, view, changes, told, switchTo };
+}
+
+suite("namespaces of a view", (test) => {
+  test("what is held for a write that is under way is told when its namespace becomes one of all, or the other way round", async () => {
+    for (const [from, to] of [
+      [["a"], undefined],
+      [undefined, ["a"]],
+    ] as const) {
+      const { change, informers, watch, view, told, switchTo } = createWatch();
+      change("a/1", false);
+      await watch.start(informers, from);
+      told();
+      view.beginWrite("a/1");
+      change("a/1", false);
+      assert.equal(told(), [], "it may be the echo");
+      // Nobody would tell whose it was once the write ends.
+      await switchTo(to);
+      view.endWrite("a/1");
+      assert.equal(told(), ["updated a/1"]);
+      change("a/1", false);
+      assert.equal(told(), ["updated a/1"], "and is not held any more");
+    }
+  });
+
+  test("the view shows the namespaces that are asked for", async () => {
+    const { change, informers, watch, view, told } = createWatch();
+    change("a/1", false);
+    change("b/1", false);
+    change("c/1", false);
+    await watch.start(informers, ["a", "b"]);
+    assert.equal(
+      [told(), [...view.keys()]],
+      [
+        ["added a/1", "added b/1"],
+        ["a/1", "b/1"],
+      ],
+    );
+    assert.equal(informers.namespacesOf("ConfigMap"), ["a", "b"]);
+    await watch.stop();
+    assert.equal([informers.all.length, [...view.keys()]], [0, []]);
+  });
+
+  test("a namespace that comes is told, one that goes is not, and one that stays is left alone", async () => {
+    const { change, informers, watch, view, told, switchTo } = createWatch();
+    for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
+    await watch.start(informers, ["a", "b"]);
+    const ofB = informers.of("ConfigMap", "b");
+    told();
+    await switchTo(["b", "c"]);
+    assert.equal([told(), [...view.keys()]], [["added c/1"], ["b/1", "c/1"]]);
+    assert.is(informers.of("ConfigMap", "b"), ofB);
+    change("a/1", false);
+    change("b/1", true);
+    assert.equal(told(), ["deleted b/1"]);
+    await watch.stop();
+  });
+
+  test("from some namespaces to all and back, only what was not known is told", async () => {
+    const { change, informers, watch, view, told, switchTo } = createWatch();
+    for (const key of ["a/1", "b/1", "c/1"]) change(key, false);
+    await watch.start(informers, ["a", "b"]);
+    told();
+    await switchTo(undefined);
+    assert.equal([told(), keysOf(view.list().map(({ object }) => object))], [["added c/1"], ["a/1", "b/1", "c/1"]]);
+    assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
+    await switchTo(["c"]);
+    assert.equal([told(), [...view.keys()], informers.namespacesOf("ConfigMap")], [[], ["c/1"], ["c"]]);
+    await watch.stop();
+  });
+
+  test("what happened between the two watches is told as what it is", async () => {
+    const { change, informers, watch, objects, changes, switchTo, told } = createWatch();
+    for (const key of ["a/1", "a/2", "a/3"]) change(key, false);
+    await watch.start(informers, ["a"]);
+    told();
+    // The old watch lags: only the list of the new one has this.
+    objects.set("a/1", objectOf("a/1", { resourceVersion: "900" }));
+    objects.delete("a/2");
+    await switchTo(undefined);
+    assert.equal(
+      changes.map(({ kind, key, old }) => [kind, key, old?.metadata.resourceVersion]),
+      [
+        ["updated", "a/1", "101"],
+        ["deleted", "a/2", "102"],
+      ],
+    );
+    await watch.stop();
+  });
+
+  test("nothing changes before everything is known, and a namespace that cannot be watched changes nothing", async () => {
+    const { change, informers, watch, view, told } = createWatch();
+    change("a/1", false);
+    change("b/1", false);
+    await watch.start(informers, ["a"]);
+    told();
+    const prepared = await watch.prepare(["b"]);
+    assert.equal([told(), [...view.keys()]], [[], ["a/1"]]);
+    await prepared.rollback();
+    assert.equal([[...view.keys()], informers.namespacesOf("ConfigMap")], [["a/1"], ["a"]]);
+    informers.onCreate = (informer) => informer.fail("no rights");
+    const error = await watch.prepare(["b"]).catch((reason: Error) => reason.message);
+    assert.equal([error, [...view.keys()], informers.namespacesOf("ConfigMap")], ["no rights", ["a/1"], ["a"]]);
+    await watch.stop();
+  });
+
+  test("a cluster-scoped kind is watched whatever the namespaces (N1)", async () => {
+    const informers = createServer().informers;
+    const cluster = { ...definition, scope: "Cluster" as const };
+    const watch = new ViewWatch({ view: new ResourceView(cluster), request: { definition: cluster }, onChange() {} });
+    await watch.start(informers, ["a"]);
+    assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
+    await watch.stop();
+  });
+
+  test("the health names the namespace that cannot be watched, and the others work", async () => {
+    const { informers, watch, change, view } = createWatch();
+    change("a/1", false);
+    const sync = informers.onCreate;
+    informers.onCreate = (informer) =>
+      informer.request.namespace === "b" ? informer.fail("no rights in b") : sync(informer);
+    const started = watch.start(informers, ["a", "b"]);
+    assert.equal([watch.health, [...view.keys()]], [{ status: "unhealthy", reason: "no rights in b" }, ["a/1"]]);
+    sync(informers.of("ConfigMap", "b"));
+    await started;
+    assert.is(watch.health.status, "healthy");
+    await watch.stop();
+  });
+
+  test("through any changes of namespaces nothing is lost and nothing is told twice", async () => {
+    const names = ["a", "b", "c"];
+    const key = fc.tuple(fc.constantFrom(...names), fc.constantFrom("1", "2")).map((parts) => parts.join("/"));
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ key, isDeleted: fc.boolean() }) },
+      { weight: 1, arbitrary: fc.record({ namespaces: fc.option(fc.subarray(names), { nil: undefined }) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const { watch, informers, objects, change, changes, switchTo, view } = createWatch();
+        let namespaces: Namespaces = ["a"];
+        await watch.start(informers, namespaces);
+        const known = new Map<ObjectKey, string>();
+        for (const each of steps) {
+          if ("key" in each) change(each.key, each.isDeleted);
+          else {
+            const dropped = [...known.keys()].filter((other) => !isIn(other, each.namespaces));
+            await switchTo((namespaces = each.namespaces));
+            for (const other of dropped) known.delete(other);
+          }
+          for (const { kind, key: changed, object } of changes.splice(0)) {
+            const version = object.metadata.resourceVersion ?? "";
+            assert.ok(isIn(changed, namespaces), `${changed} is not watched`);
+            assert.is(known.has(changed), kind !== "added", `${kind} ${changed}`);
+            assert.ok(
+              Number(version) > Number(known.get(changed) ?? 0) || kind === "deleted",
+              `${changed} is told twice`,
+            );
+            if (kind === "deleted") known.delete(changed);
+            else known.set(changed, version);
+          }
+          const there = [...objects.values()].filter(({ metadata }) => isIn(`${metadata.namespace}/`, namespaces));
+          assert.equal([...known.keys()].sort(), keysOf(there));
+          assert.equal([...view.keys()].sort(), keysOf(there));
+        }
+        await watch.stop();
+      }),
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { Turns, visitInTurns } from "#runtime/watch/turns.js";
+import { assert, suite } from "../../../support/suite.js";
+
+/** Turns on a clock that only work moves. */
+function createTurns() {
+  let now = 0;
+  const turns = new Turns(() => now);
+  return { turns, work: (ms: number) => void (now += ms) };
+}
+
+suite("turns", (test) => {
+  test("work that fits into one turn is finished at once", () => {
+    const { turns, work } = createTurns();
+    const visited: number[] = [];
+    const visit = (item: number) => {
+      work(1);
+      visited.push(item);
+    };
+    assert.is(visitInTurns([1, 2, 3].values(), { turns, isOver: () => false, visit }), undefined);
+    assert.equal(visited, [1, 2, 3]);
+  });
+
+  test("everything is visited once and in its order, however long it takes, and others have their turn in between", async () => {
+    const costs = fc.array(fc.integer({ min: 0, max: 15 }), { minLength: 1, maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(costs, { minLength: 1, maxLength: 3 }), async (streams) => {
+        const { turns, work } = createTurns();
+        const visited = streams.map((): number[] => []);
+        let spent = 0;
+        let isDone = false;
+        const eachRound = () => {
+          spent = 0;
+          if (!isDone) setImmediate(eachRound);
+        };
+        eachRound();
+        const each = streams.map((stream, index) =>
+          visitInTurns(stream.entries(), {
+            turns,
+            isOver: () => false,
+            visit([position, cost]) {
+              visited[index]!.push(position);
+              // Nothing begins in a turn that has lasted for long enough.
+              assert.ok(spent < 10, `${spent} ms in one turn`);
+              spent += cost;
+              work(cost);
+            },
+          }),
+        );
+        await Promise.all(each);
+        isDone = true;
+        assert.equal(
+          visited,
+          streams.map((stream) => [...stream.keys()]),
+        );
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("one stream with much to do does not keep another from its turn", async () => {
+    const { turns, work } = createTurns();
+    const order: string[] = [];
+    const follow = (name: string, count: number) =>
+      visitInTurns(Array.from({ length: count }).keys(), {
+        turns,
+        isOver: () => false,
+        visit() {
+          order.push(name);
+          work(10);
+        },
+      });
+    await Promise.all([follow("many", 10), follow("few", 2)]);
+    assert.equal(order.slice(0, 5), ["many", "many", "few", "many", "few"]);
+    assert.is(order.length, 12);
+  });
+
+  test("nothing is visited any more once it is over", async () => {
+    const { turns, work } = createTurns();
+    const visited: number[] = [];
+    let isOver = false;
+    const rest = visitInTurns([1, 2, 3].values(), {
+      turns,
+      isOver: () => isOver,
+      visit(item) {
+        work(10);
+        visited.push(item);
+      },
+    });
+    isOver = true;
+    await rest;
+    assert.equal(visited, [1]);
+  });
+
+  test("what goes wrong in a later turn reaches whoever waits", async () => {
+    const { turns, work } = createTurns();
+    const rest = visitInTurns([1, 2].values(), {
+      turns,
+      isOver: () => false,
+      visit(item) {
+        work(10);
+        if (item === 2) throw new Error("no");
+      },
+    });
+    let failure: unknown;
+    await Promise.resolve(rest).catch((error: unknown) => (failure = error));
+    assert.is((failure as Error).message, "no");
+  });
+});
