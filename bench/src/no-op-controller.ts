@@ -1,10 +1,9 @@
-import { createLogger } from "#runtime/base/create-logger.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { Controller, type PrimaryLookup } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileObserver } from "#runtime/schedule/reconcile-event.js";
-import type { PrimaryOutcome } from "#runtime/schedule/reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileObserver } from "#runtime/schedule/reconcile-scope.js";
 import { shops } from "./kinds.js";
+import { createLogger } from "#runtime/base/logger.js";
 
 const NOTHING_DONE: PrimaryOutcome = {
   kind: "reconcile",

@@ -33,8 +33,10 @@ export type {
   OnAddFilter,
   OnDeleteFilter,
   OnUpdateFilter,
-} from "./sources/event-filters.js";
-export type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./sources/event-source.js";
+} from "./cache/resource-change.js";
+export type { EventSource, EventSourceContext } from "./sources/event-source.js";
+export type { SecondaryCause } from "./base/reconcile-reason.js";
+export type { SourceHealth } from "./base/health.js";
 export type { ReconcileReason } from "./base/reconcile-reason.js";
 
 // Writing
@@ -45,7 +47,7 @@ export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/m
 export type { JsonPatchChange } from "./write/plan.js";
 export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
 export type { RetriedPatch } from "./write/conflict-retry.js";
-export type { JsonPatchOperation } from "./match/json-diff.js";
+export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
 // Conditions
 export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions/builtin-conditions.js";
@@ -85,7 +87,7 @@ export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
-export type { ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-event.js";
+export type { ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
 export type {
   ConditionOutcome,
   DependentOutcome,
@@ -98,15 +100,16 @@ export type {
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-error.js";
 export type { RequestObservation, RequestObserver } from "./client/requester.js";
-export { createLogger } from "./base/create-logger.js";
-export type { CreateLoggerOptions } from "./base/create-logger.js";
+export { createLogger } from "./base/logger.js";
+export type { CreateLoggerOptions } from "./base/logger.js";
 export { createChildLogger, messageOf } from "./base/logger.js";
 export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
 export { ApiClient } from "./client/api-client.js";
 export type { ApplyOptions, Defined, Deletion, PatchTarget } from "./client/api-client.js";
-export type { Applied, WriteOptions, WriteRequest, WriteVerb } from "./client/write-request.js";
+export type { Applied, WriteOptions, WriteRequest } from "./client/write-request.js";
+export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connect/connection.js";
 export type { Connection, ConnectionOptions, Credentials } from "./client/connect/connection.js";
 export { loadConnection } from "./client/connect/load-connection.js";

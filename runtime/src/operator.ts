@@ -1,10 +1,7 @@
 import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
-import { createLogger } from "./base/create-logger.js";
-import { createSafeLogger, messageOf, type Logger } from "./base/logger.js";
+import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/logger.js";
 import type { ResourceDefinition } from "./base/resource-definition.js";
-import { callUnawaited } from "./base/unawaited.js";
-import { untilAborted } from "./base/until-aborted.js";
 import { ApiClient } from "./client/api-client.js";
 import type { RequestObserver } from "./client/requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
@@ -15,9 +12,10 @@ import { checkCrds } from "./operate/check-crds.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
-import type { ReconcileObserver } from "./schedule/reconcile-event.js";
 import { isKubernetes } from "./workflow/definition/workflow-definition.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
+import { callUnawaited, untilAborted } from "./base/promises.js";
+import type { ReconcileObserver } from "./schedule/reconcile-scope.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {

@@ -1,6 +1,5 @@
 import { setFlagsFromString } from "node:v8";
-import { createLogger } from "./base/create-logger.js";
-import { messageOf, type Logger, type LogLevel } from "./base/logger.js";
+import { messageOf, type Logger, type LogLevel, createLogger } from "./base/logger.js";
 import { createOperator, type OperatorOptions } from "./operator.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 

@@ -1,5 +1,4 @@
 // A client whose watch expires: the runtime's informer and cache.
-import { createLogger } from "#runtime/base/create-logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
@@ -7,6 +6,7 @@ import { Informer } from "#runtime/watch/informer.js";
 import { deployments } from "../kinds.js";
 import { settingsOf } from "../sync/sync-probe.js";
 import { measureRelist, type RelistSettings } from "./relist-probe.js";
+import { createLogger } from "#runtime/base/logger.js";
 
 const settings = settingsOf<RelistSettings>();
 const cache = new ResourceCache();

@@ -1,5 +1,4 @@
 // A client under measurement: the runtime's informer, cache and view.
-import { createLogger } from "#runtime/base/create-logger.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
@@ -9,6 +8,7 @@ import { byOwnerReference } from "#runtime/sources/mappers.js";
 import { deployments, shops } from "../kinds.js";
 import { ShopQueue } from "./shop-queue.js";
 import { createProbe, settingsOf, type SyncSettings } from "./sync-probe.js";
+import { createLogger } from "#runtime/base/logger.js";
 
 const settings = settingsOf<SyncSettings>();
 const probe = createProbe(settings);

@@ -1,32 +1,10 @@
+import { finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import type { Connection } from "../client/connect/connection.js";
-import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
 import { checkDependents } from "./check-dependents.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { defaultFinalizerOf } from "../reconcile/finalizer.js";
 import { hasSharedConditions } from "../reconcile/status-conditions.js";
-
-/** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
-export function finalizerOf(definition: ControllerDefinition): string | undefined {
-  const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
-  if (reconcilesOnAllEvents) return undefined;
-  const cleansUp =
-    reconciler?.cleanup !== undefined ||
-    workflow.dependents.some(needsCleanup) ||
-    Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
-  return cleansUp ? finalizerNameOf(definition) : undefined;
-}
-
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
-function needsCleanup(dependent: DependentDefinition): boolean {
-  if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
-  const { mode, isGarbageCollected, onDelete } = dependent;
-  return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
-}
-
-/** Returns the name of the finalizer of a controller, whether or not it needs one. */
-export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
-  return finalizer ?? defaultFinalizerOf(workflow.primary);
-}
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {

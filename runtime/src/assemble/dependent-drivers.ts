@@ -1,7 +1,6 @@
 // Which event source and which writer each dependent of a controller has.
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
-import type { EventFilters } from "../sources/event-filters.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
 import { externalsOf, type ExternalDependents } from "./external-dependents.js";
@@ -14,6 +13,7 @@ import { isKubernetes, type KubernetesDependent } from "../workflow/definition/w
 import { Writer } from "../write/apply.js";
 import type { ObjectWriter } from "../write/object-writer.js";
 import { PutWriter } from "../write/put.js";
+import type { EventFilters } from "../cache/resource-change.js";
 
 /** What drivers are made of. */
 export interface DriverParts {

@@ -1,8 +1,7 @@
 import { systemClock } from "../base/clock.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { synchronous } from "../base/unawaited.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { EventSource, SourceHealth } from "../sources/event-source.js";
+import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
@@ -10,19 +9,22 @@ import { ControllerSources } from "../sources/controller-sources.js";
 import { crdSource } from "../sources/kind/crd-source.js";
 import { DriverFactory, watchOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
-import { checkNamespaces, finalizerNameOf, namespacesOf } from "./check-controller.js";
+import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
-import type { ReconcileObserver } from "../schedule/reconcile-event.js";
 import { conditionsManagerOf } from "../reconcile/write-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 import { Writer } from "../write/apply.js";
 import { ResourceOperations } from "../write/resource-operations.js";
+import type { SourceHealth } from "../base/health.js";
+import { finalizerNameOf } from "../reconcile/finalizer.js";
+import { synchronous } from "../base/promises.js";
+import type { ReconcileObserver } from "../schedule/reconcile-scope.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts {

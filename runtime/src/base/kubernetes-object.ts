@@ -79,3 +79,34 @@ export type PartOf<Value> = Value extends readonly (infer Item)[]
   : Value extends object
     ? { readonly [Field in keyof Value]?: PartOf<Value[Field]> | undefined }
     : Value;
+
+/** One operation of a JSON patch (RFC 6902). */
+export interface JsonPatchOperation {
+  readonly op: "add" | "remove" | "replace" | "move" | "copy" | "test";
+  readonly path: string;
+  readonly from?: string;
+  readonly value?: JsonValue;
+}
+
+/** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
+export type WriteVerb = "create" | "update" | "apply" | "jsonPatch" | "mergePatch";
+
+/** Names an object for messages: `Deployment "home/web"`. */
+export function describeObject({ kind }: { kind: string }, { name, namespace }: ObjectRef): string {
+  return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;
+}
+
+/**
+ * Compares two resource versions: negative if `a` is older than `b`.
+ *
+ * Within one kind they are decimal numbers that only grow (KEP-5504); the longer one is the later.
+ */
+export function compareResourceVersions(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Tells whether a resource version is newer than another. */
+export function isNewerVersion(version: string, than: string): boolean {
+  return compareResourceVersions(version, than) > 0;
+}

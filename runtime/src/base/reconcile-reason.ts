@@ -40,3 +40,10 @@ function reasonsOf(change: PrimaryReason["change"]): { initial: PrimaryReason; s
   const kind = "primary";
   return { initial: { kind, change, isInitial: true }, seen: { kind, change, isInitial: false } };
 }
+
+/** What an event source says with a change, besides whom it concerns. */
+export interface SecondaryCause {
+  readonly object?: ObjectKey;
+  /** Whether a list brought it, and not somebody's edit. */
+  readonly isInitial?: boolean;
+}

@@ -75,3 +75,21 @@ export function kindNameOf({ group, version, kind }: ResourceDefinition): string
 export function crdNameOf({ group, plural }: ResourceDefinition): string {
   return `${plural}.${group}`;
 }
+
+/** The type of the resources of an event source: a kind, or the user's own name for what Kubernetes does not have. */
+export type SecondaryType = ResourceDefinition | string;
+
+/** Returns the name of a type as messages and comparisons use it. */
+export function nameOfType(type: SecondaryType | undefined): string | undefined {
+  return typeof type === "object" ? kindNameOf(type) : type;
+}
+
+/** Tells whether an event source has resources of this type. */
+export function hasType({ type }: { readonly type?: SecondaryType | undefined }, wanted: SecondaryType): boolean {
+  return type !== undefined && typeof type === typeof wanted && nameOfType(type) === nameOfType(wanted);
+}
+
+/** Returns an event source as messages mention it. */
+export function describeSource({ type }: { readonly type?: SecondaryType | undefined }): string {
+  return type === undefined ? "one without resources" : `one of ${nameOfType(type)}`;
+}

@@ -1,7 +1,6 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { BoundedEntries, CacheBound } from "./bounded-entries.js";
+import { type BoundedEntries, type CacheBound, isEvictedCopy } from "./bounded-entries.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
-import { isEvictedCopy } from "./evicted-copy.js";
 
 /** For whom objects are made readable. */
 export interface LoadOptions {

@@ -3,8 +3,8 @@
 // While a write is under way nobody knows yet which version it makes, so changes are held; when the version is known, the changes up to
 // it are its echo alone and are swallowed, or there is more in them and they are merged into one. A deletion is never swallowed, and
 // neither is what a list brought: between two lists anything may have gone unseen.
-import { compareResourceVersions } from "../base/resource-version.js";
 import type { ResourceChange } from "./resource-change.js";
+import { compareResourceVersions } from "../base/kubernetes-object.js";
 
 interface HeldChange {
   readonly version: string;

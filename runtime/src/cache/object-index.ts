@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { synchronous } from "../base/unawaited.js";
+import { synchronous } from "../base/promises.js";
 
 /** Returns the values under which an index finds an object; one for which it throws is not found under that index. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];

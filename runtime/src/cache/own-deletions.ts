@@ -1,5 +1,4 @@
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { isNewerVersion } from "../base/resource-version.js";
+import { type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
 interface OwnDeletion {

@@ -1,5 +1,4 @@
-import type { ObjectKey } from "../base/kubernetes-object.js";
-import { compareResourceVersions, isNewerVersion } from "../base/resource-version.js";
+import { type ObjectKey, compareResourceVersions, isNewerVersion } from "../base/kubernetes-object.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
 /** The newest answers to own writes, at most one for each object, until the watch has come to them. */

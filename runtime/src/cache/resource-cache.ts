@@ -2,18 +2,15 @@
 //
 // Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come back.
 // Listeners are told what the watch brings, as it brings it: whose change it is, each of them knows for itself (see own-events.ts).
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { isNewerVersion } from "../base/resource-version.js";
+import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { AnswerOverlay } from "./pending-writes.js";
-import { BoundedEntries, type CacheBound } from "./bounded-entries.js";
+import { BoundedEntries, type CacheBound, isEvicted } from "./bounded-entries.js";
 import { BoundedLoader, type LoadOptions } from "./bounded-loader.js";
-import { CacheListeners } from "./cache-listeners.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import { isEvicted } from "./evicted-copy.js";
 import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { OwnDeletions } from "./own-deletions.js";
-import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
+import { arrivalOf, deletionOf, type CacheListener, type ResourceChange, CacheListeners } from "./resource-change.js";
 
 export type { LoadOptions } from "./bounded-loader.js";
 export type { ResourceChange } from "./resource-change.js";

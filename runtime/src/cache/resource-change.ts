@@ -50,3 +50,64 @@ export function deletionOf(
   const change = { kind: "deleted", key, object, isInitial } as const;
   return { ...change, ...(old === undefined ? {} : { old }), ...(isFinalStateUnknown ? { isFinalStateUnknown } : {}) };
 }
+
+/** Tells whether a new resource is worth a reconcile. */
+export type OnAddFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
+
+/** Tells whether a change is worth a reconcile. */
+export type OnUpdateFilter<Resource = KubernetesObject> = (resource: Resource, old: Resource) => boolean;
+
+/** Tells whether a deletion is worth a reconcile; `isFinalStateUnknown` if nobody watched when it happened. */
+export type OnDeleteFilter<Resource = KubernetesObject> = (resource: Resource, isFinalStateUnknown: boolean) => boolean;
+
+/** Tells whether anything that happens to a resource is worth a reconcile. */
+export type GenericFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
+
+/**
+ * What an event has to pass to cause a reconcile: `generic` and the one of its kind; what is absent lets everything pass.
+ *
+ * Caches and indexes see everything, whatever the filters say.
+ */
+export interface EventFilters<Resource = KubernetesObject> {
+  readonly onAdd?: OnAddFilter<Resource> | undefined;
+  readonly onUpdate?: OnUpdateFilter<Resource> | undefined;
+  readonly onDelete?: OnDeleteFilter<Resource> | undefined;
+  readonly generic?: GenericFilter<Resource> | undefined;
+}
+
+/** Those who are told what a cache learns. */
+export class CacheListeners {
+  readonly #all = new Set<CacheListener>();
+
+  get isEmpty(): boolean {
+    return this.#all.size === 0;
+  }
+
+  /** Tells `listener` from now on; returns how to end that. */
+  add(listener: CacheListener): () => void {
+    this.#all.add(listener);
+    return () => void this.#all.delete(listener);
+  }
+
+  tellChange(change: ResourceChange, version: string): void {
+    for (const listener of this.#all) listener.onChange(change, version);
+  }
+
+  /** Tells that an object is gone that was known from an answer only. */
+  tellGhost(key: ObjectKey, object: KubernetesObject, version: string): void {
+    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
+    for (const listener of this.#all) listener.onGhost(change, version);
+  }
+
+  tellListBegun(): void {
+    for (const listener of this.#all) listener.onListBegun();
+  }
+
+  tellListEnded(version: string): void {
+    for (const listener of this.#all) listener.onListEnded(version);
+  }
+
+  tellVersion(version: string): void {
+    for (const listener of this.#all) listener.onVersion(version);
+  }
+}

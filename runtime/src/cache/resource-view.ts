@@ -2,14 +2,13 @@
 // whom to tell of the others, is known here.
 //
 // A write of one controller is seen by the next read of any other, which is told of it by the watch; only the writer is not.
-import { keyOf, refOfKey, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, refOfKey, type KubernetesObject, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions, ResourceCache } from "./resource-cache.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
-import { describeObject } from "../client/resource-path.js";
 
 /** Which objects of a view are wanted. */
 export interface ListOptions {

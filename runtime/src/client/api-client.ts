@@ -1,11 +1,15 @@
 import { isApiError } from "../base/errors.js";
-import type { JsonPatchOperation } from "../match/json-diff.js";
-import type { KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
+import {
+  type KubernetesObject,
+  type ObjectRef,
+  type JsonPatchOperation,
+  describeObject,
+} from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { ApiRequester, type RequestObserver } from "./requester.js";
 import type { Connection } from "./connect/connection.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
-import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
+import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { Transport } from "./transport.js";
 import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 

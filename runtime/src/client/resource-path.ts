@@ -25,8 +25,3 @@ export function queryOf(parameters: { readonly [name: string]: string | number |
   const text = search.toString();
   return text === "" ? "" : `?${text}`;
 }
-
-/** Names an object for messages: `Deployment "home/web"`. */
-export function describeObject({ kind }: { kind: string }, { name, namespace }: ObjectRef): string {
-  return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;
-}

@@ -2,9 +2,9 @@ import { setMaxListeners } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
-import { untilAborted } from "../base/until-aborted.js";
 import type { Connection, Credentials } from "./connect/connection.js";
 import { loadPool } from "./undici-pool.js";
+import { untilAborted } from "../base/promises.js";
 
 /** A request without its server. */
 export interface TransportRequest {

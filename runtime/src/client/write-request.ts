@@ -1,13 +1,11 @@
-import type { KubernetesObject, ObjectRef } from "../base/kubernetes-object.js";
+import type { WriteVerb } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiRequester } from "./requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "../decode/decode-resource.js";
-import { collectionPath, describeObject, objectPath, queryOf } from "./resource-path.js";
+import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { lacksEmptied, withoutEmptied } from "./emptied-fields.js";
 import type { TransportRequest } from "./transport.js";
-
-/** The ways to write an object: POST, PUT, server-side apply, JSON patch (RFC 6902), JSON merge patch (RFC 7386). */
-export type WriteVerb = "create" | "update" | "apply" | "jsonPatch" | "mergePatch";
 
 /** What every write may state. */
 export interface WriteOptions {

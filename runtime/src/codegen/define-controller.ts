@@ -1,6 +1,6 @@
-import type { EventFilters } from "../sources/event-filters.js";
 import type { ControllerDefinition, PrimaryIndexFunction } from "../reconcile/controller-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
+import type { EventFilters } from "../cache/resource-change.js";
 
 /** What generated code states about a controller; the functions of the user keep their own types. */
 export interface ControllerOptions<

@@ -1,6 +1,5 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
-import type { EventFilters } from "../sources/event-filters.js";
 import type { InboundChannel } from "../sources/external/inbound.js";
 import type {
   BulkOptions,
@@ -13,6 +12,7 @@ import type {
   KubernetesDependent,
   NodeDefinition,
 } from "../workflow/definition/workflow-definition.js";
+import type { EventFilters } from "../cache/resource-change.js";
 
 /** The items of a bulk dependent by their keys. */
 export type ItemsOf<Resource> = { readonly [key: string]: Resource };

@@ -1,8 +1,7 @@
 // When a write would change nothing, by its kind (JOSDK's matchers). Server-side apply has a matcher of its own, which knows what is owned.
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
+import type { JsonValue, KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { WriteVerb } from "../client/write-request.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";

@@ -1,4 +1,4 @@
-import type { SourceHealth } from "../sources/event-source.js";
+import type { SourceHealth } from "../base/health.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {

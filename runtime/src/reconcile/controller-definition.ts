@@ -1,11 +1,11 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { EventFilters } from "../sources/event-filters.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { DependentDefinition, WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { RateLimiterFactory, RateLimitOptions } from "../schedule/rate-limiter.js";
 import type { Reconciler } from "./reconciler.js";
 import type { Retry, RetryOptions } from "../schedule/retry.js";
+import type { EventFilters } from "../cache/resource-change.js";
 
 /** What is known of a controller when its event sources are made. */
 export interface EventSourceFacts {

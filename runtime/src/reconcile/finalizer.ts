@@ -1,9 +1,11 @@
+import type { ControllerDefinition } from "./controller-definition.js";
+import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
 import { isApiError } from "../base/errors.js";
-import { jsonDiff, type JsonPatchOperation } from "../match/json-diff.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectMeta, type JsonPatchOperation } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { isAnswerTo, uidTest, type JsonWrite } from "./json-write.js";
+import { jsonDiff } from "../match/json-patch.js";
 
 const MAX_ATTEMPTS = 10;
 
@@ -120,4 +122,27 @@ async function patchFinalizers(
     }
     current = await client.get({ definition }, object.metadata);
   }
+}
+
+/** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
+export function finalizerOf(definition: ControllerDefinition): string | undefined {
+  const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
+  if (reconcilesOnAllEvents) return undefined;
+  const cleansUp =
+    reconciler?.cleanup !== undefined ||
+    workflow.dependents.some(needsCleanup) ||
+    Object.values(workflow.removed ?? {}).some(({ policy }) => policy === "orphan");
+  return cleansUp ? finalizerNameOf(definition) : undefined;
+}
+
+// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
+function needsCleanup(dependent: DependentDefinition): boolean {
+  if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
+  const { mode, isGarbageCollected, onDelete } = dependent;
+  return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
+}
+
+/** Returns the name of the finalizer of a controller, whether or not it needs one. */
+export function finalizerNameOf({ finalizer, workflow }: ControllerDefinition): string {
+  return finalizer ?? defaultFinalizerOf(workflow.primary);
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonPatchOperation } from "../match/json-diff.js";
-import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type JsonPatchOperation } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../decode/decode-resource.js";

@@ -5,18 +5,17 @@ import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import { noSecondarySources, type SecondarySources } from "../sources/secondary-sources.js";
+import { type SecondarySources } from "../sources/secondary-sources.js";
 import type { Context, ResourceOperations } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import type { PlanNode } from "../workflow/plan.js";
 import type { RemovedDrivers } from "../workflow/prune.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/dependents/kubernetes-driver.js";
-import { checkController, finalizerNameOf, finalizerOf } from "../assemble/check-controller.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import type { ExpectationRegistry } from "./expectations.js";
-import { hasFinalizer, removeFinalizer } from "./finalizer.js";
+import { hasFinalizer, removeFinalizer, finalizerNameOf, finalizerOf } from "./finalizer.js";
 import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
@@ -24,6 +23,7 @@ import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope
 import { conditionsManagerOf, writeConditions } from "./write-conditions.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 import { ControllerWorkflows, WorkflowRuns } from "./workflow-runs.js";
+import { noSecondarySources } from "./secondary-access.js";
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies {
@@ -79,7 +79,6 @@ export class PrimaryReconciler {
   readonly #finalizer: string;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    checkController(definition);
     const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
     const { client, primaries, writer, fieldManagers = [fieldManager] } = dependencies;
     const { secondaries = noSecondarySources, resources, expectations } = dependencies;

@@ -1,13 +1,12 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
 import { isApiError, TerminalError } from "../base/errors.js";
-import { jsonDiff } from "../match/json-diff.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectMeta, describeObject } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
-import { describeObject } from "../client/resource-path.js";
 import type { Writer } from "../workflow/dependents/kubernetes-driver.js";
 import { patchFinalizerIn } from "./finalizer.js";
 import { writePatch, type JsonWrite } from "./json-write.js";
+import { jsonDiff } from "../match/json-patch.js";
 
 /** With what primaries are written. */
 export interface PrimaryWrite extends JsonWrite {

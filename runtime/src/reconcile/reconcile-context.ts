@@ -3,7 +3,7 @@ import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { SecondarySources, SecondaryType } from "../sources/secondary-sources.js";
+import type { SecondarySources } from "../sources/secondary-sources.js";
 import type {
   Context,
   EventSources,
@@ -19,6 +19,7 @@ import { PrimaryExpectations, type ExpectationRegistry } from "./expectations.js
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import { SecondaryAccess } from "./secondary-access.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
+import type { SecondaryType } from "../base/resource-definition.js";
 
 /** What the contexts of all reconciles of one controller share. */
 export interface ContextDependencies {

@@ -1,9 +1,7 @@
-import { keyOf, type KubernetesObject } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { compareResourceVersions } from "../base/resource-version.js";
+import { keyOf, type KubernetesObject, describeObject, compareResourceVersions } from "../base/kubernetes-object.js";
+import { type ResourceDefinition, hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
-import { describeObject } from "../client/resource-path.js";
-import { hasType, nameOfType, type SecondarySources, type SecondaryType } from "../sources/secondary-sources.js";
+import { type SecondarySources } from "../sources/secondary-sources.js";
 import type { SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
 import {
   isKubernetes,
@@ -112,3 +110,14 @@ function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObje
 function versionOf({ metadata }: KubernetesObject): string {
   return metadata.resourceVersion ?? "";
 }
+
+/** The event sources of a controller that has none. */
+export const noSecondarySources: SecondarySources = Object.freeze({
+  find: () => [],
+  get: () => undefined,
+  register: ({ name }: EventSource) =>
+    Promise.reject(new Error(`event source "${name}" cannot be registered: this controller has no event sources`)),
+  deregister: () => Promise.resolve(),
+  names: () => [],
+  load: () => Promise.resolve(),
+});

@@ -2,16 +2,14 @@ import { setMaxListeners } from "node:events";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { primaryReasonOf, type ReconcileReason } from "../base/reconcile-reason.js";
-import { synchronous } from "../base/unawaited.js";
+import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { SecondaryCause } from "../sources/event-source.js";
 import type { ResourceChange } from "../cache/resource-cache.js";
 import { TimerQueue } from "./timer-queue.js";
 import { WorkQueue } from "./work-queue.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KnownPrimary } from "./known-primary.js";
-import { createPrimaryFilter, type PrimaryFilter } from "../sources/kind/primary-filter.js";
+import { createPrimaryFilter, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
   isDeletionNext,
@@ -22,11 +20,11 @@ import {
   type ProcessorSettings,
 } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
-import type { ReconcileEvent, ReconcileObserver } from "./reconcile-event.js";
 import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
-import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope, ReconcileEvent, ReconcileObserver } from "./reconcile-scope.js";
 import { guardedRetryOf } from "./retry.js";
 import { Turns } from "./turns.js";
+import { synchronous } from "../base/promises.js";
 
 /** Does the work of a reconcile; knows nothing of when. */
 export interface PrimaryRunner {

@@ -2,7 +2,7 @@ import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { TimerItem, TimerNode } from "./timer-queue.js";
 import type { WorkItem } from "./work-queue.js";
-import type { Seen } from "../sources/kind/primary-filter.js";
+import type { Seen } from "./primary-filter.js";
 import type { PrimaryState } from "./processor-state.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileRun } from "./reconcile-run.js";

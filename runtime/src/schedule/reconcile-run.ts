@@ -9,8 +9,7 @@ import {
   type ProcessorEffect,
   type ProcessorSettings,
 } from "./processor-state.js";
-import type { ReconcileEvent } from "./reconcile-event.js";
-import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "./reconcile-scope.js";
 import { RunningTasks } from "./running-tasks.js";
 import { createScopeLogger } from "./scope-logger.js";
 

@@ -1,6 +1,6 @@
 import { findError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { synchronous } from "../base/unawaited.js";
+import { synchronous } from "../base/promises.js";
 
 /**
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. While the API server cannot be

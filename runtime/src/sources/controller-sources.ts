@@ -2,14 +2,13 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { untilAborted } from "../base/until-aborted.js";
+import { type ResourceDefinition, describeSource, hasType, type SecondaryType } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { EventSource, EventSourceContext, SecondaryCause, SourceHealth } from "./event-source.js";
+import type { EventSource, EventSourceContext } from "./event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { ResourceView } from "../cache/resource-view.js";
-import { describeSource, hasType, type SecondarySources, type SecondaryType } from "./secondary-sources.js";
+import { type SecondarySources } from "./secondary-sources.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
 import {
   createDependentSources,
@@ -37,6 +36,9 @@ import {
 } from "./registered-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
 import { ViewWatch, type Namespaces } from "./kind/view-watch.js";
+import type { SourceHealth } from "../base/health.js";
+import type { SecondaryCause } from "../base/reconcile-reason.js";
+import { untilAborted } from "../base/promises.js";
 
 /** What a controller watches, and whom it tells. */
 export interface ControllerSourcesOptions {

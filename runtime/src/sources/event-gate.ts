@@ -1,5 +1,5 @@
-import type { EventFilters } from "./event-filters.js";
 import type { HealthRecord } from "./health-record.js";
+import type { EventFilters } from "../cache/resource-change.js";
 
 /** Tells what passes the filters of an event source. */
 export interface EventGate<Resource> {

@@ -1,4 +1,6 @@
 // What every event source is, whoever wrote it: something that knows secondary resources and tells which primaries they concern.
+import type { SourceHealth } from "../base/health.js";
+import type { SecondaryCause } from "../base/reconcile-reason.js";
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
@@ -7,20 +9,6 @@ import type { ApiClient } from "../client/api-client.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
-
-/** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
-export interface SourceHealth {
-  readonly status: "healthy" | "unhealthy" | "unknown";
-  readonly reason?: string;
-}
-
-/** What an event source says with a change, besides whom it concerns. */
-export interface SecondaryCause {
-  readonly object?: ObjectKey;
-  /** Whether a list brought it, and not somebody's edit. */
-  readonly isInitial?: boolean;
-}
-
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
   ResourceView,

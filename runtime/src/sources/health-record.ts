@@ -1,7 +1,7 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { callUnawaited, synchronous } from "../base/unawaited.js";
-import type { SourceHealth } from "./event-source.js";
+import type { SourceHealth } from "../base/health.js";
+import { callUnawaited, synchronous } from "../base/promises.js";
 
 // A reason with a line for each of thousands of objects helps nobody.
 const MOST_REASONS = 3;

@@ -1,13 +1,13 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { EventSource, SourceHealth } from "./event-source.js";
+import { type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
+import type { EventSource } from "./event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import { nameOfType } from "./secondary-sources.js";
 import type { HealthRecord } from "./health-record.js";
 import type { ViewSource } from "./kind/kind-source.js";
 import type { ViewWatch } from "./kind/view-watch.js";
+import type { SourceHealth } from "../base/health.js";
 
 /** The name under which the watch of the primaries is reported; no other source may have it. */
 export const PRIMARY_SOURCE = "primary";

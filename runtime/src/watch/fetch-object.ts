@@ -1,10 +1,10 @@
 import { isApiError } from "../base/errors.js";
-import { refOfKey, type ObjectKey } from "../base/kubernetes-object.js";
+import { refOfKey, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { compileProjection } from "../decode/projection.js";
-import { describeObject, objectPath } from "../client/resource-path.js";
+import { objectPath } from "../client/resource-path.js";
 import type { InformerScope } from "./shared-informers.js";
 
 // The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.

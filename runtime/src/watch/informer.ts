@@ -2,12 +2,12 @@ import { isApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { SourceHealth } from "../sources/event-source.js";
 import { compileProjection } from "../decode/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { InformerScope, SharedInformer } from "./shared-informers.js";
 import { describeFailure, describeWatched } from "./describe-failure.js";
 import { runListWatch } from "./list-watch.js";
+import type { SourceHealth } from "../base/health.js";
 
 /** What an informer watches, and with what. */
 export interface InformerOptions extends InformerScope {

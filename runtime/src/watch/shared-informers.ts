@@ -1,8 +1,8 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connect/connection.js";
-import type { SourceHealth } from "../sources/event-source.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
+import type { SourceHealth } from "../base/health.js";
 
 /** What one list-watch follows. */
 export interface InformerScope {

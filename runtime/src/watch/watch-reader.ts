@@ -1,6 +1,5 @@
 import { ApiError, type ApiStatus } from "../base/errors.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
-import { isNewerVersion } from "../base/resource-version.js";
+import { type KubernetesObject, isNewerVersion } from "../base/kubernetes-object.js";
 import { peekIdentity, peekResourceVersion } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../decode/json-scanner.js";
 import type { WatchedDecoder } from "./decode-watched.js";

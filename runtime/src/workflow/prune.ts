@@ -2,9 +2,8 @@
 //
 // Nothing is touched that could still be wanted: as long as a dependent that has not come to say what it wants could claim an object, that
 // object stays. It is done after the run, so that what depends on an object has been changed before it goes, and in reverse order.
-import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import { describeObject } from "../client/resource-path.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { isOfKind, type InventoryEntry } from "./inventory.js";
 import type { Plan, PlanNode } from "./plan.js";

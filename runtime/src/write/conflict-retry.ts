@@ -1,9 +1,8 @@
 import { isApiError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { type KubernetesObject, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { describeObject } from "../client/resource-path.js";
 import type { KindOperations, ResourceWrite } from "./kind-operations.js";
 import { lockingOperation, operationsOf } from "./plan.js";
 

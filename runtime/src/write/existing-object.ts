@@ -1,11 +1,9 @@
 // What is done about an object that exists though it was to be created: the answer to its creation was lost, the watch is behind, or it
 // is somebody else's.
 import { RetryAfterError } from "../base/errors.js";
-import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectMeta, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { otherOwnerOf } from "../base/primary-link.js";
-import { describeObject } from "../client/resource-path.js";
-
 /** What to do about an object of the name that does not belong to the same primary. */
 export type ExistingPolicy = "refuse" | "adopt";
 

@@ -1,10 +1,10 @@
 // A write that a loop breaker may postpone, whichever way the object is written.
 import { RetryAfterError } from "../base/errors.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import { describeObject } from "../client/resource-path.js";
 import type { GuardedWrite, LoopGuard } from "./loop-guard.js";
 import type { Difference } from "../match/match.js";
 import type { Mismatch, Written } from "./object-writer.js";
+import { describeObject } from "../base/kubernetes-object.js";
 
 /** A write that is due, since an object is not as desired. */
 export interface DueWrite extends GuardedWrite {

@@ -1,8 +1,13 @@
-import { keyOf, type KubernetesObject, type ObjectRef, type PartOf } from "../base/kubernetes-object.js";
+import {
+  keyOf,
+  type KubernetesObject,
+  type ObjectRef,
+  type PartOf,
+  describeObject,
+} from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import { describeObject } from "../client/resource-path.js";
 import type { Applied, WriteRequest } from "../client/write-request.js";
 import type { Application, ApplyMatcher, WriteTarget } from "./apply-matcher.js";
 import type { Matcher } from "../match/matchers.js";

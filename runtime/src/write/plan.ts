@@ -1,10 +1,15 @@
 // What each way to write an object sends, and when it would change nothing. Nothing here makes a request.
-import { jsonDiff, type JsonPatchOperation } from "../match/json-diff.js";
-import type { JsonValue, KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
+import type {
+  JsonValue,
+  KubernetesObject,
+  ObjectMeta,
+  ObjectRef,
+  JsonPatchOperation,
+  WriteVerb,
+} from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { WriteVerb } from "../client/write-request.js";
 import { hasForeignChange } from "../match/foreign-change.js";
-import { applyJsonPatch, applyMergePatch } from "../match/json-patch.js";
+import { applyJsonPatch, applyMergePatch, jsonDiff } from "../match/json-patch.js";
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { plainOf } from "../match/plain-json.js";
 import { schemaOf } from "../match/schema-node.js";

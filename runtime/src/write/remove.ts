@@ -1,10 +1,14 @@
 import { isApiError } from "../base/errors.js";
-import type { JsonPatchOperation } from "../match/json-diff.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import {
+  keyOf,
+  type KubernetesObject,
+  type ObjectMeta,
+  type JsonPatchOperation,
+  describeObject,
+} from "../base/kubernetes-object.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { LINK_ANNOTATIONS } from "../base/primary-link.js";
-import { describeObject } from "../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import { hasForeignChange } from "../match/foreign-change.js";
 import { schemaOf } from "../match/schema-node.js";

@@ -1,9 +1,9 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
-import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
-import { hasType, nameOfType, type SecondarySources } from "../sources/secondary-sources.js";
+import { type SecondarySources } from "../sources/secondary-sources.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { patchWithConflictRetry, type RetriedPatch } from "./conflict-retry.js";
 import {

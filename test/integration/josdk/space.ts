@@ -6,11 +6,11 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-event.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 

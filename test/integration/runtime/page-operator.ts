@@ -6,10 +6,10 @@ import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-event.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
+import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {

@@ -8,11 +8,13 @@ import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
-import { hasType, noSecondarySources, type SecondarySources } from "#runtime/sources/secondary-sources.js";
+import { type SecondarySources } from "#runtime/sources/secondary-sources.js";
 import type { InformerLease } from "#runtime/watch/shared-informers.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { ResourceOperations } from "#runtime/write/resource-operations.js";
 import { ConfigMap, Page, Secret } from "./page-operator.js";
+import { hasType } from "#runtime/base/resource-definition.js";
+import { noSecondarySources } from "#runtime/reconcile/secondary-access.js";
 
 export const FIELD_MANAGER = "page";
 export const FINALIZER = "pages.example.com/finalizer";

@@ -1,8 +1,8 @@
 import type { ObjectKey } from "../../base/kubernetes-object.js";
-import { synchronous } from "../../base/unawaited.js";
-import type { EventFilters } from "../event-filters.js";
 import type { EventSource } from "../event-source.js";
 import type { IdOf } from "./external-cache.js";
+import type { EventFilters } from "../../cache/resource-change.js";
+import { synchronous } from "../../base/promises.js";
 
 /** An event source of resources outside Kubernetes. */
 export interface ExternalSource<Resource> extends EventSource<Resource> {

@@ -1,9 +1,9 @@
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { customResourceDefinition, type CustomResourceDefinition } from "../../client/custom-resource-definition.js";
-import type { EventSource, SourceHealth } from "../event-source.js";
-import type { ServedKind } from "./served-kind.js";
+import type { EventSource } from "../event-source.js";
 import { ViewSource } from "./kind-source.js";
+import type { SourceHealth } from "../../base/health.js";
 
 /** What is left of a definition: the parts that it lacks are missing. */
 type Kept = KubernetesObject & Partial<Pick<CustomResourceDefinition, "spec" | "status">>;
@@ -48,4 +48,10 @@ function serves({ spec, status }: Kept, version: string): boolean {
   return (
     isEstablished === true && (spec?.versions?.some(({ name, served }) => name === version && served === true) ?? false)
   );
+}
+
+/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
+export interface ServedKind {
+  /** Undefined while that is not known. */
+  readonly isServed: boolean | undefined;
 }

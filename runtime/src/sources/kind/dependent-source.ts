@@ -1,9 +1,8 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import { hasType, nameOfType } from "../secondary-sources.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import { ViewSource, type ViewSourceOptions } from "./kind-source.js";
 

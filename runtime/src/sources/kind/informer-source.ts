@@ -2,12 +2,12 @@ import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.j
 import { messageOf } from "../../base/logger.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
-import type { EventFilters } from "../event-filters.js";
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import { ViewSource, type ContextualMapper, type ViewSourceOptions } from "./kind-source.js";
+import type { EventFilters } from "../../cache/resource-change.js";
 
 /** What an informer source watches, and which primaries that concerns. */
 export interface InformerSourceOptions<

@@ -1,20 +1,20 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { synchronous } from "../../base/unawaited.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
-import type { EventFilters } from "../event-filters.js";
-import type { EventSource, EventSourceContext, IndexedPrimaries, SourceHealth } from "../event-source.js";
-import { isEvictedCopy } from "../../cache/evicted-copy.js";
+import type { EventSource, EventSourceContext, IndexedPrimaries } from "../event-source.js";
 import type { IndexFunction } from "../../cache/object-index.js";
 import { OWNER_INDEX } from "../../base/primary-link.js";
-import type { ResourceChange } from "../../cache/resource-change.js";
+import type { ResourceChange, EventFilters } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
 import type { InformerRequest } from "../../watch/shared-informers.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
+import type { SourceHealth } from "../../base/health.js";
+import { synchronous } from "../../base/promises.js";
+import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (

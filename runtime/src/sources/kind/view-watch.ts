@@ -2,14 +2,13 @@
 //
 // A change of the namespaces happens in one turn: until then the view shows what it did, then all that the new informers know. What the
 // view knew before is told again only if it has changed since; of namespaces that are dropped nothing is told.
-import type { ObjectKey } from "../../base/kubernetes-object.js";
-import { compareResourceVersions } from "../../base/resource-version.js";
+import { type ObjectKey, compareResourceVersions } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import type { SourceHealth } from "../event-source.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { InformerLease, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
+import type { SourceHealth } from "../../base/health.js";
 
 /** What a view shows, and whom its changes are told. */
 export interface ViewWatchOptions {

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject, StatusCondition } from "../../base/kubernetes-object.js";
 import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import type { ServedKind } from "../../sources/kind/served-kind.js";
 import { isOfGeneration, isReady } from "./readiness.js";
 import { isKubernetes, type Condition, type DependentDefinition } from "../definition/workflow-definition.js";
+import type { ServedKind } from "../../sources/kind/crd-source.js";
 
 /**
  * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are

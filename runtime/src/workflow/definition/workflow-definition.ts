@@ -1,8 +1,8 @@
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { EventFilters } from "../../sources/event-filters.js";
 import type { InboundChannel } from "../../sources/external/inbound.js";
 import type { Context } from "./context.js";
+import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context } from "./context.js";
 

@@ -1,9 +1,8 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import { kindNameOf } from "../../base/resource-definition.js";
-import { describeObject } from "../../client/resource-path.js";
 import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../../base/primary-link.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ObjectWriter, Written } from "../../write/object-writer.js";

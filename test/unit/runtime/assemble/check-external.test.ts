@@ -1,8 +1,9 @@
 // What is said about an external dependent that cannot work, and when its primary needs a finalizer.
-import { checkController, finalizerOf } from "#runtime/assemble/check-controller.js";
+import { checkController } from "#runtime/assemble/check-controller.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "../workflow/graphs.js";
+import { finalizerOf } from "#runtime/reconcile/finalizer.js";
 
 function controllerOf(external: object, rest: object = {}, primary = page) {
   const functions = { create: () => ({}), idOf: () => "", delete: () => {} };

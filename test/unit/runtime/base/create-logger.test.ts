@@ -1,5 +1,4 @@
-import { createLogger } from "#runtime/base/create-logger.js";
-import { createChildLogger, type LogLevel } from "#runtime/base/logger.js";
+import { createChildLogger, type LogLevel, createLogger } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function linesOf(level: LogLevel, format: "json" | "pretty") {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { compareResourceVersions } from "#runtime/base/resource-version.js";
 import { assert, suite } from "../../../support/suite.js";
+import { compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 
 suite("resource version", (test) => {
   test("versions are ordered as the numbers that they are, beyond 2^53", () => {

@@ -1,5 +1,4 @@
-import { refOfKey, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { compareResourceVersions } from "#runtime/base/resource-version.js";
+import { refOfKey, type ObjectKey, compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 import type { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";

@@ -1,7 +1,6 @@
 // A server, its watch, and controllers that write, for the properties of caches and views. What a write answers and what the watch
 // delivers take different ways, so that either may come first; the watch itself keeps its order and may be replaced by a list.
-import { keyOf, refOfKey, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { compareResourceVersions } from "#runtime/base/resource-version.js";
+import { keyOf, refOfKey, type ObjectKey, compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceView } from "#runtime/cache/resource-view.js";
 import { assert } from "../../../support/suite.js";

@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { applyJsonPatch as applyOnServer } from "#apiserver/patch/json-patch.js";
 import { applyMergePatch as mergeOnServer } from "#apiserver/patch/merge-patch.js";
-import { jsonDiff, type JsonPatchOperation } from "#runtime/match/json-diff.js";
-import type { JsonValue } from "#runtime/base/kubernetes-object.js";
-import { applyJsonPatch, applyMergePatch } from "#runtime/match/json-patch.js";
+import type { JsonValue, JsonPatchOperation } from "#runtime/base/kubernetes-object.js";
+import { applyJsonPatch, applyMergePatch, jsonDiff } from "#runtime/match/json-patch.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const scalar = fc.oneof(fc.constantFrom("a", "b", ""), fc.integer({ min: 0, max: 2 }), fc.boolean());

@@ -1,5 +1,5 @@
-import { isSameTime } from "#runtime/match/timestamp.js";
 import { assert, suite } from "../../../support/suite.js";
+import { isSameTime } from "#runtime/match/same-value.js";
 
 const cases: readonly [desired: string, live: string, isSame: boolean, why: string][] = [
   ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", true, "the same text"],

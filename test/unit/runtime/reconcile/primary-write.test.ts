@@ -1,5 +1,4 @@
 // What the controls of a reconciler make of a primary, on an embedded API server.
-import { compareResourceVersions } from "#runtime/base/resource-version.js";
 import { patchResource, patchResourceAndStatus, updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../../support/suite.js";
 import {
@@ -11,6 +10,7 @@ import {
   type DispatcherOptions,
   type PageArguments,
 } from "./page-dispatcher.js";
+import { compareResourceVersions } from "#runtime/base/kubernetes-object.js";
 
 type Reconcile = (args: PageArguments) => unknown;
 

@@ -1,5 +1,5 @@
 // Who runs the workflows of a controller, and what becomes of their errors; the dependents are in memory, the primaries on a server.
-import { finalizerOf } from "#runtime/assemble/check-controller.js";
+import { checkController } from "#runtime/assemble/check-controller.js";
 import { keepFinalizer, updateStatus } from "#runtime/reconcile/reconciler.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -7,6 +7,7 @@ import { fails, holds } from "../workflow/fake-cluster.js";
 import { dependentOf, workflowOf } from "../workflow/graphs.js";
 import { FINALIZER } from "./page-dispatcher.js";
 import { createWorkflowDispatcher as create, type Args } from "./workflow-dispatcher.js";
+import { finalizerOf } from "#runtime/reconcile/finalizer.js";
 
 const explicit = { invocation: "explicit" } as const;
 const errorsAreResults = { exceptions: "result" } as const;
@@ -137,7 +138,7 @@ suite("explicit invocation", (test) => {
 
   test("without a reconciler there is nobody to invoke it", async () => {
     assert.match(
-      await messageOf(() => create({ workflow: explicit })),
+      await messageOf(() => checkController({ name: "web", workflow: { ...workflowOf([]), ...explicit } })),
       "and no reconciler that invokes it by context.workflow",
     );
   });

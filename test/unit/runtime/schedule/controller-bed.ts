@@ -3,8 +3,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { Controller, type PrimaryLookup } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-event.js";
-import type { PrimaryOutcome, ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
+import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { page } from "../workflow/graphs.js";
 

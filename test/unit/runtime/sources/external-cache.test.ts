@@ -1,10 +1,10 @@
 // JOSDK's ExternalResourceCachingEventSourceTest; the titles in brackets are its own.
-import type { EventFilters } from "#runtime/sources/event-filters.js";
 import { createEventGate } from "#runtime/sources/event-gate.js";
 import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
 import { assert, suite } from "../../../support/suite.js";
 import { primaryOf } from "./source-context.js";
+import type { EventFilters } from "#runtime/cache/resource-change.js";
 
 interface Sample {
   readonly name: string;

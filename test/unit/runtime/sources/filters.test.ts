@@ -1,10 +1,10 @@
-import type { EventFilters } from "#runtime/sources/event-filters.js";
 import { createEventGate } from "#runtime/sources/event-gate.js";
 import { allOf, anyOf, not } from "#runtime/sources/filters.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
 import fc from "fast-check";
 import { assert, suite } from "../../../support/suite.js";
 import { createSourceContext } from "./source-context.js";
+import type { EventFilters } from "#runtime/cache/resource-change.js";
 
 const isLong = (text: string) => text.length > 3;
 const hasGrown = (text: string, old: string) => text.length > old.length;

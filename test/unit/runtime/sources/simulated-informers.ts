@@ -6,9 +6,9 @@ import {
   type ObjectKey,
   type ObjectMeta,
 } from "#runtime/base/kubernetes-object.js";
-import type { SourceHealth } from "#runtime/sources/event-source.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { InformerRequest, SharedInformers } from "#runtime/watch/shared-informers.js";
+import type { SourceHealth } from "#runtime/base/health.js";
 
 /** An object of the kind that the tests of event sources watch. */
 export function objectOf(key: ObjectKey, metadata: Partial<ObjectMeta> = {}): KubernetesObject {

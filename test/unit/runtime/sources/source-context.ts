@@ -3,12 +3,13 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { keyOf, refOfKey } from "#runtime/base/kubernetes-object.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import type { EventSourceContext, SecondaryCause } from "#runtime/sources/event-source.js";
+import type { EventSourceContext } from "#runtime/sources/event-source.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { SimulatedInformers } from "./simulated-informers.js";
+import type { SecondaryCause } from "#runtime/base/reconcile-reason.js";
 
 export const page = defineResource({
   group: "example.com",

@@ -1,8 +1,8 @@
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../../base/logger.js";
-import { synchronous } from "../../base/unawaited.js";
-import type { EventFilters } from "../event-filters.js";
-import type { ResourceChange } from "../../cache/resource-cache.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import type { ResourceChange } from "../cache/resource-cache.js";
+import type { EventFilters } from "../cache/resource-change.js";
+import { synchronous } from "../base/promises.js";
 
 /** What the last reconcile of a primary saw of it. */
 export interface Seen {
