@@ -46,7 +46,7 @@ export { genericMatcher, statusMatcher } from "./match/matchers.js";
 export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
 export type { JsonPatchChange } from "./write/plan.js";
 export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
-export type { RetriedPatch } from "./write/conflict-retry.js";
+export type { RetriedPatch } from "./write/kind-operations.js";
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
 // Conditions

@@ -7,7 +7,7 @@ import { externalsOf, type ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
-import type { LoopListener } from "../workflow/dependents/loop-listener.js";
+import type { LoopListener } from "../write/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
 import { Writer } from "../write/apply.js";
@@ -54,8 +54,7 @@ export class DriverFactory {
     const clientOf = () => this.#clientOf(definition, source);
     const writer = this.#writerOf(definition, source, clientOf);
     const { name: controller } = this.#definition;
-    const { loops } = this.#parts;
-    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller, loops });
+    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller });
   }
 
   #check({ name, mode, isGarbageCollected }: KubernetesDependent, { source }: DependentSource): void {
@@ -80,9 +79,8 @@ export class DriverFactory {
     const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, usesServerSideApply]);
     let found = this.#writers.get(key);
     if (found === undefined) {
-      found = usesServerSideApply
-        ? new Writer(client, manager, fieldManagers)
-        : new PutWriter({ client, fieldManager: manager, fieldManagers });
+      const options = { client, fieldManager: manager, fieldManagers, listener: this.#parts.loops };
+      found = usesServerSideApply ? new Writer(options) : new PutWriter(options);
       this.#writers.set(key, found);
     }
     return found;

@@ -18,9 +18,9 @@ import {
 } from "../workflow/dependents/external-state.js";
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
-import { ApplyMatcher } from "../write/apply-matcher.js";
 import { Writer } from "../write/apply.js";
 import { KindOperations } from "../write/kind-operations.js";
+import { Sender } from "../write/send.js";
 
 /** What states are written with. */
 export interface ExternalParts {
@@ -132,7 +132,7 @@ export class ExternalDependents {
     if (state === undefined) return undefined;
     const { view } = this.#stateView;
     const { client, fieldManager, fieldManagers } = this.#parts;
-    const writer = new Writer(client, fieldManager, fieldManagers);
+    const writer = new Writer({ client, fieldManager, fieldManagers });
     return new ConfigMapState({
       dependent: name,
       primary,
@@ -150,9 +150,10 @@ export class ExternalDependents {
 
   #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {
     const { client, fieldManager, fieldManagers } = this.#parts;
+    // An id that is not kept is lost with the process, so it is never held back.
     return new KindOperations(
       { definition, cache },
-      { client, fieldManager, fieldManagers, matcher: new ApplyMatcher(fieldManager) },
+      { sender: new Sender({ client, fieldManager, fieldManagers }), isUrgent: true },
     );
   }
 }

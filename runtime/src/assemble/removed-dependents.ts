@@ -130,7 +130,7 @@ export class RemovedDependents implements RemovedDrivers {
     };
     const edges = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
     const node = { definition, ...edges };
-    const writer = new Writer(client, fieldManager, this.#parts.fieldManagers);
+    const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
     return new KubernetesDriver({ node, source, writer, client, controller });
   }
 

@@ -81,7 +81,8 @@ export class RunningController {
     this.#sources = this.#createSources(shared, externals);
     const { primaries } = this.#sources;
     const loops = (this.#loops = this.#createLoopReporter(shared));
-    const writer = new Writer(client, fieldManagerOf(definition), fieldManagers);
+    const fieldManager = fieldManagerOf(definition);
+    const writer = new Writer({ client, fieldManager, fieldManagers, listener: loops });
     this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
@@ -94,7 +95,6 @@ export class RunningController {
       driverOf: (node) => drivers.create(node),
       removedDrivers: new RemovedDependents(definition, parts),
       writer,
-      fieldManagers,
       secondaries: this.#sources,
       resources: this.#createOperations(shared),
       expectations: this.#expectations,
@@ -188,7 +188,8 @@ export class RunningController {
   }
 
   #createConditionsWriter({ client, fieldManagers }: SharedParts): Writer {
-    return new Writer(client, conditionsManagerOf(fieldManagerOf(this.definition)), fieldManagers);
+    const fieldManager = conditionsManagerOf(fieldManagerOf(this.definition));
+    return new Writer({ client, fieldManager, fieldManagers, listener: this.#loops });
   }
 
   #createLoopReporter({ client, logger, onLoop }: SharedParts): LoopReporter {
@@ -211,6 +212,7 @@ export class RunningController {
       finalizer: finalizerNameOf(this.definition),
       sources: this.#sources,
       logger,
+      listener: this.#loops,
     });
   }
 

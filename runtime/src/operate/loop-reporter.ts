@@ -1,24 +1,26 @@
 import { systemClock, type Clock } from "../base/clock.js";
-import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
-import { NOT_SCHEDULED, TimerQueue, type TimerItem } from "../schedule/timer-queue.js";
-import type { LoopingDependent, LoopListener } from "../workflow/dependents/loop-listener.js";
+import type { WriteLoop } from "../match/loop-detector.js";
+import type { LoopListener, PostponedWrite, WriteCause } from "../write/postponed-write.js";
 import { writeEvent } from "./kubernetes-event.js";
 
-/** A dependent that was written, not for the first time, although the same was desired as before. */
+/** An object that was written over and over, because somebody undoes it, or because its desired state never settles. */
 export interface LoopEvent {
   readonly controller: string;
-  readonly dependent: string;
+  /** Absent if the object is none of a dependent. */
+  readonly dependent?: string;
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
   /** The kind of the object, such as `Deployment.v1.apps`. */
   readonly kind: string;
   /** `namespace/name` of the object. */
   readonly object: ObjectKey;
-  /** What is undone each time, such as `spec.replicas`; empty if it is the object itself. */
+  readonly loop: WriteLoop["kind"];
+  /** What is written each time, such as `spec.replicas`; empty if it is the object itself. */
   readonly paths: readonly string[];
-  /** How often the same was written so far. */
+  /** How many writes belong to the loop so far. */
   readonly writes: number;
   /** Whether the loop was found with this write. */
   readonly isNew: boolean;
@@ -35,82 +37,75 @@ export interface LoopReporterOptions {
   readonly client: Pick<ApiClient, "get" | "create" | "mergePatch">;
   readonly logger: Logger;
   readonly observer?: LoopObserver | undefined;
-  /** Reconciles a primary, because the pause of an object of the dependent is over. */
+  /** Reconciles a primary, because the pause of an object is over. */
   readonly reconcile: (primary: ObjectKey, at: { readonly source: string; readonly object: ObjectKey }) => void;
   readonly clock?: Clock;
 }
 
-/** An object that is left as it is for a while. */
-interface Postponed extends TimerItem<Postponed> {
-  readonly primary: ObjectKey;
-  at: LoopingDependent;
+/** A write that is postponed, and for which primary. */
+interface Waiting {
+  readonly postponed: PostponedWrite;
+  readonly cancel: () => void;
 }
 
 /** Tells people of loops, once each, and comes back to what was postponed. */
 export class LoopReporter implements LoopListener {
   readonly #options: LoopReporterOptions;
-  readonly #timers: TimerQueue<Postponed>;
-  /** What is postponed, by primary and object. */
-  readonly #postponed = new Map<string, Postponed>();
+  /** By primary and object. */
+  readonly #waiting = new Map<string, Waiting>();
+  #isClosed = false;
 
   constructor(options: LoopReporterOptions) {
     this.#options = options;
-    this.#timers = new TimerQueue({ clock: options.clock ?? systemClock, onDue: (each) => this.#resume(each) });
   }
 
-  onLoop(at: LoopingDependent, { differences, ...loop }: Parameters<LoopListener["onLoop"]>[1]): void {
+  /** The writes that are postponed now. */
+  get postponed(): readonly PostponedWrite[] {
+    return [...this.#waiting.values()].map(({ postponed }) => postponed);
+  }
+
+  onLoop(written: LoopWrite, { primary, dependent }: WriteCause): void {
+    if (primary === undefined) return;
     const { controller, observer } = this.#options;
-    const { dependent, kind, object } = at;
-    const paths = differences.map(({ path }) => path).filter((path) => path !== "");
-    const event: LoopEvent = {
-      controller,
-      dependent,
-      primary: keyOf(at.primary.metadata),
-      kind,
-      object,
-      paths,
-      ...loop,
-    };
-    if (loop.isNew) this.#announce(at, event);
+    const at = { controller, primary: keyOf(primary.metadata), ...(dependent === undefined ? {} : { dependent }) };
+    const event: LoopEvent = { ...at, ...written };
+    if (written.isNew) this.#announce(primary, event);
     observer?.(event);
   }
 
-  onPostponed(at: LoopingDependent, pauseMs: number): void {
-    const primary = keyOf(at.primary.metadata);
-    const key = postponedKeyOf(primary, at);
-    const postponed = this.#postponed.get(key) ?? { ...NOT_SCHEDULED, primary, at };
-    postponed.at = at;
-    this.#postponed.set(key, postponed);
-    this.#timers.schedule(postponed, pauseMs);
+  onPostponed(postponed: PostponedWrite, { primary, dependent }: WriteCause): void {
+    if (primary === undefined || this.#isClosed) return;
+    const { clock = systemClock, reconcile } = this.#options;
+    const { kind, object, retryAfterMs } = postponed;
+    const owner = keyOf(primary.metadata);
+    const key = `${owner} ${kind} ${object}`;
+    this.#waiting.get(key)?.cancel();
+    const resume = () => {
+      this.#waiting.delete(key);
+      reconcile(owner, { source: dependent ?? "write loop", object });
+    };
+    this.#waiting.set(key, { postponed, cancel: clock.schedule(retryAfterMs, resume) });
   }
 
   /** Forgets what was postponed; nothing is reconciled any more because of it. */
   close(): void {
-    this.#timers.close();
-    this.#postponed.clear();
+    this.#isClosed = true;
+    for (const { cancel } of this.#waiting.values()) cancel();
+    this.#waiting.clear();
   }
 
-  #resume({ primary, at }: Postponed): void {
-    this.#postponed.delete(postponedKeyOf(primary, at));
-    this.#options.reconcile(primary, { source: at.dependent, object: at.object });
-  }
-
-  #announce(at: LoopingDependent, event: LoopEvent): void {
+  #announce(about: KubernetesObject, event: LoopEvent): void {
     const { logger, client, controller: component } = this.#options;
-    const { controller, dependent, primary, kind, object, paths, writes } = event;
+    const { controller, dependent, primary, kind, object, paths, writes, loop } = event;
     const what = paths.length === 0 ? "the object itself" : paths.join(", ");
-    const message =
-      `${kind} ${object} was written ${writes} times although nothing else was desired: somebody undoes ${what} each time; ` +
-      "it is written less and less often from now on";
+    const why =
+      loop === "undone"
+        ? `although nothing else was desired: somebody undoes ${what} each time`
+        : `without a change of the primary: ${what} is desired otherwise each time`;
+    const message = `${kind} ${object} was written ${writes} times ${why}; it is written less and less often from now on`;
     logger.warn({ controller, dependent, primary, object, paths, writes }, message);
-    const content = {
-      component,
-      about: at.primary,
-      type: "Warning",
-      reason: "WriteLoop",
-      message,
-      subject: `${kind} ${object}`,
-    } as const;
+    const subject = `${kind} ${object}`;
+    const content = { component, about, type: "Warning", reason: "WriteLoop", message, subject } as const;
     // What is missing is most likely the permission; the line in the log has said it all.
     writeEvent(client as ApiClient, content).catch((error: unknown) =>
       logger.debug({ controller, dependent, primary }, `no Event could be written about it: ${messageOf(error)}`),
@@ -118,6 +113,4 @@ export class LoopReporter implements LoopListener {
   }
 }
 
-function postponedKeyOf(primary: ObjectKey, { kind, object }: LoopingDependent): string {
-  return `${primary} ${kind} ${object}`;
-}
+type LoopWrite = Parameters<LoopListener["onLoop"]>[0];

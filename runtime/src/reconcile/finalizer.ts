@@ -1,18 +1,14 @@
-import type { ControllerDefinition } from "./controller-definition.js";
-import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
-import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta, type JsonPatchOperation } from "../base/kubernetes-object.js";
+import type { JsonPatchOperation, KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import { isAnswerTo, uidTest, type JsonWrite } from "./json-write.js";
 import { jsonDiff } from "../match/json-patch.js";
-
-const MAX_ATTEMPTS = 10;
-
-/** With what the finalizer of an object is changed. */
-export interface FinalizerPatch extends JsonWrite {
-  readonly finalizer: string;
-}
+import type { WriteTarget } from "../write/apply-matcher.js";
+import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
+import { onLatest } from "../write/on-latest.js";
+import { planJsonPatch, uidTest } from "../write/plan.js";
+import type { WriteCause } from "../write/postponed-write.js";
+import type { Sender } from "../write/send.js";
+import type { ControllerDefinition } from "./controller-definition.js";
 
 /** Returns the finalizer that a controller puts on objects of a kind, as JOSDK names it. */
 export function defaultFinalizerOf({ plural, group }: ResourceDefinition): string {
@@ -26,102 +22,71 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
   return metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** What an object gets besides its finalizer, in the same request. */
-export interface FinalizerAddition extends FinalizerPatch {
-  /** Returns the annotations that an object lacks; it gets none if absent. */
+/** How finalizers are put on primaries, and removed. */
+export interface FinalizerWrite {
+  readonly target: WriteTarget;
+  readonly sender: Sender;
+  readonly finalizer: string;
+  readonly cause?: WriteCause | undefined;
+}
+
+/** What a primary gets besides its finalizer, in the same request. */
+export interface FinalizerAddition extends FinalizerWrite {
+  /** Returns the annotations that a primary lacks; it gets none if absent. */
   readonly annotationsFor?: ((object: KubernetesObject) => { readonly [name: string]: string }) | undefined;
 }
 
 /**
  * Puts a finalizer on an object by a JSON patch; returns its new state, or undefined if it is gone or being deleted.
  *
- * Returns `entry` itself if somebody else put it there meanwhile.
+ * Returns the state that has it if somebody else put it there meanwhile. A finalizer is never held back, whoever takes it off.
  */
 export async function patchFinalizerIn(
   entry: DecodedResource,
-  options: FinalizerAddition,
+  { finalizer, annotationsFor, ...write }: FinalizerAddition,
 ): Promise<DecodedResource | undefined> {
-  const { finalizer, annotationsFor } = options;
-  const result = await patchFinalizers(entry.object, options, (current) => {
-    const { metadata } = current;
+  const add = async (state: DecodedResource) => {
+    const { metadata } = state.object;
     const { finalizers = [] } = metadata;
-    if (metadata.deletionTimestamp !== undefined) return "stop";
-    const annotations = { ...metadata.annotations, ...annotationsFor?.(current) };
+    if (metadata.deletionTimestamp !== undefined) return undefined;
+    const annotations = { ...metadata.annotations, ...annotationsFor?.(state.object) };
     const after = {
       ...metadata,
       finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
       ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
     };
-    const operations = jsonDiff({ metadata }, { metadata: after });
-    return operations.length === 0 ? "done" : { after, operations };
-  });
-  return result === "done" ? entry : result;
+    return patch(state, jsonDiff({ metadata }, { metadata: after }), write);
+  };
+  return onLatest(entry, add, write);
 }
 
 /** Removes a finalizer, which lets an object go that is being deleted. */
-export async function removeFinalizer(object: KubernetesObject, options: FinalizerPatch): Promise<void> {
-  const { finalizer } = options;
-  await patchFinalizers(object, options, ({ metadata }) => {
-    const { finalizers = [] } = metadata;
-    const index = finalizers.indexOf(finalizer);
-    if (index === -1) return "done";
-    const path = `/metadata/finalizers/${index}`;
-    const after = { ...metadata, finalizers: finalizers.filter((_, each) => each !== index) };
-    return {
-      after,
-      operations: [
-        { op: "test", path, value: finalizer },
-        { op: "remove", path },
-      ],
-    };
-  });
-}
-
-interface FinalizerChange {
-  readonly operations: readonly JsonPatchOperation[];
-  /** The metadata afterwards, if nobody else changes them. */
-  readonly after: ObjectMeta;
-}
-
-/**
- * Patches an object, and anew what is there then if somebody else changed it at the same time. Returns its new state, "done" if there
- * was nothing to do, and undefined if the object is gone or `changeOf` says so.
- */
-async function patchFinalizers(
+export async function removeFinalizer(
   object: KubernetesObject,
-  { definition, client, cache, fieldManager, fieldManagers }: FinalizerPatch,
-  changeOf: (current: KubernetesObject) => FinalizerChange | "done" | "stop",
-): Promise<DecodedResource | "done" | undefined> {
-  const { uid } = object.metadata;
-  const key = keyOf(object.metadata);
-  let current: KubernetesObject | undefined = object;
-  for (let attempt = 1; ; attempt++) {
-    if (current === undefined || current.metadata.uid !== uid) return undefined;
-    const change = changeOf(current);
-    if (change === "stop") return undefined;
-    if (change === "done") return "done";
-    cache.beginWrite(key);
-    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
-    try {
-      const operations = [uidTest(uid), ...change.operations];
-      const entry = await client.jsonPatch({ definition }, object.metadata, {
-        operations,
-        fieldManager,
-        fieldManagers,
-      });
-      written = { entry, isOwn: isAnswerTo({ ...current, metadata: change.after }, entry.object) };
-      return entry;
-    } catch (error) {
-      if (isApiError(error, 404)) return undefined;
-      // An answer that was lost may have been that it is done.
-      const isConflict =
-        isApiError(error, 409) || isApiError(error, 422) || (error as Error).name === "ConnectionError";
-      if (!isConflict || attempt === MAX_ATTEMPTS) throw error;
-    } finally {
-      cache.endWrite(key, written);
-    }
-    current = await client.get({ definition }, object.metadata);
-  }
+  { finalizer, ...write }: FinalizerWrite,
+): Promise<void> {
+  const remove = (state: DecodedResource) => {
+    const index = state.object.metadata.finalizers?.indexOf(finalizer) ?? -1;
+    const path = `/metadata/finalizers/${index}`;
+    const operations = [
+      { op: "test", path, value: finalizer },
+      { op: "remove", path },
+    ] as const;
+    return patch(state, index === -1 ? [] : operations, write);
+  };
+  await onLatest({ object }, remove, write);
+}
+
+async function patch(
+  before: DecodedResource,
+  operations: readonly JsonPatchOperation[],
+  { target, sender, cause }: Omit<FinalizerWrite, "finalizer">,
+): Promise<DecodedResource> {
+  if (operations.length === 0) return before;
+  const change = [uidTest(before.object.metadata.uid), ...operations];
+  const plan = planJsonPatch(target.definition, before.object, { change, isStatus: false });
+  const sent = await sender.send({ target, plan, before, cause, isUrgent: true });
+  return sent.kind === "postponed" ? before : sent.entry;
 }
 
 /** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */

@@ -17,7 +17,8 @@ import { pruneWorkflow, type RemovedDrivers, type RemovedEntry } from "../workfl
 import type { RunOptions } from "../workflow/run.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import { withAddition, type WorkflowResult } from "../workflow/workflow-result.js";
-import { isAnswerTo, type JsonWrite } from "./json-write.js";
+import { planMergePatch } from "../write/plan.js";
+import type { PrimaryWrite } from "./primary-write.js";
 
 /** With what the inventories of the primaries of one controller are kept. */
 export interface InventoryKeeperOptions {
@@ -25,7 +26,7 @@ export interface InventoryKeeperOptions {
   readonly workflow: WorkflowDefinition;
   /** The other workflows of the controller. What they have is not noted, and was not removed either. */
   readonly others?: readonly WorkflowDefinition[];
-  readonly write: JsonWrite;
+  readonly write: Pick<PrimaryWrite, "target" | "writer">;
   readonly removedDrivers: RemovedDrivers;
 }
 
@@ -134,7 +135,7 @@ export class InventoryKeeper {
   }
 
   async #shrink(primary: KubernetesObject, left: readonly InventoryEntry[], logger: Logger): Promise<void> {
-    const latest = this.#options.write.cache.get(keyOf(primary.metadata));
+    const latest = this.#options.write.target.cache.get(keyOf(primary.metadata));
     if (!this.#isNoted || latest === undefined || latest.object.metadata.uid !== primary.metadata.uid) return;
     const noted = this.#leftOf(this.#textOf(latest.object));
     if (noted.length === 0) return;
@@ -151,22 +152,20 @@ export class InventoryKeeper {
   ): Promise<DecodedResource | undefined> {
     const before = primary.object;
     if (this.#textOf(before) === text) return primary;
-    const { client, definition, cache, fieldManager, fieldManagers } = this.#options.write;
+    const { target, writer } = this.#options.write;
+    const { sender } = writer;
+    const { definition } = target;
     const { name, namespace, uid } = before.metadata;
-    const key = keyOf(before.metadata);
-    const ref = namespace === undefined ? { name } : { name, namespace };
-    const body = { metadata: { uid, annotations: { [this.#annotation]: text ?? null } } };
-    cache.beginWrite(key);
-    let written: { entry: DecodedResource; isOwn: boolean } | undefined;
+    const metadata = { name, namespace, uid, annotations: { [this.#annotation]: text ?? null } };
+    const plan = planMergePatch(definition, { metadata } as never, false);
     try {
-      const request = { verb: "mergePatch", ref, body, fieldManager, fieldManagers, isRepeatable: true } as const;
-      const { wasCreated: _wasCreated, ...entry } = await client.write({ definition }, request);
-      written = { entry, isOwn: isAnswerTo(withAnnotation(before, this.#annotation, text), entry.object, before) };
-      return entry;
+      const sent = await sender.send({ target, plan, before: primary, isUrgent: true });
+      return sent.kind === "postponed" ? primary : sent.entry;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       // Another one has its name, or the server gave up against others who write it.
-      if (isApiError(error, 409) && (await client.get({ definition }, ref))?.metadata.uid !== uid) return undefined;
+      if (isApiError(error, 409) && (await sender.read(target, before.metadata))?.object.metadata.uid !== uid)
+        return undefined;
       if (!isApiError(error, 403)) throw error;
       const advice = `grant patch on ${definition.plural}, or state inventory: false in the workflow`;
       const loss = "what a later version no longer has will not be found";
@@ -175,8 +174,6 @@ export class InventoryKeeper {
         `the inventory cannot be noted at its primary, so that ${loss}; ${advice}: ${messageOf(error)}`,
       );
       return primary;
-    } finally {
-      cache.endWrite(key, written);
     }
   }
 
@@ -195,12 +192,4 @@ export class InventoryKeeper {
     this.#warned.add(message);
     logger.warn({}, message);
   }
-}
-
-function withAnnotation(object: KubernetesObject, name: string, text: string | undefined): KubernetesObject {
-  const { [name]: _before, ...others } = object.metadata.annotations ?? {};
-  const annotations = text === undefined ? others : { ...others, [name]: text };
-  const { annotations: _annotations, ...metadata } = object.metadata;
-  const stated = Object.keys(annotations).length === 0 ? {} : { annotations };
-  return { ...object, metadata: { ...metadata, ...stated } };
 }

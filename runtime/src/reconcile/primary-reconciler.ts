@@ -1,3 +1,4 @@
+import type { PostponedWrite, WriteCause } from "../write/postponed-write.js";
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
@@ -20,7 +21,7 @@ import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
-import { conditionsManagerOf, writeConditions } from "./write-conditions.js";
+import { writeConditions } from "./write-conditions.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 import { ControllerWorkflows, WorkflowRuns } from "./workflow-runs.js";
 import { noSecondarySources } from "./secondary-access.js";
@@ -37,8 +38,6 @@ export interface PrimaryDependencies {
   readonly writer: Writer;
   /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
   readonly conditionsWriter?: Writer;
-  /** The field managers of all controllers of the operator; that of this one alone if absent. */
-  readonly fieldManagers?: readonly string[];
   /** All event sources of the controller; it has none if absent. */
   readonly secondaries?: SecondarySources;
   /** Returns the namespaces that the controller watches now, all of them if undefined; those of its definition if absent. */
@@ -56,6 +55,10 @@ interface Attempt {
   outcome: PrimaryOutcome;
   /** What was thrown, also where it is not retried. */
   error?: unknown;
+  /** What was not written of the primary for now. */
+  postponed: readonly PostponedWrite[];
+  /** Absent before the functions of the user are called. */
+  runs?: WorkflowRuns;
 }
 
 /** What the functions of the user are called with. */
@@ -79,14 +82,14 @@ export class PrimaryReconciler {
   readonly #finalizer: string;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, usesServerSideApply = true, name, fieldManager = name, indexes = {} } = definition;
-    const { client, primaries, writer, fieldManagers = [fieldManager] } = dependencies;
+    const { workflow, usesServerSideApply = true, name, indexes = {} } = definition;
+    const { client, primaries, writer } = dependencies;
     const { secondaries = noSecondarySources, resources, expectations } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#finalizer = finalizerNameOf(definition);
-    const target = { client, definition: workflow.primary, cache: primaries, fieldManager, fieldManagers };
-    this.#write = { ...target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    const target = { definition: workflow.primary, cache: primaries };
+    this.#write = { target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
     const { removedDrivers } = dependencies;
     const prunes = removedDrivers !== undefined && definition.reconcilesOnAllEvents !== true;
     const others = Object.values(definition.workflows ?? {});
@@ -130,6 +133,7 @@ export class PrimaryReconciler {
     const attempt: Attempt = {
       scope,
       outcome: { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
+      postponed: [],
     };
     try {
       if (scope.isPrimaryDeleted && !reconcilesOnAllEvents)
@@ -140,6 +144,7 @@ export class PrimaryReconciler {
       note(attempt, { failure: { error, isHandled: false } });
     }
     await this.#keepConditions(attempt);
+    await this.#settleWrites(attempt);
     return attempt.outcome;
   }
 
@@ -218,20 +223,29 @@ export class PrimaryReconciler {
     if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
     if (!runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
-    await removeFinalizer(object, { ...this.#write, finalizer: this.#finalizer });
+    const { target, writer } = this.#write;
+    const cause = causeOf(scope);
+    await removeFinalizer(object, { target, sender: writer.sender, finalizer: this.#finalizer, cause });
     note(attempt, { isFinalizerRemoved: true });
+  }
+
+  // A write that ran out of time may still have its effect: what comes next would be made beside it.
+  async #settleWrites({ scope, runs }: Attempt): Promise<void> {
+    const lingering = runs?.lingering ?? [];
+    if (lingering.length === 0) return;
+    await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
   }
 
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsWriter: writer } = this.#dependencies;
-    const { scope, outcome, error } = attempt;
+    const { scope, outcome, error, postponed } = attempt;
     if (writer === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
       const { workflow, kind } = outcome;
-      const fieldManager = conditionsManagerOf(this.#write.fieldManager);
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const facts = { primary: scope.entry.object, workflow, error, isCleanup: kind === "cleanup", dependents };
-      const wroteStatus = await writeConditions({ ...this.#write, writer, fieldManager }, facts);
+      const primary = scope.entry.object;
+      const facts = { primary, workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
+      const wroteStatus = await writeConditions({ ...this.#write, writer }, { ...facts, cause: causeOf(scope) });
       if (wroteStatus) note(attempt, { wroteStatus });
     } catch (error) {
       if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
@@ -240,10 +254,10 @@ export class PrimaryReconciler {
   }
 
   // The finalizer and the inventory are there before anything is made.
-  async #prepared({ entry, logger }: ReconcileScope): Promise<DecodedResource | undefined> {
-    const withFinalizer = await this.#withFinalizer(entry);
+  async #prepared(scope: ReconcileScope): Promise<DecodedResource | undefined> {
+    const withFinalizer = await this.#withFinalizer(scope);
     if (withFinalizer === undefined || this.#inventory === undefined) return withFinalizer;
-    return this.#inventory.note(withFinalizer, logger);
+    return this.#inventory.note(withFinalizer, scope.logger);
   }
 
   /** Whether the reconciler sees the errors of dependents in the result, so that they are not thrown. */
@@ -252,12 +266,13 @@ export class PrimaryReconciler {
     return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
   }
 
-  async #withFinalizer(entry: DecodedResource): Promise<DecodedResource | undefined> {
+  async #withFinalizer(scope: ReconcileScope): Promise<DecodedResource | undefined> {
+    const { entry } = scope;
     const { finalizer } = this.#write;
     if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
     const inventory = this.#inventory;
     const annotationsFor = inventory && ((primary: KubernetesObject) => inventory.annotationsFor(primary));
-    return addFinalizer(this.#write, { primary: entry, finalizer, annotationsFor });
+    return addFinalizer(this.#write, { primary: entry, finalizer, annotationsFor, cause: causeOf(scope) });
   }
 
   async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {
@@ -270,7 +285,11 @@ export class PrimaryReconciler {
   }
 
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
-    return writePrimary(this.#write, wanted, (written) => note(attempt, written));
+    const cause = causeOf(attempt.scope);
+    return writePrimary(this.#write, { ...wanted, cause }, ({ postponed, ...written }) => {
+      if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
+      note(attempt, written);
+    });
   }
 
   #callFor(primary: KubernetesObject, attempt: Attempt): Call {
@@ -279,6 +298,7 @@ export class PrimaryReconciler {
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
     const context = this.#contexts.create(scope, primary, runs);
     runs.context = context;
+    attempt.runs = runs;
     return { runs, args: { primary, secondary: runs.createSecondary(), context } };
   }
 
@@ -288,6 +308,10 @@ export class PrimaryReconciler {
     const stated = this.#definition.namespaces;
     return stated === "current" ? undefined : stated;
   }
+}
+
+function causeOf({ signal, logger, entry }: ReconcileScope): WriteCause {
+  return { signal, logger, primary: entry.object };
 }
 
 function note(attempt: Attempt, news: Partial<PrimaryOutcome>): void {

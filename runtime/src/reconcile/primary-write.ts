@@ -1,15 +1,26 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
 import { isApiError, TerminalError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta, describeObject } from "../base/kubernetes-object.js";
+import {
+  keyOf,
+  type JsonPatchOperation,
+  type KubernetesObject,
+  type ObjectMeta,
+  describeObject,
+} from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
-import type { Writer } from "../workflow/dependents/kubernetes-driver.js";
+import type { WriteTarget } from "../write/apply-matcher.js";
+import type { Writer } from "../write/apply.js";
+import type { Written } from "../write/object-writer.js";
+import { planJsonPatch, uidTest } from "../write/plan.js";
+import type { PostponedWrite, WriteCause } from "../write/postponed-write.js";
+import type { Sent } from "../write/send.js";
 import { patchFinalizerIn } from "./finalizer.js";
-import { writePatch, type JsonWrite } from "./json-write.js";
 import { jsonDiff } from "../match/json-patch.js";
 
 /** With what primaries are written. */
-export interface PrimaryWrite extends JsonWrite {
+export interface PrimaryWrite {
+  readonly target: WriteTarget;
   readonly writer: Writer;
   /** False: by JSON patches of what changed. */
   readonly usesServerSideApply: boolean;
@@ -23,18 +34,22 @@ export interface WantedPrimary {
   readonly primary: KubernetesObject;
   readonly resource?: object | undefined;
   readonly status?: object | undefined;
+  readonly cause?: WriteCause | undefined;
 }
 
 /** Which parts of a primary were written. */
 export interface WrittenPrimary {
   readonly wroteResource: boolean;
   readonly wroteStatus: boolean;
+  /** What was left as it is for now. */
+  readonly postponed: PostponedWrite;
 }
 
 /** What a primary gets before anything is made for it. */
 export interface Preparation {
   readonly primary: DecodedResource;
   readonly finalizer: string;
+  readonly cause?: WriteCause | undefined;
   /** Returns the annotations that a primary lacks, which it gets in the same request; it gets none if absent. */
   readonly annotationsFor?: ((primary: KubernetesObject) => { readonly [name: string]: string }) | undefined;
 }
@@ -44,16 +59,17 @@ export async function addFinalizer(
   write: PrimaryWrite,
   preparation: Preparation,
 ): Promise<DecodedResource | undefined> {
-  const { primary, finalizer, annotationsFor } = preparation;
+  const { primary, finalizer, annotationsFor, cause } = preparation;
+  const { target, writer } = write;
   // An apply of the finalizer alone would remove whatever else was applied under this name before, and the next apply what it annotates.
-  const hasApplied = ownedBy(primary, write.fieldManager) !== undefined;
+  const hasApplied = ownedBy(primary, writer.sender.fieldManager) !== undefined;
   const isAnnotated = annotationsFor !== undefined && Object.keys(annotationsFor(primary.object)).length > 0;
   if (!write.usesServerSideApply || hasApplied || isAnnotated)
-    return patchFinalizerIn(primary, { ...write, finalizer, annotationsFor });
+    return patchFinalizerIn(primary, { target, sender: writer.sender, finalizer, annotationsFor, cause });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
   try {
-    return (await write.writer.apply(write, { metadata }, { live: primary })).entry;
+    return (await writer.apply(target, { metadata }, { live: primary, cause, isUrgent: true })).entry;
   } catch (error) {
     if (await isGone(write, primary.object, error)) return undefined;
     throw error;
@@ -79,25 +95,37 @@ export async function writePrimary(
 
 async function applyPrimary(
   write: PrimaryWrite,
-  { primary, resource, status }: WantedPrimary,
+  { primary, resource, status, cause }: WantedPrimary,
   onWritten: (written: Partial<WrittenPrimary>) => void,
 ): Promise<void> {
   const latest = latestOf(write, primary);
   if (latest === undefined) return;
+  const { target, writer } = write;
   let live = latest;
   if (resource !== undefined) {
     // Without a subresource the status is a field like any other, and what is applied has to have all of them.
-    const isWhole = status !== undefined && !write.definition.hasStatusSubresource;
+    const isWhole = status !== undefined && !target.definition.hasStatusSubresource;
     const desired = { ...appliedOf(write, primary, resource), ...(isWhole ? { status } : {}) };
-    const { kind, entry } = await write.writer.apply(write, desired, { live });
-    const isChanged = kind !== "unchanged";
-    onWritten({ wroteResource: isChanged, ...(isWhole ? { wroteStatus: isChanged } : {}) });
+    const written = await writer.apply(target, desired, { live, cause });
+    onWritten({
+      wroteResource: isChanged(written),
+      ...(isWhole ? { wroteStatus: isChanged(written) } : {}),
+      ...postponedOf(written),
+    });
     if (isWhole) return;
-    live = entry;
+    live = written.entry;
   }
   if (status === undefined) return;
-  const { kind } = await write.writer.applyStatus(write, status, live);
-  onWritten({ wroteStatus: kind !== "unchanged" });
+  const written = await writer.applyStatus(target, status, { live, cause });
+  onWritten({ wroteStatus: isChanged(written), ...postponedOf(written) });
+}
+
+function isChanged({ kind }: Written): boolean {
+  return kind === "created" || kind === "updated";
+}
+
+function postponedOf(written: Written | Sent): { readonly postponed?: PostponedWrite } {
+  return written.kind === "postponed" ? { postponed: written.postponed } : {};
 }
 
 // A primary of which nothing but its fields is stated is the one that was reconciled.
@@ -124,17 +152,18 @@ function appliedOf(write: PrimaryWrite, primary: KubernetesObject, resource: obj
 
 async function patchPrimary(
   write: PrimaryWrite,
-  { primary, resource, status }: WantedPrimary,
+  { primary, resource, status, cause }: WantedPrimary,
   onWritten: (written: Partial<WrittenPrimary>) => void,
 ): Promise<void> {
-  if (latestOf(write, primary) === undefined) return;
+  const latest = latestOf(write, primary);
+  if (latest === undefined) return;
+  const { definition } = write.target;
   const original = primary as KubernetesObject & { status?: object };
-  let before = original;
   if (resource !== undefined) {
     const returned = resource as KubernetesObject;
     if (returned.metadata?.uid !== primary.metadata.uid)
       throw new TerminalError(
-        `the resource to write of ${describeObject(write.definition, primary.metadata)} is not the whole of it, and without server-side apply ` +
+        `the resource to write of ${describeObject(definition, primary.metadata)} is not the whole of it, and without server-side apply ` +
           "what is missing would be removed; return { ...primary, … }",
       );
     checkIsPrimary(write, primary, returned.metadata);
@@ -142,15 +171,29 @@ async function patchPrimary(
     const { apiVersion, kind, status: stored } = original;
     const after = { ...returned, apiVersion, kind, ...(stored === undefined ? {} : { status: stored }) };
     const operations = jsonDiff(withoutStatus(original), withoutStatus(after));
-    if (operations.length > 0) before = (await writePatch(write, operations, { before, after })).object;
-    onWritten({ wroteResource: operations.length > 0 });
+    const sent = await sendPatch(write, operations, { primary, isStatus: false, cause });
+    onWritten({ wroteResource: sent?.kind === "updated", ...(sent && postponedOf(sent)) });
   }
   if (status === undefined) return;
   const operations = jsonDiff({ status: original.status }, { status });
-  const subresource = write.definition.hasStatusSubresource ? ({ subresource: "status" } as const) : {};
-  if (operations.length > 0)
-    await writePatch(write, operations, { before, after: { ...before, status } as never, ...subresource });
-  onWritten({ wroteStatus: operations.length > 0 });
+  const sent = await sendPatch(write, operations, { primary, isStatus: true, cause });
+  onWritten({ wroteStatus: sent?.kind === "updated", ...(sent && postponedOf(sent)) });
+}
+
+// Undefined if there is nothing to send.
+async function sendPatch(
+  { target, writer }: PrimaryWrite,
+  operations: readonly JsonPatchOperation[],
+  { primary, isStatus, cause }: Pick<WantedPrimary, "primary" | "cause"> & { readonly isStatus: boolean },
+): Promise<Sent | undefined> {
+  const { metadata } = primary;
+  if (operations.length === 0) return undefined;
+  const change = [uidTest(metadata.uid), ...operations];
+  const plan = planJsonPatch(target.definition, primary, { change, isStatus });
+  const before = target.cache.get(keyOf(metadata)) ?? { object: primary };
+  const differences = () =>
+    operations.map(({ path }) => ({ path: path.slice(1).replaceAll("/", "."), reason: "differs" }));
+  return writer.sender.send({ target, plan, before, cause, content: operations, differences });
 }
 
 function withoutStatus({ status: _status, ...rest }: KubernetesObject & { status?: unknown }): object {
@@ -158,7 +201,7 @@ function withoutStatus({ status: _status, ...rest }: KubernetesObject & { status
 }
 
 function checkIsPrimary(
-  { definition }: PrimaryWrite,
+  { target: { definition } }: PrimaryWrite,
   primary: KubernetesObject,
   { name, namespace }: Partial<ObjectMeta>,
 ): void {
@@ -172,15 +215,15 @@ function checkIsPrimary(
     );
 }
 
-function latestOf({ cache }: PrimaryWrite, { metadata }: KubernetesObject): DecodedResource | undefined {
-  const latest = cache.get(keyOf(metadata));
+function latestOf({ target }: PrimaryWrite, { metadata }: KubernetesObject): DecodedResource | undefined {
+  const latest = target.cache.get(keyOf(metadata));
   return latest?.object.metadata.uid === metadata.uid ? latest : undefined;
 }
 
 // The API server answers 404 at subresources, 409 to what would create the object, and 422 if there is another one (1.36). It answers
 // the same where a version or a value was tested, and where the object is not valid.
 async function isGone(
-  { client, definition }: PrimaryWrite,
+  { target, writer }: PrimaryWrite,
   { metadata }: KubernetesObject,
   error: unknown,
 ): Promise<boolean> {
@@ -190,7 +233,7 @@ async function isGone(
   if (causes.some(({ field }) => field === "metadata.uid")) return true;
   if (error.code === 422 && causes.length > 0) return false;
   try {
-    return (await client.get({ definition }, metadata))?.metadata.uid !== metadata.uid;
+    return (await writer.sender.read(target, metadata))?.object.metadata.uid !== metadata.uid;
   } catch {
     // The first error says more.
     return false;

@@ -134,7 +134,8 @@ class ReconcileContext implements Context {
   get resources(): ResourceOperations {
     const { resources } = this.#factory;
     if (resources === undefined) throw new Error("this controller writes nothing but its primary and its dependents");
-    return resources;
+    const { signal, logger } = this.#scope;
+    return resources.within({ signal, logger, primary: this.#primary });
   }
 
   get expectations(): Expectations<KubernetesObject> {

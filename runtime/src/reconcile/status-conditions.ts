@@ -1,6 +1,7 @@
 // Conditions in the status of a primary that tell how its workflow is doing: `Ready`, for everybody who waits with kubectl, and one for each
 // dependent that keeps it from being ready. They are applied under a name of their own, so that they stand beside what the reconciler
 // writes and neither takes away what the other applied.
+import { describePostponed, type PostponedWrite } from "../write/postponed-write.js";
 import type { StatusCondition } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { Schema } from "../base/resource-definition.js";
@@ -16,6 +17,8 @@ export interface StatusFacts {
   readonly isSkipped?: boolean;
   /** Whether the primary is being deleted, so that there is nothing to be ready. */
   readonly isCleanup?: boolean;
+  /** Writes of the primary itself that are postponed. */
+  readonly postponed?: readonly PostponedWrite[] | undefined;
   /** The conditions that the status has. */
   readonly before: readonly StatusCondition[];
   /** The generation of the primary that was reconciled. */
@@ -23,7 +26,8 @@ export interface StatusFacts {
   readonly now: Date;
 }
 
-type Reason = "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
+type Reason =
+  "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
 
 interface Finding {
   readonly reason: Reason;
@@ -31,7 +35,7 @@ interface Finding {
 }
 
 // Which of several findings tells most of why nothing is ready.
-const REASONS: readonly Reason[] = ["Failed", "NotReady", "Deleting", "DependencyNotReady"];
+const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
 const SKIPPED: Finding = { reason: "NotRun", message: "the reconciler did not run the workflow" };
@@ -43,6 +47,7 @@ export function statusConditionsOf({
   error,
   isSkipped = false,
   isCleanup = false,
+  postponed = [],
   before,
   generation,
   now,
@@ -52,7 +57,8 @@ export function statusConditionsOf({
     const finding = isCleanup && isGone(outcome) ? undefined : findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
-  const ready = readyOf(found, { error, isCleanup });
+  const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
+  const ready = readyOf([...found, ...own], { error, isCleanup });
   const condition = (
     type: string,
     status: StatusCondition["status"],
@@ -119,6 +125,7 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     case "created":
     case "updated":
     case "unchanged":
+      if (outcome.postponed !== undefined) return loopFinding(outcome.postponed);
       return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
     case "waiting":
       return waitingOf(name, outcome);
@@ -130,6 +137,10 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     default:
       return undefined;
   }
+}
+
+function loopFinding(postponed: PostponedWrite): Finding {
+  return { reason: "WriteLoop", message: describePostponed(postponed) };
 }
 
 function waitingOf(name: string, { for: blockers, because }: DependentOutcome & { readonly kind: "waiting" }): Finding {

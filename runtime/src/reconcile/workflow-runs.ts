@@ -88,6 +88,7 @@ export class WorkflowRuns {
   readonly #options: RunsOptions;
   readonly #started = new Map<CompiledWorkflow, Map<Kind, Promise<WorkflowResult>>>();
   readonly #cleanups: WorkflowResult[] = [];
+  readonly #lingering: Promise<unknown>[] = [];
   #context: Context | undefined;
 
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
@@ -150,6 +151,11 @@ export class WorkflowRuns {
     } finally {
       await Promise.allSettled([...this.#started.values()].flatMap((runs) => [...runs.values()]));
     }
+  }
+
+  /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
+  get lingering(): readonly Promise<unknown>[] {
+    return this.#lingering;
   }
 
   /** The results of all cleanups there were. */
@@ -215,6 +221,7 @@ export class WorkflowRuns {
       primary,
       context: this.#context!,
       track: scope.tasks.track,
+      linger: (write) => void this.#lingering.push(write),
       others: dependents.filter(({ driver }) => !drivers.includes(driver)),
       secondaries,
       clock,

@@ -1,15 +1,17 @@
 import { keyOf, type KubernetesObject, type StatusCondition } from "../base/kubernetes-object.js";
+import type { WriteCause } from "../write/postponed-write.js";
 import { writePrimary, type PrimaryWrite } from "./primary-write.js";
 import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status-conditions.js";
 
 type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
 /** What became of a primary. */
-export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup"> {
+export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup" | "postponed"> {
   /** The state that was reconciled. */
   readonly primary: KubernetesObject;
   /** The names of the dependents. */
   readonly dependents: readonly string[];
+  readonly cause?: WriteCause | undefined;
 }
 
 /** Returns under which name a controller applies the conditions that it keeps: not the one of what the reconciler writes. */
@@ -20,9 +22,9 @@ export function conditionsManagerOf(fieldManager: string): string {
 /** Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. */
 export async function writeConditions(
   write: PrimaryWrite,
-  { primary, dependents, ...facts }: ConditionsToWrite,
+  { primary, dependents, cause, ...facts }: ConditionsToWrite,
 ): Promise<boolean> {
-  const latest = write.cache.get(keyOf(primary.metadata))?.object as WithConditions | undefined;
+  const latest = write.target.cache.get(keyOf(primary.metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== primary.metadata.uid) return false;
   // A reconciler that states the whole status may just have taken them away; since when they hold is known all the same.
   const before = latest.status?.conditions ?? (primary as WithConditions).status?.conditions ?? [];
@@ -37,7 +39,7 @@ export async function writeConditions(
   let isWritten = false;
   await writePrimary(
     write,
-    { primary: latest, status: wanted },
+    { primary: latest, status: wanted, cause },
     ({ wroteStatus = false }) => (isWritten = wroteStatus),
   );
   return isWritten;

@@ -1,6 +1,7 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
+import type { PostponedWrite } from "../write/postponed-write.js";
 import { conditionsOf, isMet, type ConditionRecord } from "./conditions/conditions.js";
-import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./dependents/driver.js";
+import type { DependentDriver, DriverRun, FindRun, Live, Wanted } from "./dependents/driver.js";
 import type { Step } from "./step.js";
 import type { Conditions, DependentDefinition } from "./definition/workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -15,7 +16,9 @@ export interface Target {
   /** What `desired` returned. */
   desired?: { readonly object: unknown };
   wanted?: Wanted;
-  written?: Exclude<WriteOutcome, "waiting" | "absent">;
+  written?: "created" | "updated" | "unchanged";
+  /** Why the object is left as it is for now. */
+  postponed?: PostponedWrite;
 }
 
 /** Creates the target of a dependent, or of one of its items. */
@@ -47,17 +50,20 @@ export async function reconcileObject(target: Target, run: DriverRun, step: Step
   const { signal } = step.context;
   signal.throwIfAborted();
   if (wanted !== undefined) {
-    const written = target.written ?? (await driver.write(run, wanted, driver.find(run, wanted)));
+    const written = target.written ?? (await step.write(() => driver.write(run, wanted, driver.find(run, wanted))));
     signal.throwIfAborted();
     if (written === "waiting")
       return { kind: "waiting", for: [], because: "the object is being deleted", ...conditionsOf(conditions) };
     if (written === "absent") return { kind: "waiting", for: [nameOf(target)], ...conditionsOf(conditions) };
-    target.written = written;
+    // What is there is left as it is, and nothing waits for it.
+    if (typeof written === "object") target.postponed = written.postponed;
+    target.written = typeof written === "object" ? "unchanged" : written;
   } else if (liveOf(target, run) === undefined) {
     return { kind: "waiting", for: [definition.name], ...conditionsOf(conditions) };
   }
   const isReady = await ask("readyPostcondition", target, { run, step });
-  return { kind: target.written ?? "unchanged", isReady, ...conditionsOf(conditions) };
+  const postponed = target.postponed === undefined ? {} : { postponed: target.postponed };
+  return { kind: target.written ?? "unchanged", isReady, ...postponed, ...conditionsOf(conditions) };
 }
 
 function nameOf({ definition, item }: Target): string {
@@ -82,7 +88,7 @@ export async function deleteObject(
   const { remove: isRemoved } = driver.capabilities;
   const live = isRemoved ? (known ?? liveOf(target, run)) : undefined;
   step.context.signal.throwIfAborted();
-  if (live !== undefined) await driver.remove(run, live);
+  if (live !== undefined) await step.write(() => driver.remove(run, live));
   step.context.signal.throwIfAborted();
   const isGone = await ask("deletePostcondition", target, { run, step });
   if (!isRemoved && isGone) return { kind: "left", ...conditionsOf(conditions) };

@@ -35,6 +35,8 @@ export interface RunOptions {
   readonly primary: KubernetesObject;
   readonly context: Context;
   readonly track: Track;
+  /** Takes writes that are still under way when the run has given them up. */
+  readonly linger?: StepSurroundings["linger"];
   /** The event sources of the user, whose resources stand beside the dependents. */
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which can be seen. */
@@ -79,13 +81,14 @@ class WorkflowRun {
       namespaces,
       secondaries,
       track,
+      linger,
       clock = systemClock,
     } = options;
     const { places = new Semaphore(MOST_STEPS_AT_ONCE), others = [] } = options;
     this.#options = options;
     this.#states = states;
     this.#isLeft = isLeft;
-    this.#around = { context, track, clock, places: [places] };
+    this.#around = { context, track, clock, places: [places], ...(linger && { linger }) };
     this.#targets = plan.nodes.map((node, index) => createTarget(node.definition, drivers[index]!));
     const secondary = createSecondary({ primary, dependents: [...this.#targets, ...others], sources: secondaries });
     this.#run = { primary, secondary, context: context as DriverRun["context"], definition, namespaces };

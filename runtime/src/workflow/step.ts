@@ -16,6 +16,8 @@ export interface StepSurroundings {
   readonly context: Context;
   readonly track: Track;
   readonly clock: Clock;
+  /** Takes a write that is still under way when the time of its step is over. */
+  linger?(write: Promise<unknown>): void;
   /** The places of the controller, and those of a bulk dependent before them; a step has one of each while it works. */
   readonly places: readonly Semaphore[];
 }
@@ -26,6 +28,8 @@ export interface Step {
   readonly context: Context;
   /** Calls a function of the user; throws instead of returning what comes too late. */
   readonly track: Track;
+  /** Makes a write, of which nobody knows what becomes of it if the step runs out of time. */
+  write<Result>(write: () => Promise<Result>): Promise<Result>;
 }
 
 /** Thrown by a step that took longer than it may. */
@@ -65,7 +69,7 @@ interface StepTime {
 }
 
 function unlimited({ context, track }: StepSurroundings): StepTime {
-  return { step: { context, track }, begin() {}, limit: (work) => work, end() {} };
+  return { step: { context, track, write: (write) => write() }, begin() {}, limit: (work) => work, end() {} };
 }
 
 class LimitedTime implements StepTime {
@@ -74,6 +78,7 @@ class LimitedTime implements StepTime {
   readonly #around: StepSurroundings;
   readonly #controller = new AbortController();
   readonly #isOver: Promise<never>;
+  readonly #writes = new Set<Promise<unknown>>();
   /** What the step waits for, of what has a name. */
   #doing: string | undefined;
   #cancel: (() => void) | undefined;
@@ -82,7 +87,11 @@ class LimitedTime implements StepTime {
     this.#timeoutMs = timeoutMs;
     this.#around = around;
     const { signal } = this.#controller;
-    this.step = { context: withSignal(around.context, signal), track: (what, task) => this.#track(what, task) };
+    this.step = {
+      context: withSignal(around.context, signal),
+      track: (what, task) => this.#track(what, task),
+      write: (write) => this.#write(write),
+    };
     around.context.signal.addEventListener("abort", this.#onGivenUp);
     if (around.context.signal.aborted) this.#onGivenUp();
     this.#isOver = new Promise((_, reject) =>
@@ -102,6 +111,7 @@ class LimitedTime implements StepTime {
   end(): void {
     this.#cancel?.();
     this.#around.context.signal.removeEventListener("abort", this.#onGivenUp);
+    for (const write of this.#writes) this.#around.linger?.(write);
   }
 
   // The signal of a controller lives as long as that, so nothing may stay tied to it.
@@ -113,6 +123,16 @@ class LimitedTime implements StepTime {
     this.step.context.signal.throwIfAborted();
     this.#doing = undefined;
     return result;
+  }
+
+  async #write<Result>(write: () => Promise<Result>): Promise<Result> {
+    const written = write();
+    this.#writes.add(written);
+    try {
+      return await written;
+    } finally {
+      this.#writes.delete(written);
+    }
   }
 
   #error(): TimeoutError {

@@ -1,3 +1,4 @@
+import type { PostponedWrite } from "../write/postponed-write.js";
 import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
 import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
 
@@ -29,8 +30,13 @@ interface Outcome<Details> {
 
 /** What a run did with a dependent or with an item of one, or why it did nothing. */
 export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
+  /** `postponed`: it is not as desired, and is left so for a while because it is written over and over. */
   (
-    | { readonly kind: "created" | "updated" | "unchanged"; readonly isReady: boolean }
+    | {
+        readonly kind: "created" | "updated" | "unchanged";
+        readonly isReady: boolean;
+        readonly postponed?: PostponedWrite;
+      }
     /**
      * Something that it depends on is not there or not ready yet; an item of a bulk dependent is named `dependent[key]`. What is only read
      * and does not exist waits for itself. `because` says it of what waits for its own object to be gone.
@@ -191,7 +197,7 @@ function isSettled(outcome: DependentOutcome): boolean {
   const { kind, items } = outcome;
   const isDone =
     "isReady" in outcome
-      ? outcome.isReady
+      ? outcome.isReady && outcome.postponed === undefined
       : kind === "deleted"
         ? outcome.isGone
         : kind === "inactive" || kind === "left";

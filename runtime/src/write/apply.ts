@@ -1,150 +1,136 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta, type ObjectRef } from "../base/kubernetes-object.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { PRIMARY_NAME, otherOwnerOf, sharesDependent, sharesPrimary } from "../base/primary-link.js";
-import type { Applied } from "../client/write-request.js";
-import { ApplyMatcher, type Application } from "./apply-matcher.js";
-import { checkAdoption } from "./existing-object.js";
-import { writeGuarded } from "./guarded-write.js";
-import { LoopGuard } from "./loop-guard.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
-import type { ApplyOptions, Mismatch, ObjectWriter, StatedObject, WriteTarget, Written } from "./object-writer.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
-import { deleteObject, untieObject } from "./remove.js";
+import { checkAdoption } from "./existing-object.js";
+import type {
+  ApplyOptions,
+  Mismatch,
+  ObjectWriter,
+  StatedObject,
+  UntieOptions,
+  WriteTarget,
+  Written,
+} from "./object-writer.js";
+import { applicationOf, planApply, type PlannedWrite, type Stated } from "./plan.js";
+import { createPostponedError, type WriteCause } from "./postponed-write.js";
+import { untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
-import { writeThrough } from "./write-through.js";
+import { Sender, type DeletionOptions, type SenderOptions } from "./send.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
 
+const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
+
 /** Writes objects by server-side apply, and only those that are not as desired already. */
 export class Writer implements ObjectWriter {
-  readonly #client: () => ApiClient;
-  readonly #fieldManager: string;
-  /** All controllers of the operator: they share what the answers bring. */
-  readonly #fieldManagers: Iterable<string>;
-  readonly #matcher: ApplyMatcher;
-  readonly #loops = new LoopGuard();
+  readonly sender: Sender;
 
-  constructor(
-    client: ApiClient | (() => ApiClient),
-    fieldManager: string,
-    fieldManagers: Iterable<string> = [fieldManager],
-  ) {
-    this.#client = typeof client === "function" ? client : () => client;
-    this.#fieldManager = fieldManager;
-    this.#fieldManagers = fieldManagers;
-    this.#matcher = new ApplyMatcher(fieldManager);
+  constructor(options: SenderOptions) {
+    this.sender = new Sender(options);
   }
 
-  /** Makes an object as desired, as a writer does; one that somebody undoes each time is left alone for a growing pause. */
   async apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written> {
     const { live, isForced = false } = options;
-    const desired = withEncodedData(target.definition, stated);
-    target.cache.requireWhole(keyOf(desired.metadata));
-    const application: Application = { target, part: "object", desired };
-    const guarded = { definition: target.definition, desired };
-    const verdict: Verdict = isForced && live !== undefined ? DIFFERENT : this.#matcher.compare(application, live);
+    target.cache.requireWhole(keyOf(stated.metadata));
+    const plan = planApply(target.definition, withEncodedData(target.definition, stated), false);
+    const verdict: Verdict = isForced && live !== undefined ? DIFFERENT : this.#compare(target, plan, live);
     if (verdict.matches) {
-      this.#loops.noteMatch(guarded);
+      this.sender.noteMatch(target, plan.ref);
       return { kind: "unchanged", entry: live! };
     }
-    return writeGuarded(this.#loops, {
-      ...guarded,
-      live,
-      verdict,
-      send: () => this.#write(application, verdict, options),
-      differences: (limit) => this.#matcher.differences(application, live, limit),
-    });
+    try {
+      return await this.#send(target, plan, { ...options, verdict });
+    } catch (error) {
+      if (live !== undefined || !isApiError(error, 409)) throw error;
+      return this.#resume(target, plan, { conflict: error, options });
+    }
   }
 
   /**
    * Applies the status of an object through its subresource, if it is not as desired already. Where there is no subresource, the uid
    * keeps it from making an object anew that is gone.
    */
-  async applyStatus(target: WriteTarget, status: object, live: DecodedResource): Promise<Written> {
+  async applyStatus(
+    target: WriteTarget,
+    status: object,
+    options: Pick<ApplyOptions, "cause"> & { readonly live: DecodedResource },
+  ): Promise<Written> {
+    const { live } = options;
     const { name, namespace, uid, finalizers } = live.object.metadata;
+    const isPart = target.definition.hasStatusSubresource;
     target.cache.requireWhole(keyOf({ name, namespace }));
-    const part = target.definition.hasStatusSubresource ? "status" : "object";
     // Without the subresource the status is applied with the object, and what was applied of that before has to be repeated.
-    const applied = part === "object" ? appliedFinalizers(this.#matcher.ownedFields(live, part)?.fieldsV1 ?? "") : [];
+    const applied = isPart ? [] : appliedFinalizers(this.sender.matcher.ownedFields(live, "object")?.fieldsV1 ?? "");
     const ownFinalizers = applied.filter((finalizer) => finalizers?.includes(finalizer));
     const ref = { name, uid, ...(namespace === undefined ? {} : { namespace }) };
     const metadata = { ...ref, ...(ownFinalizers.length > 0 ? { finalizers: ownFinalizers } : {}) };
-    const application: Application = { target, part, desired: { metadata, status } as Application["desired"] };
-    const verdict = this.#matcher.compare(application, live);
-    if (verdict.matches) return { kind: "unchanged", entry: live };
-    return this.#send(application, { live, verdict });
+    const plan = {
+      ...planApply(target.definition, { metadata, status } as Stated, isPart),
+      body: { metadata, status },
+    };
+    const verdict = this.#compare(target, plan, live);
+    if (!verdict.matches) return this.#send(target, plan, { ...options, verdict });
+    this.sender.noteMatch(target, plan.ref, isPart);
+    return { kind: "unchanged", entry: live };
   }
 
-  async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    const isGone = await deleteObject(target, live, { client: this.#client(), fieldManagers: this.#fieldManagers });
-    this.#matcher.forget(target, live.metadata);
-    this.#loops.forget(target.definition, live.metadata);
-    return isGone;
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean> {
+    return this.sender.delete(target, live, options);
   }
 
-  async untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {
-    const options = { fieldManager: this.#fieldManager, fieldManagers: this.#fieldManagers };
-    await untieObject(target, live, { ...options, client: this.#client(), primary });
-    this.#matcher.forget(target, live.object.metadata);
-    this.#loops.forget(target.definition, live.object.metadata);
+  untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void> {
+    return untieObject(target, live, { ...options, sender: this.sender });
   }
 
-  async #write(application: Application, verdict: Mismatch, options: ApplyOptions): Promise<Written> {
-    const { live, signal } = options;
-    if (live !== undefined) return this.#send(application, { live, verdict, signal });
-    try {
-      return await this.#send(application, { live, verdict, signal });
-    } catch (error) {
-      if (!isApiError(error, 409)) throw error;
-      return this.#resume(application, { conflict: error, options });
-    }
+  #compare(target: WriteTarget, plan: PlannedWrite, live: DecodedResource | undefined): Verdict {
+    return this.sender.matcher.compare(applicationOf(target, plan)!, live);
   }
 
-  async #send(application: Application, options: Sending): Promise<Written> {
-    const { live, verdict, signal } = options;
-    const { target, part, desired } = application;
-    const { definition, cache } = target;
-    const body = live === undefined ? withVersion(desired, VERSION_OF_NOTHING) : desired;
-    const { wasCreated, ...entry } = await writeThrough(cache, {
-      key: keyOf(desired.metadata),
-      isFiltered: true,
-      send: (findKnown): Promise<Applied> =>
-        this.#client().apply({ definition }, body, {
-          fieldManager: this.#fieldManager,
-          fieldManagers: this.#fieldManagers,
-          findKnown,
-          ...(part === "status" ? { subresource: "status" } : {}),
-          ...(signal === undefined ? {} : { signal }),
-        }),
+  async #send(target: WriteTarget, plan: PlannedWrite, options: Sending): Promise<Written> {
+    const { live, verdict, cause, isUrgent = false } = options;
+    const { matcher } = this.sender;
+    const application = applicationOf(target, plan)!;
+    const sent = await this.sender.send({
+      target,
+      plan: live === undefined ? withVersion(plan, VERSION_OF_NOTHING) : plan,
       before: live,
-      isOwn: (answer, before) => this.#matcher.isOwn(application, before, answer),
+      cause,
+      content: plan.body,
+      isUrgent,
+      differences: (limit) => matcher.differences(application, live, limit),
     });
-    this.#matcher.remember(application, entry);
-    return { kind: wasCreated ? "created" : "updated", entry, verdict };
+    if (sent.kind !== "postponed") {
+      matcher.remember(application, sent.entry);
+      return { ...sent, verdict };
+    }
+    // What is there is left as it is; what is not there has to be waited for.
+    if (live === undefined) throw createPostponedError(sent.postponed);
+    return { ...sent, entry: live };
   }
 
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
   async #resume(
-    application: Application,
+    target: WriteTarget,
+    plan: PlannedWrite,
     { conflict, options }: { conflict: Error; options: ApplyOptions },
   ): Promise<Written> {
-    const { target, desired } = application;
     const { definition, cache } = target;
-    const { name, namespace } = desired.metadata;
-    const live = await this.#client().getEntry({ definition }, { name, namespace }, this.#fieldManagers);
+    const { metadata } = plan.body as StatedObject;
+    const live = await this.sender.read(target, metadata);
     if (live === undefined) throw conflict;
-    const isOwn = this.#isOwn(desired.metadata, live, options);
-    if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
+    const isOwn = this.#isOwn(metadata, live, options);
+    if (!isOwn) checkAdoption({ definition, desired: metadata, live: live.object }, options.existing);
     cache.put(live);
     if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
     if (isOwn && options.isOnlyCreated === true) return { kind: "unchanged", entry: live };
-    const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };
-    const verdict = this.#matcher.compare(wanted, live);
+    const wanted = isOwn || options.adoption === undefined ? plan : planApply(definition, options.adoption, false);
+    const verdict = this.#compare(target, wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };
-    return this.#send(wanted, { live, verdict, signal: options.signal });
+    return this.#send(target, wanted, { ...options, live, verdict });
   }
 
   // Tied to the same primary; what is tied to none is ours if we have applied it, and of a dependent if we did as this one.
@@ -155,21 +141,18 @@ export class Writer implements ObjectWriter {
     // Somebody may have taken off what tied it. To tie what is only created would be to state its content, or to give that up.
     const isUntied = sharesDependent(desired, metadata) && otherOwnerOf(metadata, desired) === undefined;
     if (isTied && (adoption !== undefined || !isUntied)) return false;
-    return this.#matcher.ownedFields(live, "object") !== undefined;
+    return this.sender.matcher.ownedFields(live, "object") !== undefined;
   }
 }
-
-const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
 interface Sending {
   readonly live: DecodedResource | undefined;
   readonly verdict: Mismatch;
-  readonly signal?: AbortSignal | undefined;
+  readonly cause?: WriteCause | undefined;
+  readonly isUrgent?: boolean;
 }
 
-function withVersion<Desired extends { readonly metadata: ObjectRef }>(
-  desired: Desired,
-  resourceVersion: string,
-): Desired {
-  return { ...desired, metadata: { ...desired.metadata, resourceVersion } };
+function withVersion(plan: PlannedWrite, resourceVersion: string): PlannedWrite {
+  const { metadata } = plan.body as StatedObject;
+  return { ...plan, body: { ...plan.body, metadata: { ...metadata, resourceVersion } } };
 }

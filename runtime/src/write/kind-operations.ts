@@ -5,16 +5,17 @@ import {
   type PartOf,
   describeObject,
 } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import type { Applied, WriteRequest } from "../client/write-request.js";
-import type { Application, ApplyMatcher, WriteTarget } from "./apply-matcher.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
+import type { WriteTarget } from "./apply-matcher.js";
+import { onLatest } from "./on-latest.js";
 import {
-  isExplained,
+  applicationOf,
   locked,
+  lockingOperation,
+  operationsOf,
   planApply,
   planCreate,
   planJsonPatch,
@@ -24,7 +25,8 @@ import {
   type PlannedWrite,
   type Stated,
 } from "./plan.js";
-import { writeThrough } from "./write-through.js";
+import { createPostponedError, type WriteCause } from "./postponed-write.js";
+import type { Sender } from "./send.js";
 
 /**
  * What is made of the event that a write causes.
@@ -73,15 +75,23 @@ export type WholeResource<Resource extends KubernetesObject> = Omit<Resource, "a
   readonly metadata: Resource["metadata"];
 };
 
+/** A change that is made anew on what is there, until it meets no conflict. */
+export interface RetriedPatch<Resource extends KubernetesObject> {
+  /** Changes a copy of the object, or returns a changed one. */
+  readonly change: (draft: Resource) => Resource | void;
+  /** Tells whether an object has to be changed; without it every object has. */
+  readonly isNeeded?: (object: Resource) => boolean;
+  readonly mode?: "matchAndFilter" | "cacheOnly";
+}
+
 /** What writing needs besides a kind. */
 export interface OperationDependencies {
-  readonly client: ApiClient;
-  readonly fieldManager: string;
-  /** Whose managed fields the caches keep. */
-  readonly fieldManagers: Iterable<string>;
-  readonly matcher: ApplyMatcher;
+  readonly sender: Sender;
+  readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
   readonly finalizer?: string;
+  /** True: the writes are never postponed. Default: false */
+  readonly isUrgent?: boolean;
 }
 
 /**
@@ -171,6 +181,24 @@ export class KindOperations<Resource extends KubernetesObject> {
     return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, true), options);
   }
 
+  /**
+   * Changes an object by a JSON patch of the version that it was made from. After a conflict, or an answer that was lost, the object is read
+   * and looked at again. Returns undefined if the object is gone, or there is another one of its name.
+   */
+  async patchOnLatest(
+    object: Resource,
+    { change, isNeeded = () => true, mode = "matchAndFilter" }: RetriedPatch<Resource>,
+  ): Promise<ResourceWrite<Resource> | undefined> {
+    const patch = async ({ object }: DecodedResource): Promise<ResourceWrite<Resource>> => {
+      const current = object as Resource;
+      if (!isNeeded(current)) return { kind: "unchanged", object: current };
+      const { resourceVersion } = current.metadata;
+      const lock = resourceVersion === undefined ? [] : [lockingOperation(resourceVersion)];
+      return this.jsonPatch(current, [...lock, ...operationsOf(current, change)], { mode });
+    };
+    return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
+  }
+
   #apply(
     stated: PartialResource<Resource>,
     options: OperationOptions<Resource> | undefined,
@@ -181,12 +209,12 @@ export class KindOperations<Resource extends KubernetesObject> {
   }
 
   #withFinalizer({ ref, body, isStatus }: PlannedWrite): object {
-    const { finalizer, matcher } = this.#dependencies;
+    const { finalizer, sender } = this.#dependencies;
     const { metadata } = body as Stated;
     const isWhole = !isStatus || !this.#target.definition.hasStatusSubresource;
     if (finalizer === undefined || !isWhole || metadata.finalizers !== undefined) return body;
     const live = this.#target.cache.get(keyOf(ref));
-    const owned = live && matcher.ownedFields(live, "object");
+    const owned = live && sender.matcher.ownedFields(live, "object");
     if (owned === undefined || !appliedFinalizers(owned.fieldsV1).includes(finalizer)) return body;
     return { ...body, metadata: { ...metadata, finalizers: [finalizer] } };
   }
@@ -204,7 +232,8 @@ export class KindOperations<Resource extends KubernetesObject> {
     stated: PlannedWrite,
     { mode = "matchAndFilter", matcher }: OperationOptions<Resource> = {},
   ): Promise<ResourceWrite<Resource>> {
-    const { definition, cache } = this.#target;
+    const { cache } = this.#target;
+    const { sender, cause, isUrgent = false } = this.#dependencies;
     this.#check(stated, mode, matcher);
     const plan = mode === "filterWithOptimisticLocking" ? locked(stated) : stated;
     const key = keyOf(plan.ref);
@@ -212,44 +241,27 @@ export class KindOperations<Resource extends KubernetesObject> {
     // What had to make room is compared, too.
     if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
     const before = cache.get(key);
-    const application = this.#applicationOf(plan);
+    const application = applicationOf(this.#target, plan);
     const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create";
     const live = (plan.given ?? before?.object) as Resource | undefined;
     if (isCompared && live !== undefined) {
       const isMatch =
         matcher === undefined && application !== undefined
-          ? this.#dependencies.matcher.compare(application, before).matches
+          ? sender.matcher.compare(application, before).matches
           : this.#matches(plan, live, matcher);
-      if (isMatch) return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
+      if (isMatch) {
+        sender.noteMatch(this.#target, plan.ref, plan.isStatus);
+        return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
+      }
     }
-    const answer = await writeThrough<Resource>(cache, {
-      key,
-      isFiltered: mode !== "cacheOnly",
-      send: (findKnown) => this.#send(plan, findKnown),
-      before,
-      isOwn: (after, state) => {
-        if (plan.lock !== undefined) return after.object.metadata.resourceVersion !== plan.lock;
-        if (application !== undefined) return this.#dependencies.matcher.isOwn(application, state, after);
-        return state !== undefined && isExplained(plan, { before: state.object, after: after.object, definition });
-      },
-    });
-    if (application !== undefined) this.#dependencies.matcher.remember(application, answer);
-    deepFreeze(answer.object);
-    const isChanged = answer.object.metadata.resourceVersion !== (plan.lock ?? before?.object.metadata.resourceVersion);
-    return { kind: answer.wasCreated ? "created" : isChanged ? "updated" : "unchanged", object: answer.object };
-  }
-
-  #send(
-    { verb, ref, body, isStatus }: PlannedWrite,
-    findKnown: NonNullable<WriteRequest["findKnown"]>,
-  ): Promise<Applied<Resource>> {
-    const { client, fieldManager, fieldManagers } = this.#dependencies;
-    const definition = this.#target.definition as ResourceDefinition<Resource>;
-    const subresource = isStatus && definition.hasStatusSubresource ? { subresource: "status" as const } : {};
-    return client.write<Resource>(
-      { definition },
-      { verb, ref, body, fieldManager, fieldManagers, findKnown, ...subresource },
-    );
+    const isFiltered = mode !== "cacheOnly";
+    const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
+    // The caller has to know; its reconcile is tried again when the pause is over.
+    if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
+    const { kind, entry } = sent;
+    if (application !== undefined) sender.matcher.remember(application, entry);
+    deepFreeze(entry.object);
+    return { kind, object: entry.object };
   }
 
   #matches(plan: PlannedWrite, live: Resource, matcher: Matcher<Resource> | false | undefined): boolean {
@@ -258,12 +270,6 @@ export class KindOperations<Resource extends KubernetesObject> {
     const matches = matcher || (plan.matcher as unknown as Matcher<Resource> | undefined);
     if (desired === undefined || matches === undefined) return false;
     return matches({ definition: this.#target.definition, verb, isStatus, desired, live });
-  }
-
-  #applicationOf({ verb, isStatus, body }: PlannedWrite): Application | undefined {
-    if (verb !== "apply") return undefined;
-    const part = isStatus && this.#target.definition.hasStatusSubresource ? "status" : "object";
-    return { target: this.#target, part, desired: body as Application["desired"] };
   }
 
   #check({ verb, isStatus, ref, version }: PlannedWrite, mode: WriteMode, matcher: unknown): void {

@@ -1,25 +1,24 @@
 // What all writers of objects have in common.
 import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
-import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
+import type { Verdict } from "../match/match.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { ExistingPolicy } from "./existing-object.js";
-import type { LoopFinding } from "./loop-guard.js";
-import type { Verdict } from "../match/match.js";
+import type { PostponedWrite, WriteCause } from "./postponed-write.js";
+import type { DeletionOptions } from "./send.js";
 
 export type { WriteTarget } from "./apply-matcher.js";
 
 /** What a write did; nothing is written while an object is being deleted. */
-export interface Written {
-  readonly kind: "created" | "updated" | "unchanged" | "terminating";
-  readonly entry: DecodedResource;
-  /** Why it was not a match; absent for an unchanged object. */
-  readonly verdict?: Mismatch;
-  /** The loop that the write belongs to: the same was written before, and undone each time. */
-  readonly loop?: LoopFinding;
-  /** How long the object is left as it is although it is not as desired, because it is in a loop. */
-  readonly postponedMs?: number;
-}
+export type Written =
+  | {
+      readonly kind: "created" | "updated" | "unchanged" | "terminating";
+      readonly entry: DecodedResource;
+      /** Why it was not a match; absent if nothing was sent. */
+      readonly verdict?: Mismatch;
+    }
+  /** The object is left as it is, although it is not as desired. */
+  | { readonly kind: "postponed"; readonly entry: DecodedResource; readonly postponed: PostponedWrite };
 
 /** An object as it is desired; the kind is that of the target. */
 export type StatedObject = object & { readonly metadata: ObjectRef & Partial<ObjectMeta> };
@@ -28,7 +27,7 @@ export type StatedObject = object & { readonly metadata: ObjectRef & Partial<Obj
 export interface ApplyOptions {
   /** Its state, if it exists and may be written. */
   readonly live: DecodedResource | undefined;
-  /** What to do about one that exists and does not belong to the same primary: that is an error unless told otherwise. */
+  /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
   readonly existing?: ExistingPolicy | undefined;
   /** What is written to such an object, in place of what is desired. */
   readonly adoption?: StatedObject | undefined;
@@ -36,7 +35,9 @@ export interface ApplyOptions {
   readonly isOnlyCreated?: boolean;
   /** Whether it is written without being compared: somebody else found it different. */
   readonly isForced?: boolean;
-  readonly signal?: AbortSignal;
+  readonly cause?: WriteCause | undefined;
+  /** True: the write is never postponed. Default: false */
+  readonly isUrgent?: boolean;
 }
 
 /** Writes objects, and only those that are not as desired already. */
@@ -47,18 +48,15 @@ export interface ObjectWriter {
    */
   apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written>;
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean>;
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean>;
   /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
-  untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void>;
+  untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void>;
 }
 
-/** With what a writer writes. */
-export interface WriterOptions {
-  /** Returns the client of the cluster, which may be there only while something is watched. */
-  readonly client: () => ApiClient;
-  readonly fieldManager: string;
-  /** All that the operator writes with: they share what the answers bring. */
-  readonly fieldManagers: Iterable<string>;
+/** What an object is untied from. */
+export interface UntieOptions {
+  readonly primary: KubernetesObject;
+  readonly cause?: WriteCause | undefined;
 }
 
 /** Why an object is not as desired. */

@@ -13,6 +13,7 @@ import { applyJsonPatch, applyMergePatch, jsonDiff } from "../match/json-patch.j
 import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { plainOf } from "../match/plain-json.js";
 import { schemaOf } from "../match/schema-node.js";
+import type { Application, WriteTarget } from "./apply-matcher.js";
 import { withEncodedData } from "./secret-data.js";
 
 type JsonObject = { [key: string]: JsonValue };
@@ -44,6 +45,13 @@ export type Stated = object & { readonly metadata: ObjectRef & Partial<ObjectMet
 
 /** How a JSON patch is stated: its operations, or a function that changes a copy of the object or returns a changed one. */
 export type JsonPatchChange<Resource> = readonly JsonPatchOperation[] | ((draft: Resource) => Resource | void);
+
+/** Returns a planned apply as the matcher compares it; undefined for any other write. */
+export function applicationOf(target: WriteTarget, { verb, isStatus, body }: PlannedWrite): Application | undefined {
+  if (verb !== "apply") return undefined;
+  const part = isStatus && target.definition.hasStatusSubresource ? "status" : "object";
+  return { target, part, desired: body as Application["desired"] };
+}
 
 /** Plans a creation: it is compared with nothing. */
 export function planCreate(definition: ResourceDefinition, stated: Stated): PlannedWrite {
@@ -219,4 +227,9 @@ function withStatusApart(
 
 function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {
   return namespace === undefined ? { name } : { name, namespace };
+}
+
+/** Returns the operation with which a JSON patch fails if the object was made anew under its name. */
+export function uidTest(uid: string | undefined): JsonPatchOperation {
+  return { op: "test", path: "/metadata/uid", value: uid ?? "" };
 }

@@ -6,19 +6,19 @@ import {
   type ObjectMeta,
   type OwnerReference,
 } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
 import { sharesPrimary } from "../base/primary-link.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { Applied } from "../client/write-request.js";
-import { checkAdoption } from "./existing-object.js";
-import { writeGuarded } from "./guarded-write.js";
-import { LoopGuard } from "./loop-guard.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
-import type { ApplyOptions, ObjectWriter, StatedObject, WriterOptions, WriteTarget, Written } from "./object-writer.js";
-import { deleteObject, untieObject } from "./remove.js";
+import { checkAdoption } from "./existing-object.js";
+import type { ApplyOptions, ObjectWriter, StatedObject, UntieOptions, WriteTarget, Written } from "./object-writer.js";
+import { onLatest } from "./on-latest.js";
+import { planCreate, planUpdate } from "./plan.js";
+import { createPostponedError } from "./postponed-write.js";
+import { untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
-import { writeThrough } from "./write-through.js";
+import { Sender, type DeletionOptions, type SenderOptions, type Sending } from "./send.js";
 
 /** What was sent, and what the server made of it. */
 interface PutRecord {
@@ -38,64 +38,39 @@ const matches = genericMatcher();
  * replaces whole fields.
  */
 export class PutWriter implements ObjectWriter {
-  readonly #options: WriterOptions;
-  readonly #loops = new LoopGuard();
+  readonly #sender: Sender;
   readonly #records = new WeakMap<ResourceView, Map<ObjectKey, PutRecord>>();
 
-  constructor(options: WriterOptions) {
-    this.#options = options;
+  constructor(options: SenderOptions) {
+    this.#sender = new Sender(options);
   }
 
   async apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written> {
-    const { live, isForced = false } = options;
-    const { definition } = target;
-    const desired = withEncodedData(definition, stated);
+    const { live } = options;
+    const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
-    const guarded = { definition, desired };
-    const body = live && replacementOf(live.object, desired, definition);
-    if (live?.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
-    if (live !== undefined && !isForced && this.#isAsDesired(target, body!, live.object)) {
-      this.#loops.noteMatch(guarded);
-      return { kind: "unchanged", entry: live };
-    }
-    return writeGuarded(this.#loops, {
-      ...guarded,
-      live,
-      verdict: live === undefined ? ABSENT : DIFFERS,
-      send: () =>
-        live === undefined
-          ? this.#create(target, desired, options)
-          : this.#replace(target, { desired, live, options: { ...options, isForced: true } }),
-      differences: (limit) =>
-        live === undefined ? [] : genericDifferences({ definition, desired: body!, live: live.object }, limit),
-    });
-  }
-
-  async #create(target: WriteTarget, desired: StatedObject, options: ApplyOptions): Promise<Written> {
+    if (live !== undefined) return this.#replace(target, { desired, live, options });
     try {
-      const entry = await this.#send(target, { verb: "create", body: desired, before: undefined });
-      this.#learn(target, desired, entry.object);
-      return { kind: "created", entry, verdict: ABSENT };
+      const { cause } = options;
+      const plan = planCreate(target.definition, desired);
+      const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
+      if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
+      this.#learn(target, desired, sent.entry.object);
+      return { kind: "created", entry: sent.entry, verdict: ABSENT };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       return this.#resume(target, { desired, conflict: error, options });
     }
   }
 
-  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    this.#forget(target, live);
-    const { client, fieldManagers } = this.#options;
-    return deleteObject(target, live, { client: client(), fieldManagers });
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean> {
+    this.#records.get(target.cache)?.delete(keyOf(live.metadata));
+    return this.#sender.delete(target, live, options);
   }
 
-  untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {
-    this.#forget(target, live.object);
-    return untieObject(target, live, { ...this.#options, client: this.#options.client(), primary });
-  }
-
-  #forget({ cache, definition }: WriteTarget, { metadata }: KubernetesObject): void {
-    this.#records.get(cache)?.delete(keyOf(metadata));
-    this.#loops.forget(definition, metadata);
+  untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void> {
+    this.#records.get(target.cache)?.delete(keyOf(live.object.metadata));
+    return untieObject(target, live, { ...options, sender: this.#sender });
   }
 
   // The object that is there is ours if the answer to its creation was lost, or the watch is behind.
@@ -103,7 +78,7 @@ export class PutWriter implements ObjectWriter {
     target: WriteTarget,
     { desired, conflict, options }: { desired: StatedObject; conflict: Error; options: ApplyOptions },
   ): Promise<Written> {
-    const live = await this.#read(target, desired);
+    const live = await this.#sender.read(target, desired.metadata);
     if (live === undefined) throw conflict;
     const isOwn = sharesPrimary(desired.metadata, live.object.metadata);
     if (!isOwn) {
@@ -121,27 +96,43 @@ export class PutWriter implements ObjectWriter {
     target: WriteTarget,
     { desired, live, options }: { desired: StatedObject; live: DecodedResource; options: ApplyOptions },
   ): Promise<Written> {
-    let current = live;
-    for (let attempt = 1; ; attempt++) {
+    let conflict: unknown;
+    const attempt = async (current: DecodedResource): Promise<Written> => {
+      if (current !== live) target.cache.put(current);
       if (current.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: current };
       const body = replacementOf(current.object, desired, target.definition);
       // After a conflict somebody else may have made it as desired.
-      const isCompared = options.isForced !== true || attempt > 1;
-      if (isCompared && this.#isAsDesired(target, body, current.object)) return { kind: "unchanged", entry: current };
-      try {
-        const entry = await this.#send(target, { verb: "update", body, before: current });
-        this.#learn(target, body, entry.object);
-        const isChanged = entry.object.metadata.resourceVersion !== current.object.metadata.resourceVersion;
-        return isChanged ? { kind: "updated", entry, verdict: DIFFERS } : { kind: "unchanged", entry };
-      } catch (error) {
-        if (!isApiError(error, 409) || attempt === MAX_ATTEMPTS) throw error;
-        const latest = await this.#read(target, desired);
-        // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
-        if (latest === undefined || latest.object.metadata.uid !== current.object.metadata.uid) throw error;
-        target.cache.put(latest);
-        current = latest;
-      }
-    }
+      const isCompared = options.isForced !== true || current !== live;
+      if (!isCompared || !this.#isAsDesired(target, body, current.object))
+        return this.#put(target, body, { before: current, cause: options.cause, content: desired });
+      this.#sender.noteMatch(target, desired.metadata);
+      return { kind: "unchanged", entry: current };
+    };
+    const isConflict = (error: unknown) => isApiError((conflict = error), 409);
+    const written = await onLatest(live, attempt, {
+      sender: this.#sender,
+      target,
+      maxAttempts: MAX_ATTEMPTS,
+      isConflict,
+    });
+    // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
+    if (written === undefined) throw conflict;
+    return written;
+  }
+
+  async #put(
+    target: WriteTarget,
+    body: StatedObject,
+    { before, ...rest }: Pick<Sending, "cause" | "content"> & { readonly before: DecodedResource },
+  ): Promise<Written> {
+    const { definition } = target;
+    const plan = planUpdate(definition, body, false);
+    const differences = (limit: number) =>
+      genericDifferences({ definition, desired: body, live: before.object }, limit);
+    const sent = await this.#sender.send({ ...rest, target, plan, before, differences });
+    if (sent.kind === "postponed") return { ...sent, entry: before };
+    this.#learn(target, body, sent.entry.object);
+    return sent.kind === "unchanged" ? sent : { ...sent, verdict: DIFFERS };
   }
 
   #isAsDesired({ definition, cache }: WriteTarget, body: StatedObject, live: KubernetesObject): boolean {
@@ -166,28 +157,6 @@ export class PutWriter implements ObjectWriter {
       cache.onChange(({ kind, key: changed }) => void (kind === "deleted" && created.delete(changed)));
     }
     records.set(key, { sent: contentOf(body), stored: contentOf(stored) });
-  }
-
-  async #read({ definition }: WriteTarget, { metadata }: StatedObject): Promise<DecodedResource | undefined> {
-    const { name, namespace } = metadata;
-    return this.#options.client().getEntry({ definition }, { name, namespace }, this.#options.fieldManagers);
-  }
-
-  async #send(
-    { definition, cache }: WriteTarget,
-    { verb, body, before }: { verb: "create" | "update"; body: StatedObject; before: DecodedResource | undefined },
-  ): Promise<DecodedResource> {
-    const { client, fieldManager, fieldManagers } = this.#options;
-    const { wasCreated: _wasCreated, ...entry } = await writeThrough(cache, {
-      key: keyOf(body.metadata),
-      isFiltered: true,
-      send: (findKnown): Promise<Applied> =>
-        client().write({ definition }, { verb, ref: body.metadata, body, fieldManager, fieldManagers, findKnown }),
-      before,
-      // A PUT states the version that it was made from: another one is its own.
-      isOwn: (answer) => answer.object.metadata.resourceVersion !== before?.object.metadata.resourceVersion,
-    });
-    return entry;
   }
 }
 

@@ -3,15 +3,11 @@ import type { Logger } from "../base/logger.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
-import { type SecondarySources } from "../sources/secondary-sources.js";
-import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
-import { patchWithConflictRetry, type RetriedPatch } from "./conflict-retry.js";
-import {
-  KindOperations,
-  type OperationDependencies,
-  type PartialResource,
-  type ResourceWrite,
-} from "./kind-operations.js";
+import type { SecondarySources } from "../sources/secondary-sources.js";
+import type { WriteTarget } from "./apply-matcher.js";
+import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import type { LoopListener, WriteCause } from "./postponed-write.js";
+import { Sender } from "./send.js";
 
 /** What the operations of a controller are made of. */
 export interface ResourceOperationsOptions {
@@ -20,10 +16,11 @@ export interface ResourceOperationsOptions {
   readonly primary: WriteTarget;
   /** The finalizer of the controller. */
   readonly finalizer: string;
-  /** All controllers of the operator: they share what the answers bring; the one alone unless given. */
+  /** All controllers of the operator: they share what the answers bring. Default: the one alone */
   readonly fieldManagers?: Iterable<string>;
   readonly sources: SecondarySources;
   readonly logger: Logger;
+  readonly listener?: LoopListener | undefined;
 }
 
 /** Which finalizer is meant, and what is made of the event. */
@@ -40,16 +37,23 @@ export interface FinalizerOptions {
  * It writes what the controller watches; for anything else there is `context.client`.
  */
 export class ResourceOperations {
-  readonly #primary: KindOperations<KubernetesObject>;
   readonly #options: ResourceOperationsOptions;
-  readonly #dependencies: OperationDependencies;
-  readonly #warned = new Set<string>();
+  readonly #cause: WriteCause | undefined;
+  /** One for each cluster. */
+  readonly #senders: Map<ApiClient, Sender>;
+  readonly #warned: Set<string>;
 
-  constructor(options: ResourceOperationsOptions) {
-    const { client, fieldManager, fieldManagers = [fieldManager], finalizer } = options;
+  /** `origin` are the operations that these are a part of. */
+  constructor(options: ResourceOperationsOptions, cause?: WriteCause, origin?: ResourceOperations) {
     this.#options = options;
-    this.#dependencies = { client, fieldManager, fieldManagers, matcher: new ApplyMatcher(fieldManager) };
-    this.#primary = new KindOperations(options.primary, { ...this.#dependencies, finalizer });
+    this.#cause = cause;
+    this.#senders = origin === undefined ? new Map<ApiClient, Sender>() : origin.#senders;
+    this.#warned = origin === undefined ? new Set<string>() : origin.#warned;
+  }
+
+  /** Returns the same operations for one reconcile, which cancels them when it is given up. */
+  within(cause: WriteCause): ResourceOperations {
+    return new ResourceOperations(this.#options, cause, this);
   }
 
   /**
@@ -61,10 +65,9 @@ export class ResourceOperations {
     { source }: { readonly source?: string } = {},
   ): KindOperations<Resource> {
     const isPrimary = source === undefined && hasType({ type: this.#options.primary.definition }, definition);
-    if (isPrimary) return this.#operations<Resource>();
+    if (isPrimary) return this.#ofPrimaries<Resource>();
     const { view, client } = source === undefined ? this.#firstOf(definition) : this.#named(definition, source);
-    const dependencies = client === undefined ? this.#dependencies : { ...this.#dependencies, client };
-    return new KindOperations({ definition, cache: view }, dependencies);
+    return new KindOperations({ definition, cache: view }, { sender: this.#senderFor(client), cause: this.#cause });
   }
 
   /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
@@ -73,7 +76,7 @@ export class ResourceOperations {
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
     const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.patchWithConflictRetry(primary, {
+    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
       ...rest,
       isNeeded: (object) => object.metadata.deletionTimestamp === undefined && !hasFinalizer(object, finalizer),
       change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
@@ -94,7 +97,7 @@ export class ResourceOperations {
     if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
       return { kind: "unchanged", object: primary };
     const metadata = { name, namespace, uid, finalizers: [finalizer] };
-    return this.#operations<Primary>().apply({ metadata } as unknown as PartialResource<Primary>, rest);
+    return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, rest);
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
@@ -103,7 +106,7 @@ export class ResourceOperations {
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
     const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.patchWithConflictRetry(primary, {
+    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
       ...rest,
       isNeeded: (object) => hasFinalizer(object, finalizer),
       change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
@@ -115,17 +118,23 @@ export class ResourceOperations {
     primary: Primary,
     patch: RetriedPatch<Primary>,
   ): Promise<ResourceWrite<Primary> | undefined> {
-    const { client, primary: target } = this.#options;
-    return patchWithConflictRetry(primary, patch, {
-      operations: this.#operations<Primary>(),
-      definition: target.definition,
-      client,
-    });
+    return this.#ofPrimaries<Primary>().patchOnLatest(primary, patch);
   }
 
-  // The class of the primaries gives the type.
-  #operations<Primary extends KubernetesObject>(): KindOperations<Primary> {
-    return this.#primary as unknown as KindOperations<Primary>;
+  // The class of the primaries gives the type. A finalizer is never held back.
+  #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
+    const { primary, finalizer } = this.#options;
+    const dependencies = { sender: this.#senderFor(undefined), cause: this.#cause, finalizer, isUrgent };
+    return new KindOperations(primary, dependencies);
+  }
+
+  #senderFor(other: ApiClient | undefined): Sender {
+    const { client: own, fieldManager, fieldManagers, listener } = this.#options;
+    const client = other ?? own;
+    let sender = this.#senders.get(client);
+    if (sender === undefined)
+      this.#senders.set(client, (sender = new Sender({ client, fieldManager, fieldManagers, listener })));
+    return sender;
   }
 
   #firstOf(definition: ResourceDefinition): WritableSource {

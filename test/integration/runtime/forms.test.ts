@@ -112,7 +112,7 @@ suite("forms of event sources", (test) => {
     await using operator = await startOperator(server, { paths: ["data.text"] });
     await operator.create("a");
     await waitFor("it is known", () => operator.source.get("default/a"));
-    const writer = new Writer(operator.client, "page");
+    const writer = new Writer({ client: operator.client, fieldManager: "page" });
     const target = { definition: ConfigMap.definition, cache: operator.source.view };
     const desired = { metadata: { ...REF, name: "a" }, data: { text: "first" } };
     let message = "";

@@ -112,8 +112,9 @@ suite("options of a write", (test) => {
 suite("the event source that is written through", (test) => {
   test("is the one of the kind, and that of the primaries for the primary (resourcePatchWithSingleEventSource)", async () => {
     await using kinds = await startWrittenKinds(await server());
-    assert.is(kinds.operations.of(Page), kinds.operations.of(Page));
     const metadata = { name: newName(), namespace: "default" };
+    await kinds.operations.of(Page).apply({ metadata });
+    assert.ok(kinds.pages.view.has(keyOf(metadata)));
     await kinds.operations.of(ConfigMap).apply({ metadata });
     assert.ok(kinds.configMaps.view.has(keyOf(metadata)));
     assert.equal(kinds.warnings, []);

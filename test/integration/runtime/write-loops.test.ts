@@ -96,6 +96,7 @@ suite("dependents that are undone", (test) => {
       primary: "default/edited",
       kind: "ConfigMap.v1",
       object: "default/edited-text",
+      loop: "undone" as const,
       paths: ["data.text"],
     };
     assert.equal(first, { ...common, writes: 3, isNew: true, pauseMs: 2_000 });

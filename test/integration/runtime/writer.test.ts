@@ -20,7 +20,7 @@ async function startWriter() {
   const kinds = await startWrittenKinds(await server());
   const metadata = { name: `config-${++names}`, namespace: "default" };
   const target = { definition: ConfigMap.definition, cache: kinds.configMaps.view };
-  const writer = new Writer(kinds.client, FIELD_MANAGER);
+  const writer = new Writer({ client: kinds.client, fieldManager: FIELD_MANAGER });
   const key = keyOf(metadata);
   const apply = (desired: object, live = kinds.configMaps.view.get(key)) =>
     writer.apply(target, { ...desired, metadata: { ...metadata, ...(desired as DataObject).metadata } }, { live });

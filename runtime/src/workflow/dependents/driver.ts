@@ -1,5 +1,6 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. When any of that is done is not for a
 // driver to know, and neither are conditions, order, retries or the items of a bulk dependent.
+import type { PostponedWrite } from "../../write/postponed-write.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
@@ -27,9 +28,15 @@ export interface Live {
 
 /**
  * What a write did; `waiting`: nothing, because the object is being deleted and can be made anew only when it is gone; `absent`: nothing,
- * because there is no object and somebody else has to create it.
+ * because there is no object and somebody else has to create it; `postponed`: nothing for now, because the object is written over and over.
  */
-export type WriteOutcome = "created" | "updated" | "unchanged" | "waiting" | "absent";
+export type WriteOutcome =
+  | "created"
+  | "updated"
+  | "unchanged"
+  | "waiting"
+  | "absent"
+  | { readonly kind: "postponed"; readonly postponed: PostponedWrite };
 
 /** For whom objects are looked for; with a context, what other dependents want in its reconcile is not found. */
 export type FindRun = Pick<DriverRun, "primary"> & Partial<Pick<DriverRun, "context">>;

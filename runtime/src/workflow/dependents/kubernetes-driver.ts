@@ -2,13 +2,12 @@ import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import { kindNameOf } from "../../base/resource-definition.js";
 import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../../base/primary-link.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import type { ObjectWriter, Written } from "../../write/object-writer.js";
+import type { ObjectWriter } from "../../write/object-writer.js";
+import type { WriteCause } from "../../write/postponed-write.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "../plan.js";
 import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
@@ -36,8 +35,6 @@ export interface KubernetesDriverOptions {
   readonly client?: () => ApiClient;
   /** The name of the controller, by which it knows its objects. */
   readonly controller?: string;
-  /** Is told of objects that somebody undoes each time; nobody is unless given. */
-  readonly loops?: LoopListener | undefined;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
@@ -49,9 +46,8 @@ export class KubernetesDriver implements DependentDriver {
   readonly #writer: ObjectWriter;
   readonly #client: KubernetesDriverOptions["client"];
   readonly #controller: string | undefined;
-  readonly #loops: LoopListener | undefined;
 
-  constructor({ node, source, writer, client, controller, loops }: KubernetesDriverOptions) {
+  constructor({ node, source, writer, client, controller }: KubernetesDriverOptions) {
     this.#client = client;
     this.#controller = controller;
     this.#definition = node.definition;
@@ -59,7 +55,6 @@ export class KubernetesDriver implements DependentDriver {
     this.#claimPrefix = JSON.stringify([cluster, resource.group, resource.kind]);
     this.#source = source;
     this.#writer = writer;
-    this.#loops = loops;
   }
 
   // What is to be orphaned has to be untied before its primary goes.
@@ -141,9 +136,10 @@ export class KubernetesDriver implements DependentDriver {
       adoption: isOnlyCreated ? linkOf(desired) : undefined,
       isOnlyCreated,
       isForced: isMatch === "differs",
+      cause: this.#causeOf({ primary, context }),
     });
+    if (written.kind === "postponed") return written;
     const { kind, verdict } = written;
-    this.#tellOfLoop(primary, wanted, written);
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
     return kind === "terminating" ? "waiting" : kind;
@@ -151,15 +147,22 @@ export class KubernetesDriver implements DependentDriver {
 
   async remove({ primary, context }: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
-    const removal = this.#remove(live as DecodedResource, primary);
+    const removal = this.#remove(live as DecodedResource, { primary, context });
     noteRemoved(context, object.metadata.uid, removal);
     await removal;
   }
 
-  async #remove(live: DecodedResource, primary: KubernetesObject): Promise<void> {
+  async #remove(live: DecodedResource, run: Pick<DriverRun, "primary" | "context">): Promise<void> {
     if (live.object.metadata.deletionTimestamp !== undefined) return;
-    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object);
-    else await this.#writer.untie(this.#target, live, primary);
+    const cause = this.#causeOf(run);
+    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object, { cause });
+    else await this.#writer.untie(this.#target, live, { primary: run.primary, cause });
+  }
+
+  // A step that ran out of time cancels what it writes.
+  #causeOf({ primary, context }: Pick<DriverRun, "primary" | "context">): WriteCause {
+    const { signal, logger } = context;
+    return { signal, logger, primary, dependent: this.#definition.name };
   }
 
   async #liveAs(
@@ -256,14 +259,6 @@ export class KubernetesDriver implements DependentDriver {
 
   get #isReadOnly(): boolean {
     return this.#definition.mode === "readOnly";
-  }
-
-  #tellOfLoop(primary: KubernetesObject, { id }: Wanted, { loop, postponedMs }: Written): void {
-    if (loop === undefined && postponedMs === undefined) return;
-    const { name: dependent, resource } = this.#definition;
-    const at = { dependent, primary, kind: kindNameOf(resource), object: id as ObjectKey };
-    if (loop !== undefined) this.#loops?.onLoop(at, loop);
-    if (postponedMs !== undefined) this.#loops?.onPostponed(at, postponedMs);
   }
 
   get #target() {

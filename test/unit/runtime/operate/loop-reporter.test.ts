@@ -1,13 +1,18 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { LoopReporter, type LoopEvent, type LoopReporterOptions } from "#runtime/operate/loop-reporter.js";
+import type { PostponedWrite } from "#runtime/write/postponed-write.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 
 const primary: KubernetesObject = { apiVersion: "v1", kind: "Page", metadata: { name: "a", namespace: "x", uid: "1" } };
-const at = { dependent: "text", primary, kind: "ConfigMap.v1", object: "x/a-text" };
-const differences = [{ path: "data.text", reason: "differs" }];
-const loop = { writes: 3, isNew: true, pauseMs: 2_000, differences };
+const cause = { primary, dependent: "text" };
+const at = { kind: "ConfigMap.v1", object: "x/a-text", loop: "undone", paths: ["data.text"] } as const;
+const loop = { ...at, writes: 3, isNew: true, pauseMs: 2_000 };
+
+function postponedFor(retryAfterMs: number, object: string = at.object): PostponedWrite {
+  return { ...at, object, writes: 3, managers: [], retryAfterMs };
+}
 
 /** A reporter whose Events go nowhere, or fail. */
 function createReporter({ failure }: { failure?: Error } = {}) {
@@ -40,8 +45,8 @@ function createReporter({ failure }: { failure?: Error } = {}) {
 suite("loop reporter", (test) => {
   test("a loop is told once, and every write of it to the observer", async () => {
     const { reporter, lines, loops, events, settle } = createReporter();
-    reporter.onLoop(at, loop);
-    reporter.onLoop(at, { ...loop, writes: 4, isNew: false, pauseMs: 4_000 });
+    reporter.onLoop(loop, cause);
+    reporter.onLoop({ ...loop, writes: 4, isNew: false, pauseMs: 4_000 }, cause);
     await settle();
     assert.is(lines.length, 1);
     assert.match(lines[0]!, /^warn ConfigMap\.v1 x\/a-text was written 3 times .* undoes data\.text each time/);
@@ -61,10 +66,10 @@ suite("loop reporter", (test) => {
   test("the same loop, found again, is counted in its Event", async () => {
     const { reporter, events, settle } = createReporter();
     for (let time = 0; time < 3; time++) {
-      reporter.onLoop(at, loop);
+      reporter.onLoop(loop, cause);
       await settle();
     }
-    reporter.onLoop({ ...at, object: "x/other" }, loop);
+    reporter.onLoop({ ...loop, object: "x/other" }, cause);
     await settle();
     assert.equal(
       [...events.values()].map(({ count }) => count),
@@ -75,7 +80,7 @@ suite("loop reporter", (test) => {
   test("an operator that may write no Events says so at level debug, and goes on", async () => {
     const failure = new ApiError(403, { reason: "Forbidden", message: "no" });
     const { reporter, lines, settle } = createReporter({ failure });
-    reporter.onLoop(at, loop);
+    reporter.onLoop(loop, cause);
     await settle();
     assert.equal(
       lines.map((line) => line.split(" ")[0]),
@@ -86,8 +91,8 @@ suite("loop reporter", (test) => {
 
   test("a primary is reconciled when the pause of its object is over, for each object", () => {
     const { reporter, clock, reconciled } = createReporter();
-    reporter.onPostponed(at, 2_000);
-    reporter.onPostponed({ ...at, object: "x/other" }, 3_000);
+    reporter.onPostponed(postponedFor(2_000), cause);
+    reporter.onPostponed(postponedFor(3_000, "x/other"), cause);
     clock.advance(1_999);
     assert.equal(reconciled, []);
     clock.advance(1);
@@ -99,9 +104,9 @@ suite("loop reporter", (test) => {
 
   test("nothing is reconciled after it is closed", () => {
     const { reporter, clock, reconciled } = createReporter();
-    reporter.onPostponed(at, 2_000);
+    reporter.onPostponed(postponedFor(2_000), cause);
     reporter.close();
-    reporter.onPostponed(at, 2_000);
+    reporter.onPostponed(postponedFor(2_000), cause);
     clock.advance(10_000);
     assert.equal(reconciled, []);
   });

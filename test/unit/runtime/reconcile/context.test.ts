@@ -112,7 +112,7 @@ suite("reconcile context", (test) => {
     const without = await createDispatcher({ reconciler: { reconcile: read } });
     const entry = await without.create("resources");
     assert.ok((await without.run(entry)).failure !== undefined);
-    const resources = {} as never;
+    const resources = { within: () => ({}) } as never;
     const given = await createDispatcher({ reconciler: { reconcile: read }, dependencies: { resources } });
     assert.is((await given.run(entry)).failure, undefined);
   });

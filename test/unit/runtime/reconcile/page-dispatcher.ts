@@ -104,7 +104,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       client,
       primaries: cache,
       driverOf: driverOfNothing,
-      writer: new Writer(client, FIELD_MANAGER, [FIELD_MANAGER]),
+      writer: new Writer({ client, fieldManager: FIELD_MANAGER }),
       ...dependencies,
     },
   );

@@ -1,6 +1,7 @@
 import { ApiError } from "#runtime/base/errors.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import type { ApiClient, ApplyOptions } from "#runtime/client/api-client.js";
+import type { ApiClient } from "#runtime/client/api-client.js";
+import type { WriteRequest } from "#runtime/client/write-request.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
 import { Writer } from "#runtime/write/apply.js";
@@ -23,18 +24,18 @@ const page = defineResource({
 const ref = { name: "a", namespace: "x" };
 
 /** A client whose server stores what `store` makes of a request. */
-function createWriter(store: (desired: object, options: ApplyOptions) => DecodedResource) {
+function createWriter(store: (desired: object, request: WriteRequest) => DecodedResource) {
   const applied: object[] = [];
   const client = {
-    apply: async (_: unknown, desired: object, options: ApplyOptions) => {
-      applied.push(desired);
-      const answer = store(desired, options);
-      const known = options.findKnown?.(answer.object.metadata.resourceVersion ?? "");
+    write: async (_: unknown, request: WriteRequest) => {
+      applied.push(request.body);
+      const answer = store(request.body, request);
+      const known = request.findKnown?.(answer.object.metadata.resourceVersion ?? "");
       return { ...(known ?? answer), wasCreated: false };
     },
   } as unknown as ApiClient;
   const { view, cache: watched } = createView();
-  return { applied, writer: new Writer(client, "us"), cache: view, watched };
+  return { applied, writer: new Writer({ client, fieldManager: "us" }), cache: view, watched };
 }
 
 const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
@@ -60,7 +61,7 @@ suite("writer", (test) => {
     const touched = stored("3", { data: { text: "NORMAL" } }, { owned });
     assert.is((await apply("normal", touched)).kind, "unchanged", "also when others changed what is not ours");
     assert.is(applied.length, 1);
-    assert.is((await apply("other", known())).kind, "updated");
+    assert.is((await apply("other", known())).kind, "unchanged", "the server stored nothing new");
     assert.is((await apply("other", known())).kind, "unchanged");
     const foreign = stored("3", { data: { text: "theirs" } }, { owned });
     assert.is((await apply("other", foreign)).kind, "updated");
@@ -71,8 +72,9 @@ suite("writer", (test) => {
     const owned = [{ fieldManager: "us", subresource: "status", ...fields }];
     const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { owned });
     const { writer, cache, applied } = createWriter(() => answer);
-    const apply = (at: string) => writer.applyStatus({ definition: page, cache }, { at }, answer);
-    assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "updated");
+    const apply = (at: string, live = answer) => writer.applyStatus({ definition: page, cache }, { at }, { live });
+    const before = stored("1", { status: { at: "2025-01-01T00:00:00Z" } }, { owned });
+    assert.is((await apply("2026-01-01T00:00:00.0Z", before)).kind, "updated");
     assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "unchanged");
     assert.is((await apply("2026-01-01T00:00:00Z")).kind, "unchanged", "this is what it stores");
     assert.is(applied.length, 1);
@@ -83,7 +85,7 @@ suite("writer", (test) => {
     await writer.applyStatus(
       { definition: { ...page, hasStatusSubresource: false }, cache },
       { at: "x" },
-      stored("1", {}, {}),
+      { live: stored("1", {}, {}) },
     );
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
   });

@@ -1,0 +1,153 @@
+/**
+ * Finds objects that are written over and over, because somebody undoes the write each time, or because the desired state never settles.
+ *
+ * Promises: an object is never held up when somebody wants something new of it, nor when it stays as desired for a while. An object in a loop
+ * is written after pauses that double. What is kept is bounded, and forgotten a while after the last write.
+ */
+
+/** How loops are recognised, and slowed down; times in milliseconds. */
+export interface LoopDetectorOptions {
+  /** So many writes of the same content within `windowMs` are a loop. Default: 3 */
+  readonly sameWrites?: number;
+  /** So many writes of any content within `windowMs`, without a new input, are a loop. Default: 20 */
+  readonly writes?: number;
+  /** Default: 60,000 */
+  readonly windowMs?: number;
+  /** An object that is found as desired so long after its last write is in no loop. Default: 10,000 */
+  readonly calmMs?: number;
+  /** Default: 2,000 */
+  readonly initialPauseMs?: number;
+  /** Default: 300,000 */
+  readonly maxPauseMs?: number;
+  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. Default: 10,000 */
+  readonly capacity?: number;
+}
+
+/** One write, as far as loops are concerned. */
+export interface ObservedWrite {
+  /** A digest of what is written. */
+  readonly content: string;
+  /** What the write follows from, such as the generation of the primary: a new input is no loop. */
+  readonly input: string;
+}
+
+/** What is known of a loop after a write. */
+export interface WriteLoop {
+  /** `undone`: the same content each time. `unsettled`: another content each time. */
+  readonly kind: "undone" | "unsettled";
+  /** How many writes belong to it, from the first on. */
+  readonly writes: number;
+  /** Whether this write made it a loop. */
+  readonly isNew: boolean;
+  /** How long the object is left as it is. */
+  readonly pauseMs: number;
+}
+
+interface Writes extends ObservedWrite {
+  /** Times of the last writes with the same content, and with the same input; the latest last. */
+  readonly sameTimes: readonly number[];
+  readonly times: readonly number[];
+  readonly lastAt: number;
+  /** Absent as long as it is no loop. */
+  readonly loop: Omit<WriteLoop, "isNew"> | undefined;
+}
+
+const DEFAULTS: Required<LoopDetectorOptions> = {
+  sameWrites: 3,
+  writes: 20,
+  windowMs: 60_000,
+  calmMs: 10_000,
+  initialPauseMs: 2_000,
+  maxPauseMs: 300_000,
+  capacity: 10_000,
+};
+
+/** The recent writes of one field manager, by object. Time is passed in, in milliseconds that never run backwards. */
+export class LoopDetector {
+  readonly #options: Required<LoopDetectorOptions>;
+  /** In the order of their last write. */
+  readonly #objects = new Map<string, Writes>();
+
+  constructor(options: LoopDetectorOptions = {}) {
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  /** How many objects are kept in view. */
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** Tells whether an object is in a loop, so that its next write may have to wait. */
+  isSlowed(key: string): boolean {
+    return this.#objects.get(key)?.loop !== undefined;
+  }
+
+  /** Returns the loop that a write would continue; undefined if it may be made without a pause. */
+  loopOf(key: string, write: ObservedWrite): Omit<WriteLoop, "isNew"> | undefined {
+    const known = this.#objects.get(key);
+    return known !== undefined && continues(known, write) ? known.loop : undefined;
+  }
+
+  /** Returns how long an object has to be left alone before `write`; 0 if it may be made now. */
+  pauseOf(key: string, write: ObservedWrite, now: number): number {
+    const loop = this.loopOf(key, write);
+    return loop === undefined ? 0 : Math.max(0, this.#objects.get(key)!.lastAt + loop.pauseMs - now);
+  }
+
+  /** Takes note of a write; returns the loop that it belongs to, if it does. */
+  noteWrite(key: string, write: ObservedWrite, now: number): WriteLoop | undefined {
+    const { sameWrites, writes, initialPauseMs, maxPauseMs } = this.#options;
+    const known = this.#current(key, now);
+    const before = known !== undefined && continues(known, write) ? known.loop : undefined;
+    const sameTimes = this.#added(known?.content === write.content ? known.sameTimes : [], { now, most: sameWrites });
+    const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
+    const kind =
+      before?.kind ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
+    const loop = kind && {
+      kind,
+      writes: before === undefined ? (kind === "undone" ? sameTimes : times).length : before.writes + 1,
+      pauseMs: before === undefined ? initialPauseMs : Math.min(maxPauseMs, before.pauseMs * 2),
+    };
+    this.#objects.delete(key);
+    this.#objects.set(key, { ...write, sameTimes, times, lastAt: now, loop });
+    this.#sweep(now);
+    return loop && { ...loop, isNew: before === undefined };
+  }
+
+  /** Takes note that an object was found as desired: unless it was written just now, that ends a loop. */
+  noteMatch(key: string, now: number): void {
+    const known = this.#objects.get(key);
+    if (known !== undefined && now - known.lastAt >= this.#options.calmMs) this.#objects.delete(key);
+  }
+
+  /** Forgets an object. */
+  forget(key: string): void {
+    this.#objects.delete(key);
+  }
+
+  #current(key: string, now: number): Writes | undefined {
+    const known = this.#objects.get(key);
+    return known === undefined || this.#isOver(known, now) ? undefined : known;
+  }
+
+  #added(times: readonly number[], { now, most }: { now: number; most: number }): readonly number[] {
+    return [...times.filter((time) => now - time <= this.#options.windowMs), now].slice(-most);
+  }
+
+  #isOver({ lastAt, loop }: Writes, now: number): boolean {
+    return now - lastAt > (loop?.pauseMs ?? 0) + this.#options.windowMs;
+  }
+
+  // Looks at the oldest only: one in a long pause holds up the others behind it until it is over, or the capacity is reached.
+  #sweep(now: number): void {
+    for (const [key, known] of this.#objects) {
+      if (this.#objects.size <= this.#options.capacity && !this.#isOver(known, now)) return;
+      this.#objects.delete(key);
+    }
+  }
+}
+
+// What is desired anew ends a loop in which the same was undone; only a new input ends one that never settles.
+function continues({ loop, content, input }: Writes, write: ObservedWrite): boolean {
+  return loop !== undefined && (loop.kind === "undone" ? content === write.content : input === write.input);
+}

@@ -1,0 +1,52 @@
+import { isApiError } from "../base/errors.js";
+import { describeObject } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import type { WriteTarget } from "./apply-matcher.js";
+import type { Sender } from "./send.js";
+
+/** How a change is made anew. */
+export interface OnLatestOptions {
+  readonly sender: Pick<Sender, "read">;
+  readonly target: WriteTarget;
+  /** Default: 10 */
+  readonly maxAttempts?: number;
+  /** Tells whether an error is worth another look at the object. Default: a conflict, a patch that does not fit, a lost answer */
+  readonly isConflict?: (error: unknown) => boolean;
+}
+
+/**
+ * Makes a change of an object; after a conflict, or an answer that was lost, anew on what is there then. Returns undefined if the object is gone, or
+ * there is another one of its name.
+ *
+ * The one loop over conflicts: `change` makes one attempt and throws what the server answers.
+ */
+export async function onLatest<Result>(
+  first: DecodedResource,
+  change: (state: DecodedResource) => Promise<Result> | Result,
+  { sender, target, maxAttempts = 10, isConflict = isWorthAnotherLook }: OnLatestOptions,
+): Promise<Result | undefined> {
+  const { metadata } = first.object;
+  let state: DecodedResource | undefined = first;
+  for (let attempt = 1; ; attempt++) {
+    if (state === undefined || state.object.metadata.uid !== metadata.uid) return undefined;
+    try {
+      return await change(state);
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      if (!isConflict(error)) throw error;
+      if (attempt === maxAttempts) {
+        const object = describeObject(target.definition, metadata);
+        throw new Error(`${object} could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    }
+    state = await sender.read(target, metadata);
+  }
+}
+
+// 422 is what the server answers to a patch that does not fit any more.
+function isWorthAnotherLook(error: unknown): boolean {
+  return isApiError(error, 409) || isApiError(error, 422) || (error as Error).name === "ConnectionError";
+}

@@ -1,0 +1,60 @@
+import { RetryAfterError } from "../base/errors.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
+import type { WriteLoop } from "../match/loop-detector.js";
+
+/** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
+export interface PostponedWrite {
+  /** The kind of the object, such as `Deployment.v1.apps`. */
+  readonly kind: string;
+  /** `namespace/name` of the object. */
+  readonly object: ObjectKey;
+  readonly loop: WriteLoop["kind"];
+  /** How many writes belong to the loop so far. */
+  readonly writes: number;
+  /** What differs, such as `spec.replicas`; empty if the object itself is missing. */
+  readonly paths: readonly string[];
+  /** The field managers that last wrote what differs, from `managedFields`. */
+  readonly managers: readonly string[];
+  readonly retryAfterMs: number;
+}
+
+/** For what a write is made. */
+export interface WriteCause {
+  /** Cancels the write when its step, or its reconcile, is given up. */
+  readonly signal?: AbortSignal | undefined;
+  /** Gets a line for every write that changed something. */
+  readonly logger?: Logger | undefined;
+  readonly primary?: KubernetesObject | undefined;
+  readonly dependent?: string | undefined;
+}
+
+/** Told of writes that belong to a loop; must not throw. */
+export interface LoopListener {
+  /** Told after every write of a loop, with what differed before it. */
+  onLoop(written: Omit<PostponedWrite, "retryAfterMs" | "managers"> & Omit<WriteLoop, "kind">, cause: WriteCause): void;
+  /** Told when a write is postponed, so that its primary is reconciled again after `retryAfterMs`. */
+  onPostponed(postponed: PostponedWrite, cause: WriteCause): void;
+}
+
+/** Says in one sentence what is postponed, and why. */
+export function describePostponed({ kind, object, loop, paths, managers, writes }: PostponedWrite): string {
+  const what = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
+  const who = managers.length === 0 ? "somebody" : managers.map((name) => `"${name}"`).join(" and ");
+  const why =
+    loop === "unsettled"
+      ? "another content was desired each time"
+      : paths.length === 0
+        ? "it is deleted again and again"
+        : `${who} undoes it each time`;
+  return `${kind} ${object} is not as desired${what}: it was written ${writes} times, and ${why}; it is written less and less often`;
+}
+
+/** Creates the error of a step that cannot go on without the object that a postponed write would create. */
+export function createPostponedError(
+  postponed: PostponedWrite,
+): RetryAfterError & { readonly postponed: PostponedWrite } {
+  const { kind, object, retryAfterMs } = postponed;
+  const message = `${kind} ${object} is deleted again and again; it is created again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  return Object.assign(new RetryAfterError(message, retryAfterMs), { postponed });
+}

@@ -1,0 +1,49 @@
+import type { ObjectRef } from "../base/kubernetes-object.js";
+import type { ApiClient } from "../client/api-client.js";
+import { objectPath } from "../client/resource-path.js";
+import type { WriteTarget } from "./apply-matcher.js";
+
+interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly fieldsV1?: object;
+}
+
+/** Whose changes are looked for. */
+export interface RivalSearch {
+  readonly target: WriteTarget;
+  readonly ref: ObjectRef;
+  /** Where the object is not as desired: `data.text`. */
+  readonly paths: readonly string[];
+  /** The field manager that is none of them. */
+  readonly own: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Returns the field managers that own what differs in an object; none if nobody does, or if that cannot be read now. */
+export async function findRivals(
+  client: ApiClient,
+  { target, ref, paths, own, signal }: RivalSearch,
+): Promise<readonly string[]> {
+  try {
+    const path = objectPath(target.definition, ref);
+    const { body } = await client.requester.send({ method: "GET", path, ...(signal && { signal }) });
+    const { metadata } = JSON.parse(body.toString("utf8")) as { metadata?: { managedFields?: ManagedFieldsEntry[] } };
+    const others = (metadata?.managedFields ?? []).filter(({ manager }) => manager !== undefined && manager !== own);
+    const rivals = others.filter(({ fieldsV1 = {} }) => paths.some((each) => owns(fieldsV1, namesOf(each))));
+    return [...new Set(rivals.map(({ manager }) => manager!))];
+  } catch {
+    // Without it the message says less, and nothing else is different.
+    return [];
+  }
+}
+
+// Up to the first item of a list, which managed fields name by its keys.
+function namesOf(path: string): string[] {
+  return path.replace(/\[.*$/, "").split(".");
+}
+
+function owns(fields: object, [name, ...rest]: readonly string[]): boolean {
+  if (name === undefined) return true;
+  const inner = (fields as { readonly [key: string]: object | undefined })[`f:${name}`];
+  return inner !== undefined && (Object.keys(inner).length === 0 || owns(inner, rest));
+}

@@ -1,0 +1,151 @@
+import fc from "fast-check";
+import { LoopDetector } from "#runtime/match/loop-detector.js";
+import { assert, suite } from "../../../support/suite.js";
+
+const write = (content: string, input = "generation 1") => ({ content, input });
+
+/** Writes the same at these times, in seconds; the pauses that follow, 0 where it is no loop. */
+function pausesOf(detector: LoopDetector, seconds: readonly number[], desired = "same"): number[] {
+  return seconds.map((second) => detector.noteWrite("object", write(desired), second * 1000)?.pauseMs ?? 0);
+}
+
+suite("loop detector", (test) => {
+  test("the third write of the same within a minute is a loop", () => {
+    const detector = new LoopDetector();
+    assert.is(detector.noteWrite("object", write("same"), 0), undefined);
+    assert.is(detector.noteWrite("object", write("same"), 10), undefined);
+    assert.equal(detector.noteWrite("object", write("same"), 20), {
+      kind: "undone",
+      writes: 3,
+      isNew: true,
+      pauseMs: 2_000,
+    });
+    assert.equal(detector.noteWrite("object", write("same"), 30), {
+      kind: "undone",
+      writes: 4,
+      isNew: false,
+      pauseMs: 4_000,
+    });
+  });
+
+  test("an object is left alone until its pause is over, and what is not in a loop never is", () => {
+    const detector = new LoopDetector();
+    pausesOf(detector, [0, 0]);
+    assert.is(detector.pauseOf("object", write("same"), 0), 0);
+    pausesOf(detector, [0]);
+    assert.is(detector.pauseOf("object", write("same"), 500), 1_500);
+    assert.is(detector.pauseOf("object", write("same"), 2_000), 0);
+    assert.is(detector.pauseOf("other", write("same"), 0), 0);
+  });
+
+  test("the pauses double up to a limit", () => {
+    const detector = new LoopDetector({ initialPauseMs: 1_000, maxPauseMs: 5_000 });
+    assert.equal(pausesOf(detector, [0, 0, 0, 1, 3, 7, 12]), [0, 0, 1_000, 2_000, 4_000, 5_000, 5_000]);
+  });
+
+  test("edits now and then are no loop", () => {
+    assert.equal(pausesOf(new LoopDetector(), [0, 31, 62, 93, 124, 155]), [0, 0, 0, 0, 0, 0]);
+  });
+
+  test("what changes with its input is no loop, however often it is written", () => {
+    const detector = new LoopDetector();
+    for (let version = 0; version < 50; version++)
+      assert.is(detector.noteWrite("object", write(`version ${version}`, `generation ${version}`), version), undefined);
+  });
+
+  test("the twentieth write of anything within a minute is a loop unless its input is new", () => {
+    const detector = new LoopDetector();
+    const at = (version: number) => detector.noteWrite("object", write(`version ${version}`), version * 1_000);
+    for (let version = 1; version < 20; version++) assert.is(at(version), undefined);
+    assert.equal(at(20), { kind: "unsettled", writes: 20, isNew: true, pauseMs: 2_000 });
+    assert.is(detector.pauseOf("object", write("version 21"), 20_500), 1_500);
+    assert.equal(detector.noteWrite("object", write("version 21"), 22_000)?.pauseMs, 4_000);
+    assert.is(detector.pauseOf("object", write("version 22", "generation 2"), 22_000), 0);
+    assert.is(detector.noteWrite("object", write("version 22", "generation 2"), 22_000), undefined);
+  });
+
+  test("an object that never settles is written ever less often, whatever is written", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 40, maxLength: 40 }), (answers) => {
+        const detector = new LoopDetector();
+        let now = 0;
+        for (const [index, answerMs] of answers.entries()) {
+          const next = write(`version ${index}`);
+          now += answerMs;
+          now += detector.pauseOf("object", next, now);
+          detector.noteWrite("object", next, now);
+        }
+        // Twenty at once at most, then pauses of 2, 4, … 256 and 300 seconds.
+        assert.ok(now >= 510_000 + 11 * 300_000, `${answers.length} writes in ${now} ms`);
+      }),
+    );
+  });
+
+  test("another desired state is written at once, and begins anew", () => {
+    const detector = new LoopDetector();
+    pausesOf(detector, [0, 0, 0]);
+    assert.is(detector.pauseOf("object", write("other"), 0), 0);
+    assert.equal(pausesOf(detector, [0, 0, 0], "other"), [0, 0, 2_000]);
+  });
+
+  test("an object that is still as desired after a while is no loop any more", () => {
+    const detector = new LoopDetector();
+    pausesOf(detector, [0, 0, 0]);
+    detector.noteMatch("object", 9_000);
+    assert.ok(detector.isSlowed("object"), "it was written just now, so that says nothing");
+    detector.noteMatch("object", 10_000);
+    assert.not(detector.isSlowed("object"));
+    assert.equal(pausesOf(detector, [10, 10]), [0, 0]);
+  });
+
+  test("a loop is forgotten if nothing has to be written for a minute after its pause", () => {
+    const detector = new LoopDetector();
+    assert.equal(pausesOf(detector, [0, 0, 0, 62]), [0, 0, 2_000, 4_000]);
+    assert.equal(pausesOf(detector, [127]), [0]);
+  });
+
+  test("an object that is deleted on purpose is forgotten", () => {
+    const detector = new LoopDetector();
+    pausesOf(detector, [0, 0, 0]);
+    detector.forget("object");
+    assert.equal(pausesOf(detector, [0, 0]), [0, 0]);
+  });
+
+  test("what was not written for a minute is dropped with the next write of anything", () => {
+    const detector = new LoopDetector();
+    for (let index = 0; index < 100; index++) detector.noteWrite(`object ${index}`, write("same"), 0);
+    assert.is(detector.size, 100);
+    detector.noteWrite("late", write("same"), 60_001);
+    assert.is(detector.size, 1);
+  });
+
+  test("no more objects are kept than there is room for, the latest first", () => {
+    const detector = new LoopDetector({ capacity: 10 });
+    for (let round = 0; round < 3; round++) {
+      for (let index = 0; index < 9; index++) detector.noteWrite(`others ${round} ${index}`, write("same"), round);
+      const loop = detector.noteWrite("hot", write("same"), round);
+      assert.is(loop?.isNew, round === 2 ? true : undefined);
+      assert.is(detector.size, 10);
+    }
+  });
+
+  test("an opponent who answers every write gets few of them, whenever it answers", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 5_000 }), { minLength: 50, maxLength: 50 }), (answers) => {
+        const detector = new LoopDetector();
+        let now = 0;
+        let writes = 0;
+        for (const answerMs of answers) {
+          // It is written as soon as that is allowed after the answer.
+          now += answerMs;
+          now += detector.pauseOf("object", write("same"), now);
+          detector.noteWrite("object", write("same"), now);
+          writes++;
+          assert.is(detector.size, 1);
+        }
+        // 2, 4, … 256, 300, 300 seconds: the first eight pauses are over after 510 s, and then there is one write in five minutes.
+        assert.ok(now >= 510_000 + (writes - 11) * 300_000, `${writes} writes in ${now} ms`);
+      }),
+    );
+  });
+});
