@@ -1,3 +1,4 @@
+import { genericDifferences } from "../match/matchers.js";
 import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../decode/decode-resource.js";
@@ -59,7 +60,12 @@ export class ApplyMatcher {
   differences(application: Application, live: DecodedResource | undefined, limit: number): readonly Difference[] {
     const options = live && this.#matchOptions(application, live);
     if (live === undefined) return [ABSENT];
-    if (options === undefined) return [UNOWNED];
+    if (options === undefined) {
+      // Whoever changed all that we owned took it over; the values still tell where.
+      const { target, desired } = application;
+      const found = genericDifferences({ definition: target.definition, desired, live: live.object }, limit);
+      return found.length > 0 ? found : [UNOWNED];
+    }
     return findDifferences(plainOf(application.desired) as JsonObject, live.object as unknown as JsonObject, {
       ...options,
       limit,
