@@ -1,10 +1,12 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
 import { PRIMARY_NAME, otherOwnerOf, sharesDependent, sharesPrimary } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import { checkAdoption } from "./existing-object.js";
+import { clearingPatch } from "./foreign-entries.js";
 import type {
   ApplyOptions,
   Mismatch,
@@ -14,7 +16,7 @@ import type {
   WriteTarget,
   Written,
 } from "./object-writer.js";
-import { applicationOf, planApply, type PlannedWrite, type Stated } from "./plan.js";
+import { applicationOf, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./plan.js";
 import { createPostponedError, type WriteCause } from "./postponed-write.js";
 import { untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
@@ -45,7 +47,8 @@ export class Writer implements ObjectWriter {
     try {
       return await this.#send(target, plan, { ...options, verdict });
     } catch (error) {
-      if (live !== undefined || !isApiError(error, 409)) throw error;
+      if (live !== undefined) return this.#clearAndSend(target, plan, { ...options, live, verdict, error });
+      if (!isApiError(error, 409)) throw error;
       return this.#resume(target, plan, { conflict: error, options });
     }
   }
@@ -110,6 +113,26 @@ export class Writer implements ObjectWriter {
     // What is there is left as it is; what is not there has to be waited for.
     if (live === undefined) throw createPostponedError(sent.postponed);
     return { ...sent, entry: live };
+  }
+
+  // Once: what is in the way again is refused again.
+  async #clearAndSend(
+    target: WriteTarget,
+    plan: PlannedWrite,
+    { error, ...options }: Sending & { readonly live: DecodedResource; readonly error: unknown },
+  ): Promise<Written> {
+    const { live, cause } = options;
+    const change = clearingPatch(error, { target, desired: plan.body, live });
+    if (change === undefined) throw error;
+    const clearing = planJsonPatch(target.definition, live.object, { change, isStatus: false });
+    const cleared = await this.sender.send({ target, plan: clearing, before: live, cause });
+    if (cleared.kind === "postponed") throw error;
+    const object = describeObject(target.definition, plan.ref);
+    cause?.logger?.warn(
+      { dependent: cause.dependent },
+      `took list entries of others out of ${object}: ${messageOf(error)}`,
+    );
+    return this.#send(target, plan, { ...options, live: cleared.entry });
   }
 
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.

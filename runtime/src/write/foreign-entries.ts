@@ -1,0 +1,68 @@
+import { isApiError, type StatusCause } from "../base/errors.js";
+import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { keyOfListItem } from "../match/list-item.js";
+import { schemaOf, type SchemaNode } from "../match/schema-node.js";
+import type { WriteTarget } from "./apply-matcher.js";
+import { uidTest } from "./plan.js";
+
+type JsonObject = { readonly [name: string]: JsonValue | undefined };
+
+/**
+ * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed.
+ *
+ * An apply adds its entries to a list of type map beside those of others. An entry of another key may claim what is unique, as a Service port of
+ * the same name: then the API server refuses the apply (422, FieldValueDuplicate) for ever, and no apply can remove that entry.
+ */
+export function clearingPatch(
+  error: unknown,
+  { target, desired, live }: { target: WriteTarget; desired: object; live: DecodedResource },
+): readonly JsonPatchOperation[] | undefined {
+  if (!isApiError(error, 422)) return undefined;
+  const operations = error.causes.flatMap((cause) => {
+    const place = placeOf(cause);
+    return place === undefined ? [] : clearList(place, { target, desired, live: live.object });
+  });
+  return operations.length === 0 ? undefined : [uidTest(live.object.metadata.uid), ...operations];
+}
+
+interface Place {
+  /** Leads to the list. */
+  readonly path: readonly string[];
+  /** The field of its entries that has to be unique. */
+  readonly field: string;
+}
+
+// Below a list the indexes are those of the object that was refused, which nobody has.
+function placeOf({ reason, field = "" }: StatusCause): Place | undefined {
+  const [, path, name] = /^([\w.]+)\[\d+\]\.(\w+)$/.exec(field) ?? [];
+  if (reason !== "FieldValueDuplicate" || path === undefined || name === undefined) return undefined;
+  return { path: path.split("."), field: name };
+}
+
+function clearList(
+  { path, field }: Place,
+  { target, desired, live }: { target: WriteTarget; desired: object; live: object },
+): JsonPatchOperation[] {
+  const schema = path.reduce<SchemaNode>((node, name) => node.property(name), schemaOf(target.definition));
+  const [wanted, known] = [desired, live].map((object) => valueAt(object, path));
+  if (schema.merge !== "listMap" || !Array.isArray(wanted) || !Array.isArray(known)) return [];
+  const keys = new Set(wanted.map((item) => keyOfListItem(item, schema)));
+  const claimed = new Set(wanted.map((item) => (item as JsonObject)[field]));
+  const isInTheWay = (item: JsonValue) =>
+    !keys.has(keyOfListItem(item, schema)) && claimed.has((item as JsonObject)[field]);
+  if (!known.some(isInTheWay)) return [];
+  const left = known.filter((item) => !isInTheWay(item));
+  const present = new Set(left.map((item) => keyOfListItem(item, schema)));
+  const missing = wanted.filter((item) => !present.has(keyOfListItem(item, schema)));
+  const pointer = `/${path.join("/")}`;
+  return [
+    { op: "test", path: pointer, value: known },
+    { op: "replace", path: pointer, value: [...left, ...missing] },
+  ];
+}
+
+function valueAt(object: object, path: readonly string[]): JsonValue | undefined {
+  return path.reduce<unknown>((value, name) => (value as JsonObject | undefined)?.[name], object) as
+    JsonValue | undefined;
+}
