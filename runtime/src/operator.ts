@@ -244,7 +244,10 @@ class RunnableOperator implements Operator {
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
     const { onRequest } = this.#options;
-    return new ApiClient(complete, onRequest && this.#guarded("requests", onRequest));
+    return new ApiClient(complete, {
+      observe: onRequest && this.#guarded("requests", onRequest),
+      logger: this.#logger,
+    });
   }
 
   #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {

@@ -6,11 +6,13 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { ApiRequester, type RequestObserver } from "./requester.js";
+import { ApiRequester, type RequesterOptions } from "./requester.js";
 import type { Connection } from "./connect/connection.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
+import { evictPod, readScale, writeScale, type EvictOptions, type Scale, type ScaleOptions } from "./subresources.js";
 import { Transport } from "./transport.js";
+import { watchEvents, type WatchedEvent, type WatchOptions } from "./watch-events.js";
 import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
 /** A class or anything else that carries the definition of a kind. */
@@ -19,9 +21,31 @@ export interface Defined<Resource extends KubernetesObject> {
 }
 
 /** What an apply sends; the kind is that of the definition. */
-export interface ApplyOptions
-  extends WriteOptions, Pick<WriteRequest, "force" | "signal" | "fieldManagers" | "findKnown"> {
+export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" | "fieldManagers" | "findKnown"> {
   readonly fieldManager: string;
+}
+
+/** What every read may state. */
+export interface ReadOptions {
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Which objects of a kind are read. */
+export interface ListOptions extends ReadOptions {
+  /** Default: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+/** How an object is deleted. */
+export interface DeleteOptions extends ReadOptions {
+  /** Deletes the object only if this is its uid; otherwise the server answers 409. */
+  readonly uid?: string | undefined;
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  /** Whose managed fields the object that is held is returned with. */
+  readonly fieldManagers?: Iterable<string>;
 }
 
 /** The object that a patch changes, and how. */
@@ -49,10 +73,10 @@ export class ApiClient {
   readonly #transport: Transport;
   readonly #requester: ApiRequester;
 
-  constructor(connection: Connection, observe?: RequestObserver) {
+  constructor(connection: Connection, options: RequesterOptions = {}) {
     this.connection = connection;
     this.#transport = new Transport(connection);
-    this.#requester = new ApiRequester(this.#transport, observe);
+    this.#requester = new ApiRequester(this.#transport, options);
   }
 
   /** The connections that this client uses, for watches. */
@@ -69,18 +93,28 @@ export class ApiClient {
   async get<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     ref: ObjectRef,
+    options: ReadOptions = {},
   ): Promise<Resource | undefined> {
-    return (await this.getEntry(defined, ref))?.object;
+    return (await this.#read(defined, ref, options))?.object;
   }
 
   /** Reads one object as the caches hold it, with what these field managers applied; undefined if there is none. */
   async getEntry<Resource extends KubernetesObject>(
+    defined: Defined<Resource>,
+    ref: ObjectRef,
+    options: Iterable<string> | (ReadOptions & { readonly fieldManagers?: Iterable<string> }) = {},
+  ): Promise<DecodedResource<Resource> | undefined> {
+    return this.#read(defined, ref, Symbol.iterator in options ? { fieldManagers: options } : options);
+  }
+
+  async #read<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
-    fieldManagers: Iterable<string> = [],
+    { fieldManagers = [], signal }: ReadOptions & { readonly fieldManagers?: Iterable<string> },
   ): Promise<DecodedResource<Resource> | undefined> {
     try {
-      const { body } = await this.#requester.send({ method: "GET", path: objectPath(definition, ref) });
+      const path = objectPath(definition, ref);
+      const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
       return decodeResource<Resource>(body, { fieldManagers });
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
@@ -91,32 +125,49 @@ export class ApiClient {
   /** Reads all objects of a kind, page by page. */
   async list<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
-    { namespace, labelSelector }: { namespace?: string; labelSelector?: string } = {},
+    { namespace, labelSelector, fieldSelector, signal }: ListOptions = {},
   ): Promise<Resource[]> {
     const items: Resource[] = [];
     let next: string | undefined;
     do {
-      const query = queryOf({ labelSelector, limit: LIST_LIMIT, continue: next });
+      const query = queryOf({ labelSelector, fieldSelector, limit: LIST_LIMIT, continue: next });
       const path = collectionPath(definition, namespace) + query;
       try {
-        const { body } = await this.#requester.send({ method: "GET", path });
+        const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
         const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
         // Built-in kinds are listed without their apiVersion and kind.
         const type = { apiVersion: definition.apiVersion, kind: definition.kind };
         for (const item of page.items ?? []) items.push({ ...type, ...item });
         next = page.metadata.continue || undefined;
       } catch (error) {
-        throw failed("list", `${definition.plural}${namespace === undefined ? "" : ` in "${namespace}"`}`, error);
+        throw failed("list", describeKind(definition, namespace), error);
       }
     } while (next !== undefined);
     return items;
+  }
+
+  /**
+   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists.
+   *
+   * Ends when the signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if
+   * the resource version is too old, and any other error; nothing is repeated or resumed.
+   */
+  async *watch<Resource extends KubernetesObject>(
+    { definition }: Defined<Resource>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchedEvent<Resource>, void> {
+    try {
+      yield* watchEvents<Resource>(this.#transport, definition, options);
+    } catch (error) {
+      throw failed("watch of", describeKind(definition, options.namespace), error);
+    }
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
   async create<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: Omit<Resource, "apiVersion" | "kind">,
-    options: Pick<WriteOptions, "fieldManager"> = {},
+    options: Pick<WriteOptions, "fieldManager" | "signal"> = {},
   ): Promise<Resource> {
     const { metadata: ref } = object as unknown as KubernetesObject;
     return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
@@ -150,8 +201,8 @@ export class ApiClient {
     target: PatchTarget,
     patch: object,
   ): Promise<Resource> {
-    const { fieldManager = "", subresource } = target;
-    const options = { fieldManager, ...(subresource === undefined ? {} : { subresource }) };
+    const { fieldManager = "", subresource, signal } = target;
+    const options = { fieldManager, ...(subresource && { subresource }), ...(signal && { signal }) };
     return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
@@ -178,18 +229,15 @@ export class ApiClient {
   async delete<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
-    options: {
-      readonly uid?: string | undefined;
-      readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
-      readonly fieldManagers?: Iterable<string>;
-    } = {},
+    options: DeleteOptions = {},
   ): Promise<Deletion> {
-    const { uid, propagationPolicy, fieldManagers = [] } = options;
+    const { uid, propagationPolicy, fieldManagers = [], signal } = options;
     const preconditions = uid === undefined ? {} : { preconditions: { uid } };
     const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
     try {
-      const response = await this.#requester.send({ method: "DELETE", path: objectPath(definition, ref), body });
+      const path = objectPath(definition, ref);
+      const response = await this.#requester.send({ method: "DELETE", path, body, ...(signal && { signal }) });
       // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
       const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
       const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
@@ -201,13 +249,32 @@ export class ApiClient {
     }
   }
 
+  /** Reads how many replicas an object has and shall have; undefined if there is no such object, or its kind cannot be scaled. */
+  async getScale(
+    defined: Defined<KubernetesObject>,
+    ref: ObjectRef,
+    options: ReadOptions = {},
+  ): Promise<Scale | undefined> {
+    return readScale(this.#requester, { definition: defined.definition, ref }, options);
+  }
+
+  /** Sets how many replicas an object shall have: by server-side apply if `apply` is true, and otherwise by a JSON merge patch. */
+  async setScale(defined: Defined<KubernetesObject>, ref: ObjectRef, options: ScaleOptions): Promise<Scale> {
+    return writeScale(this.#requester, { definition: defined.definition, ref }, options);
+  }
+
+  /**
+   * Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod.
+   */
+  async evict(ref: ObjectRef, options: EvictOptions = {}): Promise<boolean> {
+    return evictPod(this.#requester, ref, options);
+  }
+
   /** Tells whether the API server serves a kind. */
-  async isServed(definition: ResourceDefinition): Promise<boolean> {
+  async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
     try {
-      const { body } = await this.#requester.send({
-        method: "GET",
-        path: collectionPath(definition).replace(/\/[^/]+$/, ""),
-      });
+      const path = collectionPath(definition).replace(/\/[^/]+$/, "");
+      const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
       const { resources = [] } = JSON.parse(body.toString("utf8")) as { resources?: { name: string }[] };
       return resources.some(({ name }) => name === definition.plural);
     } catch (error) {
@@ -220,4 +287,8 @@ export class ApiClient {
   async close(): Promise<void> {
     await this.#transport.close();
   }
+}
+
+function describeKind({ plural }: ResourceDefinition, namespace: string | undefined): string {
+  return namespace === undefined ? plural : `${plural} in "${namespace}"`;
 }

@@ -1,12 +1,18 @@
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
 import { ApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
+import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
 // Servers answer these when they are busy or going away; the same request may succeed a moment later.
 const BUSY_CODES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 const MAX_ATTEMPTS = 8;
 const BACKOFF = { initialMs: 100, factor: 2, maxMs: 5_000 };
+// Whoever sent the request holds a place that others need: what takes longer is theirs to wait for.
+const MAX_WAIT_MS = 60_000;
+const LONG_WAIT_MS = 5_000;
+// Nothing is known to last an hour because a server says so.
+const MAX_RETRY_AFTER_MS = 300_000;
 
 /** A request as an observer sees it, once it is answered or failed. */
 export interface RequestObservation {
@@ -20,32 +26,51 @@ export interface RequestObservation {
 /** Called after every attempt of a request. */
 export type RequestObserver = (observation: RequestObservation) => void;
 
+/**
+ * Called synchronously right before the bytes of an attempt of a request that may change something leave, also before a repetition.
+ *
+ * If it throws, the request is not sent, not repeated, and fails with that error.
+ */
+export type Fence = (request: Pick<TransportRequest, "method" | "path">) => void;
+
+/** Who follows the requests of a client. */
+export interface RequesterOptions {
+  readonly observe?: RequestObserver | undefined;
+  readonly fence?: Fence | undefined;
+  /** Gets a warning when the server makes a request wait for long. */
+  readonly logger?: Logger | undefined;
+}
+
 /** Sends requests and tries again what is worth it: no answer, a busy server (honouring Retry-After), credentials that expired. */
 export class ApiRequester {
   readonly #transport: Transport;
-  readonly #observe: RequestObserver | undefined;
+  readonly #options: RequesterOptions;
 
-  constructor(transport: Transport, observe?: RequestObserver) {
+  constructor(transport: Transport, options: RequesterOptions = {}) {
     this.#transport = transport;
-    this.#observe = observe;
+    this.#options = options;
   }
 
   /**
    * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
    *
    * A request that may not be carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the
-   * server says so by 401, 429 or a Retry-After.
+   * server says so by 401, 429 or a Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once;
+   * the error has the time, at most 5 minutes.
    */
   async send(request: TransportRequest): Promise<TransportResponse> {
+    const { fenced, wasRefused } = this.#fenced(request);
     const backoff = new Backoff(BACKOFF);
     let wasRejected = false;
+    let waitedMs = 0;
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= MAX_ATTEMPTS;
       let response: TransportResponse;
       try {
-        response = await this.#sendOnce(request);
+        response = await this.#sendOnce(fenced);
       } catch (error) {
-        if (isLast || request.signal?.aborted || (error as Error).name !== "ConnectionError") throw error;
+        const isFinal = isLast || wasRefused() || request.signal?.aborted === true;
+        if (isFinal || (error as Error).name !== "ConnectionError") throw error;
         if (request.isRepeatable === false && (error as ConnectionError).wasSent) throw withoutRepeat(error as Error);
         await this.#pause(backoff.next(), request);
         continue;
@@ -57,10 +82,33 @@ export class ApiRequester {
         wasRejected = true;
         continue;
       }
-      if (isLast || !isWorthRepeating(error, request)) throw error;
       // To try again at once is what a server that is busy does not need, even if it says 0.
-      await this.#pause(Math.max(error.retryAfterMs ?? 0, backoff.next()), request);
+      const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.next());
+      if (isLast || waitedMs + waitMs > MAX_WAIT_MS || !isWorthRepeating(error, request)) throw error;
+      if (waitMs >= LONG_WAIT_MS && waitedMs < LONG_WAIT_MS) this.#warn(error, request, waitMs);
+      waitedMs += waitMs;
+      await this.#pause(waitMs, request);
     }
+  }
+
+  #fenced(request: TransportRequest): { fenced: TransportRequest; wasRefused: () => boolean } {
+    const { fence } = this.#options;
+    if (fence === undefined || request.method === "GET") return { fenced: request, wasRefused: () => false };
+    let isPassed = true;
+    const beforeSend = () => {
+      isPassed = false;
+      fence(request);
+      isPassed = true;
+    };
+    return { fenced: { ...request, beforeSend }, wasRefused: () => !isPassed };
+  }
+
+  #warn({ message }: ApiError, { method, path }: TransportRequest, waitMs: number): void {
+    const fields = { retryAfterMs: Math.round(waitMs) };
+    this.#options.logger?.warn(
+      fields,
+      `${method} ${withoutQuery(path)} waits ${Math.round(waitMs / 1000)} s: ${message}`,
+    );
   }
 
   // A client that is closed waits for nothing: its timers would keep the process alive.
@@ -70,7 +118,8 @@ export class ApiRequester {
   }
 
   async #sendOnce(request: TransportRequest): Promise<TransportResponse> {
-    if (this.#observe === undefined) return this.#transport.send(request);
+    const { observe } = this.#options;
+    if (observe === undefined) return this.#transport.send(request);
     const startedAt = performance.now();
     const { method, path } = request;
     let status: number | undefined;
@@ -80,14 +129,16 @@ export class ApiRequester {
       return response;
     } finally {
       const durationMs = performance.now() - startedAt;
-      this.#observe({ method, path, durationMs, ...(status === undefined ? {} : { status }) });
+      observe({ method, path, durationMs, ...(status === undefined ? {} : { status }) });
     }
   }
 }
 
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
 // what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
-function isWorthRepeating({ code, retryAfterMs }: ApiError, { isRepeatable }: TransportRequest): boolean {
+function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, { isRepeatable }: TransportRequest): boolean {
+  // The server is not busy then: other pods have to become ready first, which takes its time.
+  if (causes.some(({ reason }) => reason === "DisruptionBudget")) return false;
   if (code === 429 || retryAfterMs !== undefined) return BUSY_CODES.has(code);
   return BUSY_CODES.has(code) && code !== 500 && isRepeatable !== false;
 }
@@ -102,16 +153,25 @@ function retryAfterMsOf(value: unknown): number | undefined {
   if (value === undefined || value === null || value === "") return undefined;
   const seconds = Number(value);
   const delayMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(String(value)) - Date.now();
-  return Number.isNaN(delayMs) ? undefined : Math.max(0, delayMs);
+  return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(0, delayMs), MAX_RETRY_AFTER_MS);
 }
 
-/** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message. */
-export function errorOf({ status, headers, body }: TransportResponse): ApiError {
+// What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
+const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
+
+/**
+ * Turns an answer of 400 or above into an ApiError; what is no Status becomes its message.
+ *
+ * Of an answer about a Secret only the reasons and the names of the fields are kept.
+ */
+export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
-  let parsed: ApiStatus & { readonly kind?: string } = { message: text.trim().slice(0, 300) || `HTTP ${status}` };
+  const isAboutSecret = SECRET_PATH.test(path);
+  const quoted = isAboutSecret ? "" : text.trim().slice(0, 300);
+  let parsed: ApiStatus & { readonly kind?: string } = { message: quoted || `HTTP ${status}` };
   try {
     const value = JSON.parse(text) as typeof parsed | null;
-    if (typeof value === "object" && value !== null) parsed = value;
+    if (typeof value === "object" && value !== null) parsed = isAboutSecret ? withoutValues(value) : value;
   } catch {
     // A proxy or the fall-through of the API server answers in plain text.
   }
@@ -119,6 +179,34 @@ export function errorOf({ status, headers, body }: TransportResponse): ApiError 
   if (status !== 404 || parsed.kind === "Status" || text.startsWith("404 page not found"))
     return new ApiError(status, parsed, retryAfterMs);
   // A proxy that has lost its way must not be taken to say that an object, or a kind, is gone.
-  const message = `something between here and the API server answered 404: ${text.trim().slice(0, 300)}`;
+  const message = `something between here and the API server answered 404: ${quoted}`;
   return new ApiError(502, { reason: "BadGateway", message }, retryAfterMs);
+}
+
+// The words of RBAC, which quote only who asked for what.
+const RBAC = /^secrets(?: "[^"]*")? is forbidden: User "[^"]*" cannot \w+ resource "secrets"[^:]*/;
+
+function withoutValues(status: ApiStatus & { kind?: string }): ApiStatus & { kind?: string } {
+  const { kind, details = {} } = status;
+  const reason = wordIn(status.reason);
+  const causes = details.causes?.map((cause) => ({
+    ...wordIn(cause.reason),
+    ...(cause.field && { field: cause.field }),
+  }));
+  const fields = causes?.map((cause) => Object.values(cause).reverse().join(" ")).join(", ");
+  return {
+    ...(kind && { kind }),
+    ...reason,
+    message: RBAC.exec(status.message ?? "")?.[0] || fields || "the message may quote the Secret, so it is not shown",
+    details: { ...details, ...(causes && { causes }) },
+  };
+}
+
+// A webhook may give sentences for reasons.
+function wordIn(reason: string | undefined): { readonly reason?: string } {
+  return reason !== undefined && /^\w+$/.test(reason) ? { reason } : {};
+}
+
+function withoutQuery(path: string): string {
+  return path.replace(/\?.*$/, "");
 }

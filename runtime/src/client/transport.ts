@@ -1,10 +1,12 @@
 import { setMaxListeners } from "node:events";
+import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Dispatcher, Pool } from "undici";
+import type { Dispatcher } from "undici";
 import { ConnectionError } from "../base/errors.js";
-import type { Connection, Credentials } from "./connect/connection.js";
-import { loadPool } from "./undici-pool.js";
 import { untilAborted } from "../base/promises.js";
+import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
+import { describeProxy } from "./connect/proxy.js";
+import { createPools, type Pools } from "./pools.js";
 
 /** A request without its server. */
 export interface TransportRequest {
@@ -17,10 +19,14 @@ export interface TransportRequest {
   readonly signal?: AbortSignal;
   /** Whether it does no harm to carry it out twice; true unless said otherwise. */
   readonly isRepeatable?: boolean;
+  /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
+  readonly beforeSend?: () => void;
 }
 
 /** An answer that has arrived in full. */
 export interface TransportResponse {
+  /** Path and query of what was asked. */
+  readonly path: string;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -34,30 +40,35 @@ export interface StreamConsumer {
   onData(chunk: Buffer): void | Promise<void>;
 }
 
-// 8 to 16 connections carry all the requests that one process can make; more only cost the server.
-const REQUEST_CONNECTIONS = 16;
-const KEEP_ALIVE_TIMEOUT_MS = 55_000;
-const CONNECT_TIMEOUT_MS = 10_000;
-const HEADERS_TIMEOUT_MS = 60_000;
-const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
+/** How a transport differs from the usual one. */
+export interface TransportOptions {
+  /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
+  readonly credentialsTimeoutMs?: number;
+}
 
+const CREDENTIALS_TIMEOUT_MS = 70_000;
 const USER_AGENT = "gen-operator";
 
-interface Pools {
-  readonly credentials: Pick<Credentials, "cert" | "key">;
-  readonly requests: Pool;
-  readonly streams: Pool;
-}
+// The codes of OpenSSL for a certificate that the trusted authorities do not vouch for.
+const DISTRUST = /CERT|SIGNATURE/;
 
 /** HTTP/1.1 to one API server over kept connections; streams have connections of their own. */
 export class Transport {
   readonly connection: Connection;
-  #pools: Pools | undefined;
+  readonly #credentialsTimeoutMs: number;
+  readonly #headers: Readonly<Record<string, string | string[]>>;
+  #ca: string | Buffer | undefined;
+  #pools:
+    { readonly pools: Pools; readonly credentials: Credentials; readonly ca: string | Buffer | undefined } | undefined;
   #isRejected = false;
+  #isDistrusted = false;
   readonly #closing = new AbortController();
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, { credentialsTimeoutMs = CREDENTIALS_TIMEOUT_MS }: TransportOptions = {}) {
     this.connection = connection;
+    this.#credentialsTimeoutMs = credentialsTimeoutMs;
+    this.#headers = { "user-agent": USER_AGENT, ...impersonationHeaders(connection.impersonation) };
+    this.#ca = connection.ca;
     // As many requests wait on it as there are under way.
     setMaxListeners(0, this.#closing.signal);
   }
@@ -70,11 +81,19 @@ export class Transport {
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       let wasSent = false;
+      let refusal: { readonly error: unknown } | undefined;
       const abort = abortWith(request.signal);
       pools.requests.dispatch(options, {
         onRequestStart: (controller) => {
-          wasSent = true;
           abort.connect(controller);
+          if (controller.aborted) return;
+          try {
+            request.beforeSend?.();
+          } catch (error) {
+            refusal = { error };
+            throw error;
+          }
+          wasSent = true;
         },
         onResponseStart: (_, statusCode, received) => {
           status = statusCode;
@@ -85,11 +104,12 @@ export class Transport {
           abort.release();
           // An answer to what was asked before does not make the credentials good again.
           if (status === 401) this.#isRejected = true;
-          resolve({ status, headers, body: parts.length === 1 ? parts[0]! : Buffer.concat(parts) });
+          const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+          resolve({ path: request.path, status, headers, body });
         },
         onResponseError: (_, error) => {
           abort.release();
-          reject(this.#errorOf(error, request, wasSent));
+          reject(refusal === undefined ? this.#errorOf(error, request, wasSent) : refusal.error);
         },
       });
     });
@@ -135,7 +155,7 @@ export class Transport {
           },
           onResponseEnd: () => {
             abort.release();
-            resolve({ status, headers, body: Buffer.concat(parts) });
+            resolve({ path: request.path, status, headers, body: Buffer.concat(parts) });
           },
           onResponseError: (_, error) => {
             abort.release();
@@ -154,71 +174,82 @@ export class Transport {
   /** Breaks all connections. */
   async close(): Promise<void> {
     this.#closing.abort(new ConnectionError("the client is closed"));
-    await destroy(this.#pools);
+    await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);
   }
 
   async #prepare(request: TransportRequest): Promise<{ options: Dispatcher.DispatchOptions; pools: Pools }> {
     request.signal?.throwIfAborted();
     this.closed.throwIfAborted();
     const { basePath = "" } = this.connection;
-    const isRejected = this.#isRejected;
-    this.#isRejected = false;
-    const UndiciPool = await loadPool();
-    const found = this.connection.credentials({ isRejected });
-    // A plugin that never answers must not hold whoever does not wait for it any more.
-    const credentials = found instanceof Promise ? await untilAborted(found, this.closed, request.signal) : found;
+    const credentials = await this.#credentialsFor(request);
+    if (this.#isDistrusted) await this.#rereadCa();
+    const pools = await this.#poolsFor(credentials);
     this.closed.throwIfAborted();
-    const headers: Record<string, string> = { accept: request.accept ?? "application/json", "user-agent": USER_AGENT };
+    const headers: Record<string, string | string[]> = {
+      ...this.#headers,
+      accept: request.accept ?? "application/json",
+    };
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    return {
-      options: { method: request.method, path: `${basePath}${request.path}`, headers, body: request.body ?? null },
-      pools: this.#poolsFor(credentials, UndiciPool),
-    };
+    const { method, body = null } = request;
+    const options = { origin: this.connection.server, method, path: `${basePath}${request.path}`, headers, body };
+    return { options, pools };
   }
 
-  #poolsFor({ cert, key }: Credentials, UndiciPool: typeof Pool): Pools {
-    const current = this.#pools;
-    if (current !== undefined && isSame(current.credentials.cert, cert) && isSame(current.credentials.key, key))
-      return current;
-    // A rotated client certificate takes new connections; requests under way keep theirs.
-    if (current !== undefined) {
-      void current.requests.close();
-      void current.streams.close();
+  async #credentialsFor({ signal }: TransportRequest): Promise<Credentials> {
+    const isRejected = this.#isRejected;
+    this.#isRejected = false;
+    const found = this.connection.credentials({ isRejected });
+    if (!(found instanceof Promise)) return found;
+    // A plugin that never answers must not hold a request for ever, nor whoever does not wait for it any more.
+    const timeoutMs = this.#credentialsTimeoutMs;
+    const timeout = new AbortController();
+    const late = () =>
+      timeout.abort(new Error(`${this.connection.origin} gave no credentials within ${timeoutMs / 1000} s`));
+    const timer = setTimeout(late, timeoutMs);
+    try {
+      return await untilAborted(found, this.closed, signal, timeout.signal);
+    } finally {
+      clearTimeout(timer);
     }
-    const { server, ca, serverName, skipsTlsVerify } = this.connection;
-    const options: Pool.Options = {
-      pipelining: 1,
-      allowH2: false,
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      bodyTimeout: HEADERS_TIMEOUT_MS,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      connect: {
-        keepAlive: true,
-        keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS,
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
-        ...(serverName === undefined ? {} : { servername: serverName }),
-        ...(skipsTlsVerify === true ? { rejectUnauthorized: false } : {}),
-      },
-    };
-    this.#pools = {
-      credentials: { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) },
-      requests: new UndiciPool(server, { ...options, connections: REQUEST_CONNECTIONS }),
-      streams: new UndiciPool(server, options),
-    };
-    return this.#pools;
+  }
+
+  // The authorities of a cluster are replaced now and then; what cannot be read is tried again with the next request.
+  async #rereadCa(): Promise<void> {
+    const { caFile } = this.connection;
+    const ca = caFile === undefined ? undefined : await readFile(caFile, "utf8").catch(() => undefined);
+    if (ca !== undefined) this.#ca = ca;
+    this.#isDistrusted = false;
+  }
+
+  async #poolsFor(credentials: Credentials): Promise<Pools> {
+    const ca = this.#ca;
+    const { cert, key } = credentials;
+    const isCurrent = () =>
+      this.#pools !== undefined &&
+      isSame(this.#pools.ca, ca) &&
+      isSame(this.#pools.credentials.cert, cert) &&
+      isSame(this.#pools.credentials.key, key);
+    if (isCurrent()) return this.#pools!.pools;
+    const pools = await createPools({ ...this.connection, ca }, credentials);
+    // Another request may have been faster; unused pools hold nothing.
+    if (isCurrent()) return this.#pools!.pools;
+    const before = this.#pools?.pools;
+    this.#pools = { pools, credentials, ca };
+    // Rotated certificates take new connections; requests under way keep theirs.
+    void before?.requests.close();
+    void before?.streams.close();
+    return pools;
   }
 
   #errorOf(error: Error, request: TransportRequest, wasSent = true): Error {
     // What the caller itself aborted with is not a fault of the connection.
     if (request.signal?.aborted) return error;
-    return new ConnectionError(
-      `${request.method} ${this.connection.server}${request.path.replace(/\?.*$/, "")} got no answer`,
-      { cause: error, wasSent },
-    );
+    if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
+    const { server, proxyUrl } = this.connection;
+    const via = proxyUrl === undefined ? "" : ` through the proxy ${describeProxy(proxyUrl)}`;
+    const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
+    return new ConnectionError(message, { cause: error, wasSent });
   }
 }
 
@@ -242,10 +273,6 @@ function abortWith(signal: AbortSignal | undefined): {
 
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
-}
-
-async function destroy(pools: Pools | undefined): Promise<void> {
-  await Promise.all([pools?.requests.destroy(), pools?.streams.destroy()]);
 }
 
 function isSame(a: string | Buffer | undefined, b: string | Buffer | undefined): boolean {

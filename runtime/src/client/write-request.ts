@@ -12,6 +12,8 @@ export interface WriteOptions {
   /** Under whose name the server keeps what is written. */
   readonly fieldManager?: string;
   readonly subresource?: "status";
+  /** Ends the request; a write under way may still be carried out. */
+  readonly signal?: AbortSignal;
 }
 
 /** One write of one object. */
@@ -27,7 +29,6 @@ export interface WriteRequest extends WriteOptions {
    * carried out twice: an apply, and an update or a merge patch that states no version.
    */
   readonly isRepeatable?: boolean;
-  readonly signal?: AbortSignal;
   /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
   readonly fieldManagers?: Iterable<string>;
   /** Returns the object if this version of it is known already: then the answer is not decoded. */

@@ -26,6 +26,8 @@ interface Run {
   isSynced: boolean;
 }
 
+const MAX_BUSY_ANSWERS = 8;
+
 /** Keeps one cache up to date, whatever happens; the log has one line when it cannot and one when it can again. */
 export class Informer implements SharedInformer {
   readonly definition: ResourceDefinition;
@@ -35,6 +37,8 @@ export class Informer implements SharedInformer {
   readonly #options: InformerOptions;
   #run: Run | undefined;
   #lastFailure: unknown;
+  /** How many attempts in succession the server was too busy for. */
+  #busyAnswers = 0;
   /** How to tell those who wait for the state that it is not to be had now. */
   readonly #waiting = new Set<(reason: Error) => void>();
 
@@ -72,7 +76,7 @@ export class Informer implements SharedInformer {
     const failed = new Promise<never>((_, reject) => (giveUp = reject));
     this.#waiting.add(giveUp);
     // An attempt that failed before says the same as the next one, which may take a while.
-    if (this.#lastFailure !== undefined) giveUp(this.#errorOf(this.#lastFailure));
+    if (this.#lastFailure !== undefined && !this.#isBusy) giveUp(this.#errorOf(this.#lastFailure));
     try {
       await Promise.race([synced, failed]);
     } finally {
@@ -141,6 +145,7 @@ export class Informer implements SharedInformer {
   }
 
   #reportSuccess(): void {
+    this.#busyAnswers = 0;
     if (this.#lastFailure === undefined) return;
     this.#lastFailure = undefined;
     const { server } = this.#options.client.connection;
@@ -174,6 +179,12 @@ export class Informer implements SharedInformer {
       cache.beginReplace();
       cache.replace([], cache.observedVersion);
     }
-    this.#giveUpWaiting(this.#errorOf(error));
+    this.#busyAnswers = isApiError(error, 429) ? this.#busyAnswers + 1 : 0;
+    if (!this.#isBusy) this.#giveUpWaiting(this.#errorOf(error));
+  }
+
+  // The server answers 429 while it sets up the storage of a kind that has just appeared: whoever waits for the kind waits on.
+  get #isBusy(): boolean {
+    return this.#busyAnswers > 0 && this.#busyAnswers < MAX_BUSY_ANSWERS;
   }
 }

@@ -51,11 +51,14 @@ async function applyAll(...states: readonly Pick<Box, "spec" | "status">[]) {
   const { url, token, ca } = await server();
   const answers: (number | undefined)[] = [];
   const connection = createConnection({ url, token, ...(ca === undefined ? {} : { ca }) });
-  await using client = Object.assign(new ApiClient(connection, ({ status }) => void answers.push(status)), {
-    async [Symbol.asyncDispose]() {
-      await client.close();
+  await using client = Object.assign(
+    new ApiClient(connection, { observe: ({ status }) => void answers.push(status) }),
+    {
+      async [Symbol.asyncDispose]() {
+        await client.close();
+      },
     },
-  });
+  );
   const metadata = { name: `box-${++boxes}`, namespace: "default" };
   let error: Error | undefined;
   for (const state of states) {

@@ -1,18 +1,38 @@
 // What an operator makes of requests that fail, and of answers that are lost or late.
 import { sleep } from "#runtime/base/clock.js";
+import type { ApiServer } from "#apiserver/index.js";
+import { ApiError } from "#runtime/base/errors.js";
 import { waitFor } from "#runtime/base/wait-for.js";
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import type { RequesterOptions } from "#runtime/client/requester.js";
 import { assert, suite } from "../../support/suite.js";
 import {
+  ConfigMap,
   configMapOf,
   createPage,
   createPageOperator,
   Page,
+  Secret,
   setText,
   startPageServer,
   textReconciler,
   untilQuiet,
   untilText,
 } from "./page-operator.js";
+
+/** A client of its own, with what it was made to say. */
+function createClient(server: ApiServer, options: RequesterOptions = {}) {
+  const client = new ApiClient(createConnection({ url: server.url, token: server.token }), options);
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
+async function errorOf(call: Promise<unknown>): Promise<Error> {
+  return call.then(
+    () => new Error("nothing was thrown"),
+    (error: unknown) => error as Error,
+  );
+}
 
 const ONE = { name: "one", namespace: "default" };
 const CHILD = "/configmaps/one-text";
@@ -204,5 +224,158 @@ suite("operator with failing requests", (test) => {
     await untilText(page, "text 7");
     assert.ok(Date.now() - startedAt >= 400, "the last change waited for the next window");
     assert.ok(page.events.length <= 4, `${page.events.length} reconciles`);
+  });
+});
+
+suite("a server that asks for patience", (test) => {
+  test("a request fails at once if it is to wait longer than a minute, and nobody is to wait longer than five", async () => {
+    await using server = await startPageServer();
+    await using client = createClient(server);
+    const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3_600 };
+    const fault = server.faults.add({ path: "/pages", answer });
+    const error = await errorOf(client.get(Page, ONE));
+    assert.is(fault.hits, 1);
+    assert.instance(error, ApiError);
+    assert.is((error as ApiError).retryAfterMs, 300_000);
+  });
+
+  test("reconciles of others go on while a primary is to come again in an hour", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { maxConcurrentReconciles: 1 });
+    await page.operator.start();
+    const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3_600 };
+    server.faults.add({ verb: "patch", path: "/configmaps/one-", answer });
+    await createPage(page, "one");
+    await waitFor("it fails", () => page.events.some(({ error, workflow }) => error ?? workflow?.errors.size));
+    await createPage(page, "two");
+    await untilText(page, "first", "two-text");
+  });
+
+  test("a wait of seconds is said once, with the request and the reason", async () => {
+    await using server = await startPageServer();
+    const lines: string[] = [];
+    const warn = (_: object, message: string) => void lines.push(message);
+    const logger = { debug() {}, info() {}, warn, error() {} };
+    await using client = createClient(server, { logger });
+    const answer = { status: 429, reason: "TooManyRequests", message: "too busy", retryAfterSeconds: 6 };
+    server.faults.add({ path: "/pages", times: 1, answer });
+    const ended = client.get(Page, ONE);
+    await waitFor("it is said", () => lines.length > 0);
+    const path = "/apis/example.com/v1/namespaces/default/pages/one";
+    assert.equal(lines, [`GET ${path} waits 6 s: 429 TooManyRequests: too busy`]);
+    assert.is(await ended, undefined);
+  });
+
+  test("a kind whose storage is only being set up is waited for, within the same reconcile", async () => {
+    await using server = await startPageServer();
+    const message = "storage is (re)initializing";
+    const answer = { status: 429, reason: "TooManyRequests", message, retryAfterSeconds: 1 };
+    const fault = server.faults.add({ verb: "watch", path: "/configmaps", times: 2, answer });
+    // Its watch begins with the first primary, as that of a kind that has just appeared.
+    const dependents = [configMapOf("text", { activationCondition: (() => true) as never })];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await waitFor("the reconcile ends", () => page.events[0]);
+    assert.is(fault.hits, 2);
+    assert.is(page.events[0]?.error, undefined);
+    assert.equal([...(page.events[0]?.workflow?.errors.keys() ?? [])], []);
+  });
+});
+
+suite("a fence", (test) => {
+  const metadata = ONE;
+
+  test("is asked before every attempt of what changes something, and before nothing else", async () => {
+    await using server = await startPageServer();
+    const asked: string[] = [];
+    await using client = createClient(server, { fence: ({ method }) => void asked.push(method) });
+    server.faults.add({ verb: "patch", times: 1, answer: { status: 503 } });
+    server.faults.add({ verb: "patch", times: 1, disconnect: true });
+    await client.list(ConfigMap);
+    await client.apply(ConfigMap, { metadata, data: {} } as never, { fieldManager: "a" });
+    await client.get(ConfigMap, ONE);
+    await client.delete(ConfigMap, ONE);
+    assert.equal(asked, ["PATCH", "PATCH", "PATCH", "DELETE"]);
+  });
+
+  for (const name of ["Error", "ConnectionError"])
+    test(`that throws ${name} stops the request before it leaves, for good, and no other`, async () => {
+      await using server = await startPageServer();
+      const refusal = Object.assign(new Error("the lease is lost"), { name });
+      let attempts = 0;
+      const fence = () => {
+        if (++attempts === 2) throw refusal;
+      };
+      await using client = createClient(server, { fence });
+      server.faults.add({ verb: "create", times: 1, answer: { status: 429 } });
+      const failure = await errorOf(client.create(ConfigMap, { metadata }));
+      assert.is(failure, refusal);
+      assert.is(attempts, 2);
+      assert.equal(
+        server.requests.filter(({ verb }) => verb === "create").map(({ status }) => status),
+        [429],
+      );
+      await client.create(ConfigMap, { metadata });
+      assert.is((await client.list(ConfigMap, { namespace: "default" })).length, 1);
+    });
+});
+
+suite("an error about a Secret", (test) => {
+  const object = { metadata: ONE, data: { password: "aHVudGVyMg==" } };
+  const quoting = "admission webhook denied the request: password hunter2 is too short";
+  const body = JSON.stringify({
+    kind: "Status",
+    apiVersion: "v1",
+    code: 422,
+    reason: "Invalid",
+    message: quoting,
+    details: {
+      causes: [{ reason: "FieldValueInvalid", message: 'Invalid value: "hunter2"', field: "data.password" }],
+    },
+  });
+  const calls: { [verb: string]: (client: ApiClient) => Promise<unknown> } = {
+    get: (client) => client.get(Secret, ONE),
+    list: (client) => client.list(Secret),
+    create: (client) => client.create(Secret, object),
+    update: (client) => client.update(Secret, object),
+    patch: (client) => client.apply(Secret, object as never, { fieldManager: "a" }),
+    delete: (client) => client.delete(Secret, ONE),
+    watch: async (client) => {
+      for await (const _ of client.watch(Secret)) break;
+    },
+  };
+
+  for (const [verb, call] of Object.entries(calls))
+    test(`keeps the field and the reason, and no value: ${verb}`, async () => {
+      await using server = await startPageServer();
+      await using client = createClient(server);
+      server.faults.add({ verb, answer: { status: 422, body, contentType: "application/json" } });
+      const error = (await errorOf(call(client))) as ApiError;
+      assert.match(error.message, /failed: 422 Invalid: data.password FieldValueInvalid$/);
+      assert.equal(error.causes, [{ reason: "FieldValueInvalid", field: "data.password" }]);
+      assert.is(error.code, 422);
+      assert.is(error.reason, "Invalid");
+    });
+
+  test("reaches neither log nor status with the value, also as plain text or as a reason", async () => {
+    await using server = await startPageServer();
+    await using client = createClient(server);
+    const plain = { status: 502, body: quoting, contentType: "text/plain" };
+    const reason = { status: 403, reason: quoting, message: quoting };
+    for (const answer of [plain, reason]) {
+      const fault = server.faults.add({ verb: "create", answer });
+      assert.not.match((await errorOf(client.create(Secret, object))).message, "hunter2");
+      fault.remove();
+    }
+  });
+
+  test("still says who lacks which permission", async () => {
+    await using server = await startPageServer();
+    await using client = createClient(server);
+    server.faults.add({ path: "/secrets", forbid: true });
+    const { message } = await errorOf(client.get(Secret, ONE));
+    assert.match(message, /403 Forbidden: secrets "one" is forbidden: User ".*" cannot get resource "secrets"/);
   });
 });

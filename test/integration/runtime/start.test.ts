@@ -150,7 +150,7 @@ suite("operator start", (test) => {
       [await write("cluster", `current-context: c\n${context}`), /context "c" names cluster "x", which has no server/],
       [
         await write("url", `current-context: c\n${context}clusters: [{ name: x, cluster: { server: nonsense } }]`),
-        /kubeconfig .*url: the server of cluster "x", "nonsense", is no URL/,
+        /kubeconfig .*url, cluster "x": the server, "nonsense", is no URL/,
       ],
     ];
     for (const [kubeconfig, expected] of cases)
@@ -169,9 +169,10 @@ suite("operator start", (test) => {
     await once(server, "listening");
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const kubeconfig = join(temporary.folder, "config");
-    const contexts = [{ name: "c", context: { cluster: "x" } }];
+    const contexts = [{ name: "c", context: { cluster: "x", user: "u" } }];
     const clusters = [{ name: "x", cluster: { server: `${url}/k8s/clusters/c-1/` } }];
-    await writeFile(kubeconfig, JSON.stringify({ "current-context": "c", contexts, clusters }));
+    const users = [{ name: "u", user: { token: "t" } }];
+    await writeFile(kubeconfig, JSON.stringify({ "current-context": "c", contexts, clusters, users }));
     const client = new ApiClient(await loadConnection({ kubeconfig }));
     await client.get(Page, { name: "one", namespace: "default" });
     assert.equal(paths, ["/k8s/clusters/c-1/apis/example.com/v1/namespaces/default/pages/one"]);

@@ -12,8 +12,9 @@ let names = 0;
 async function startClient() {
   const { url, token, ca, faults } = await server();
   const requests: string[] = [];
-  const client = new ApiClient(createConnection({ url, token, ca }), ({ method, path, status }) => {
-    requests.push(`${method} ${status ?? "lost"} ${path.split("/").at(-1)}`);
+  const client = new ApiClient(createConnection({ url, token, ca }), {
+    observe: ({ method, path, status }) =>
+      void requests.push(`${method} ${status ?? "lost"} ${path.split("/").at(-1)}`),
   });
   const metadata = { name: `config-${++names}`, namespace: "default" };
   const live = await client.create(ConfigMap, { metadata, data: { text: "first" } });

@@ -54,8 +54,10 @@ export async function startWrittenKinds(server: ApiServer, more: readonly Writte
   const connection = () => createConnection({ url: server.url, token: server.token, ca: server.ca });
   const writes: string[] = [];
   const warnings: string[] = [];
-  const client = new ApiClient(connection(), ({ method, status }) => {
-    if (method !== "GET") writes.push(`${method} ${status ?? "lost"}`);
+  const client = new ApiClient(connection(), {
+    observe: ({ method, status }) => {
+      if (method !== "GET") writes.push(`${method} ${status ?? "lost"}`);
+    },
   });
   const foreign = new ApiClient(connection());
   const ignore = () => {};

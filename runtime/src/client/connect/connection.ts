@@ -1,3 +1,5 @@
+import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
+
 /** How to reach an API server and who to be there. */
 export interface Connection {
   /** `https://host:port`, without a path. */
@@ -8,10 +10,16 @@ export interface Connection {
   readonly origin: string;
   /** The namespace to work in where one is needed and none is stated. */
   readonly namespace?: string;
-  /** PEM of the certificate authorities to trust; those of Node unless given. */
+  /** PEM of the certificate authorities to trust. Default: those of Node. */
   readonly ca?: string | Buffer;
+  /** The file that holds `ca`; it is read again when the certificate of the server cannot be verified. */
+  readonly caFile?: string;
   readonly serverName?: string;
   readonly skipsTlsVerify?: boolean;
+  /** URL of the HTTP proxy that opens a tunnel (CONNECT) to the server. */
+  readonly proxyUrl?: string;
+  /** Who the requests are carried out as; the credentials need the permission to impersonate. */
+  readonly impersonation?: Impersonation;
   /** Returns what identifies the client; called before every request, so it caches what is costly to get. */
   credentials(options: {
     /** Whether the server answered 401 to what was returned last. */
@@ -29,8 +37,19 @@ export interface Credentials {
   readonly key?: string | Buffer;
 }
 
+/** The identity that requests are carried out as, in place of that of the credentials (kubectl's `--as`). */
+export interface Impersonation {
+  readonly user: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: { readonly [key: string]: readonly string[] };
+}
+
 /** A connection stated in full, as tests and embedded servers do. */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Pick<
+  Connection,
+  "namespace" | "serverName" | "skipsTlsVerify" | "proxyUrl" | "impersonation"
+> {
   readonly server?: string;
   /** The same as `server`. */
   readonly url?: string;
@@ -38,9 +57,6 @@ export interface ConnectionOptions {
   readonly ca?: string | Buffer | undefined;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  readonly namespace?: string;
-  readonly serverName?: string;
-  readonly skipsTlsVerify?: boolean;
 }
 
 /** Returns the address and the base path of an API server. */
@@ -50,22 +66,47 @@ export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
   return { server: origin, ...(basePath === "" ? {} : { basePath }) };
 }
 
-/** Creates a connection whose credentials never change. */
+/** Creates a connection whose credentials never change; without a `proxyUrl` the environment may name a proxy. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { server = options.url, token, cert, key, ca, namespace, serverName, skipsTlsVerify } = options;
+  const { server = options.url, token, cert, key, ca, namespace, serverName, skipsTlsVerify, impersonation } = options;
   if (server === undefined) throw new TypeError("a connection needs the URL of its server");
   const credentials: Credentials = {
     ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
   };
+  const address = serverOf(server);
+  const proxyUrl =
+    options.proxyUrl === undefined
+      ? proxyFromEnvironment(address.server)
+      : checkProxyUrl(options.proxyUrl, "proxyUrl of the connection");
   return {
-    ...serverOf(server),
+    ...address,
     origin: "connection options",
     ...(ca === undefined ? {} : { ca }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(serverName === undefined ? {} : { serverName }),
     ...(skipsTlsVerify === undefined ? {} : { skipsTlsVerify }),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(impersonation === undefined ? {} : { impersonation }),
     credentials: () => credentials,
   };
+}
+
+/** Returns the headers that ask the server to carry a request out as somebody else. */
+export function impersonationHeaders(impersonation: Impersonation | undefined): Record<string, string | string[]> {
+  if (impersonation === undefined) return {};
+  const { user, uid, groups = [], extra = {} } = impersonation;
+  const extras = Object.entries(extra).map(([key, values]) => [`impersonate-extra-${escapeKey(key)}`, [...values]]);
+  return {
+    "impersonate-user": user,
+    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
+    ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }),
+    ...(Object.fromEntries(extras) as Record<string, string[]>),
+  };
+}
+
+// The server decodes percent signs; what may not stand in the name of a header has to be escaped.
+function escapeKey(key: string): string {
+  return encodeURIComponent(key).replace(/[()]/g, (character) => (character === "(" ? "%28" : "%29"));
 }

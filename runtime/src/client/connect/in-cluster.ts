@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Connection } from "./connection.js";
-import { createTokenFileCredentials } from "./token-file.js";
+import { proxyFromEnvironment } from "./proxy.js";
+import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -16,11 +17,19 @@ export function createInClusterConnection(
   const tokenFile = join(folder, "token");
   if (host === undefined || host === "" || !existsSync(tokenFile)) return undefined;
   const namespaceFile = join(folder, "namespace");
+  const caFile = join(folder, "ca.crt");
+  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const proxyUrl = proxyFromEnvironment(server, env);
   return {
-    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    server,
     origin: `service account in ${folder}`,
-    ca: readFileSync(join(folder, "ca.crt")),
+    ca: readFileSync(caFile),
+    caFile,
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
     ...(existsSync(namespaceFile) ? { namespace: readFileSync(namespaceFile, "utf8").trim() } : {}),
-    credentials: createTokenFileCredentials(tokenFile),
+    credentials: createRenewedCredentials({
+      what: `reading the token file ${tokenFile}`,
+      read: () => readTokenFile(tokenFile),
+    }),
   };
 }

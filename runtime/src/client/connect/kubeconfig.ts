@@ -1,122 +1,185 @@
 import { readFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { load } from "js-yaml";
-import { serverOf, type Connection, type Credentials } from "./connection.js";
-import { createPluginConnection } from "./kubeconfig-plugin.js";
-import { createTokenFileCredentials } from "./token-file.js";
+import { createAuthProviderCredentials } from "./auth-provider.js";
+import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
+import { createExecCredentials } from "./exec-plugin.js";
+import {
+  checkFields,
+  type ClusterEntry,
+  type ContextEntry,
+  type Kubeconfig,
+  type UserEntry,
+} from "./kubeconfig-fields.js";
+import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
+import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
-// https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
-interface Kubeconfig {
-  "current-context"?: string;
-  clusters?: { name: string; cluster?: ClusterEntry }[];
-  users?: { name: string; user?: UserEntry }[];
-  contexts?: { name: string; context?: { cluster?: string; user?: string; namespace?: string } }[];
+/** A kubeconfig and the file that it was read from. */
+interface ReadKubeconfig {
+  readonly file: string;
+  readonly config: Kubeconfig;
 }
 
-interface ClusterEntry {
-  server?: string;
-  "certificate-authority"?: string;
-  "certificate-authority-data"?: string;
-  "insecure-skip-tls-verify"?: boolean;
-  "tls-server-name"?: string;
-  "proxy-url"?: string;
+/** An entry of a kubeconfig, and where it stands. */
+interface Found<Entry> {
+  readonly entry: Entry;
+  /** Relative paths in the entry are relative to this folder. */
+  readonly folder: string;
+  /** Names file and entry, for messages. */
+  readonly where: string;
 }
 
-interface UserEntry {
-  token?: string;
-  tokenFile?: string;
-  username?: string;
-  password?: string;
-  "client-certificate"?: string;
-  "client-certificate-data"?: string;
-  "client-key"?: string;
-  "client-key-data"?: string;
+/** Which context of a kubeconfig is meant, and the environment that may name a proxy. */
+export interface KubeconfigOptions {
+  /** Default: the current context. */
+  readonly context?: string | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-// A user entry with nothing else needs no plugin; the rest (exec, OIDC, impersonation) is left to client-node, which is only then loaded.
-const PLAIN_USER_FIELDS: ReadonlySet<string> = new Set([
-  "token",
-  "tokenFile",
-  "username",
-  "password",
-  "client-certificate",
-  "client-certificate-data",
-  "client-key",
-  "client-key-data",
-]);
-
-/** Reads the connection of the current context, or of `context`, from a kubeconfig file. */
-export async function readKubeconfig(file: string, context?: string): Promise<Connection> {
-  const config = parseKubeconfig(file, await readText(file, "kubeconfig"));
-  const contextName = context ?? config["current-context"];
-  if (!contextName)
-    throw new Error(`kubeconfig ${file} has no current-context; choose one with kubectl config use-context`);
-  const contextEntry = entryOf(config.contexts, contextName)?.context;
-  if (contextEntry === undefined) throw new Error(`kubeconfig ${file} has no context "${contextName}"`);
-  const cluster = entryOf(config.clusters, contextEntry.cluster)?.cluster;
-  if (cluster?.server === undefined)
+/** Reads the connection of a context from kubeconfig files; of entries with the same name the first one counts, as in client-go. */
+export async function readKubeconfig(files: readonly string[], options: KubeconfigOptions = {}): Promise<Connection> {
+  const configs = await Promise.all(files.map(parseFile));
+  const contextName = options.context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
+  const name = `kubeconfig ${files.join(", ")}`;
+  if (!contextName) throw new Error(`${name} has no current-context; choose one with kubectl config use-context`);
+  const context = findEntry(configs, "context", contextName);
+  if (context === undefined) throw new Error(`${name} has no context "${contextName}"`);
+  const cluster = findEntry(configs, "cluster", context.entry.cluster);
+  if (cluster?.entry.server === undefined)
+    throw new Error(`${context.where} names cluster "${context.entry.cluster}", which has no server`);
+  if (!URL.canParse(cluster.entry.server))
+    throw new Error(`${cluster.where}: the server, "${cluster.entry.server}", is no URL`);
+  const user = findEntry(configs, "user", context.entry.user);
+  if (user === undefined)
     throw new Error(
-      `kubeconfig ${file}: context "${contextName}" names cluster "${contextEntry.cluster}", which has no server`,
+      context.entry.user === undefined
+        ? `${context.where} names no user`
+        : `${context.where} names user "${context.entry.user}", which does not exist`,
     );
-  if (!URL.canParse(cluster.server))
-    throw new Error(
-      `kubeconfig ${file}: the server of cluster "${contextEntry.cluster}", "${cluster.server}", is no URL`,
-    );
-  const user: UserEntry = entryOf(config.users, contextEntry.user)?.user ?? {};
-  const base = dirname(file);
-  const ca = await readMaterial(cluster["certificate-authority-data"], cluster["certificate-authority"], base);
-  const namespace = contextEntry.namespace;
-  const connection: Omit<Connection, "credentials"> = {
-    ...serverOf(cluster.server),
-    origin: `kubeconfig ${file}, context "${contextName}"`,
-    ...(namespace ? { namespace } : {}),
-    ...(ca === undefined ? {} : { ca }),
-    ...(cluster["tls-server-name"] ? { serverName: cluster["tls-server-name"] } : {}),
-    ...(cluster["insecure-skip-tls-verify"] === true ? { skipsTlsVerify: true } : {}),
+  const { namespace } = context.entry;
+  const connection = {
+    ...(await clusterOf(cluster, options.env)),
+    origin: context.where,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...impersonationOf(user),
   };
-  if (Object.keys(user).every((field) => PLAIN_USER_FIELDS.has(field)))
-    return { ...connection, credentials: await plainCredentials(user, base) };
-  return createPluginConnection({ file, context: contextName, connection });
+  return { ...connection, credentials: await credentialsOf(user, cluster.entry, connection) };
 }
 
-function parseKubeconfig(file: string, text: string): Kubeconfig {
+async function clusterOf(
+  { entry, folder, where }: Found<ClusterEntry>,
+  env: NodeJS.ProcessEnv | undefined,
+): Promise<Omit<Connection, "credentials" | "origin">> {
+  const address = serverOf(entry.server!);
+  const caFile = entry["certificate-authority-data"] === undefined ? entry["certificate-authority"] : undefined;
+  const ca = await readMaterial(entry["certificate-authority-data"], caFile, folder);
+  const proxyUrl =
+    entry["proxy-url"] === undefined
+      ? proxyFromEnvironment(address.server, env)
+      : checkProxyUrl(entry["proxy-url"], `${where}: proxy-url`);
+  return {
+    ...address,
+    ...(ca === undefined ? {} : { ca }),
+    ...(caFile === undefined ? {} : { caFile: absoluteOf(caFile, folder) }),
+    ...(entry["tls-server-name"] === undefined ? {} : { serverName: entry["tls-server-name"] }),
+    ...(entry["insecure-skip-tls-verify"] === true ? { skipsTlsVerify: true } : {}),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+  };
+}
+
+function impersonationOf({ entry, where }: Found<UserEntry>): { impersonation?: Impersonation } {
+  const { as: user, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = entry;
+  if (user !== undefined)
+    return { impersonation: { user, ...(uid && { uid }), ...(groups && { groups }), ...(extra && { extra }) } };
+  const first = Object.keys(entry).find((field) => field.startsWith("as-"));
+  if (first !== undefined) throw new Error(`${where}: ${first} needs the field as, which names the user`);
+  return {};
+}
+
+async function credentialsOf(
+  user: Found<UserEntry>,
+  { extensions, ...cluster }: ClusterEntry,
+  { origin, ca }: Omit<Connection, "credentials">,
+): Promise<Connection["credentials"]> {
+  const { entry, folder } = user;
+  const isPlain = entry.token !== undefined || entry.tokenFile !== undefined;
+  if (entry.exec !== undefined && !isPlain) {
+    // https://kubernetes.io/docs/reference/config-api/client-authentication.v1/#client-authentication-k8s-io-v1-Cluster
+    const { "certificate-authority": _file, ...rest } = cluster;
+    const config = extensions?.find(({ name }) => name === "client.authentication.k8s.io/exec")?.extension;
+    const data = ca === undefined ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") };
+    return createExecCredentials(entry.exec, { folder, origin, cluster: { ...rest, ...data, config } });
+  }
+  if (entry["auth-provider"] !== undefined && !isPlain) {
+    const { exec: _exec, ...rest } = entry;
+    return createAuthProviderCredentials(rest, origin);
+  }
+  // Read here, what is missing is said at the start.
+  const first = await plainCredentials(user);
+  const hasFiles = [entry.tokenFile, entry["client-certificate"], entry["client-key"]].some(Boolean);
+  if (!hasFiles) return () => first;
+  return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
+}
+
+async function plainCredentials({ entry, folder }: Found<UserEntry>): Promise<Credentials> {
+  const cert = await readMaterial(entry["client-certificate-data"], entry["client-certificate"], folder);
+  const key = await readMaterial(entry["client-key-data"], entry["client-key"], folder);
+  return {
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(await authorizationOf(entry, folder)),
+  };
+}
+
+// As in client-go, a token file takes precedence over a token.
+async function authorizationOf(
+  { tokenFile, token, username, password = "" }: UserEntry,
+  folder: string,
+): Promise<Credentials> {
+  if (tokenFile !== undefined) return readTokenFile(absoluteOf(tokenFile, folder));
+  if (token !== undefined) return { authorization: `Bearer ${token.trim()}` };
+  if (username === undefined) return {};
+  return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
+}
+
+async function parseFile(file: string): Promise<ReadKubeconfig> {
+  const text = await readText(file, "kubeconfig");
   try {
     const config: unknown = load(text);
-    if (typeof config === "object" && config !== null) return config as Kubeconfig;
+    if (typeof config === "object" && config !== null) return { file, config: config as Kubeconfig };
   } catch (error) {
     throw new Error(`kubeconfig ${file} is not valid YAML`, { cause: error });
   }
   throw new Error(`kubeconfig ${file} is empty, or not a mapping`);
 }
 
-async function plainCredentials(user: UserEntry, base: string): Promise<Connection["credentials"]> {
-  const cert = await readMaterial(user["client-certificate-data"], user["client-certificate"], base);
-  const key = await readMaterial(user["client-key-data"], user["client-key"], base);
-  const certificate: Credentials = { ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
-  // As in client-go, a token file takes precedence over a token.
-  if (user.tokenFile !== undefined) {
-    const readToken = createTokenFileCredentials(absoluteOf(user.tokenFile, base));
-    return async (options) => ({ ...certificate, ...(await readToken(options)) });
+interface Entries {
+  readonly cluster: ClusterEntry;
+  readonly user: UserEntry;
+  readonly context: ContextEntry;
+}
+
+function findEntry<Type extends keyof Entries>(
+  configs: readonly ReadKubeconfig[],
+  type: Type,
+  name: string | undefined,
+): Found<Entries[Type]> | undefined {
+  for (const { file, config } of configs) {
+    const named = config[`${type}s`]?.find((each) => each.name === name) as Partial<Entries> | undefined;
+    if (named === undefined) continue;
+    const where = `kubeconfig ${file}, ${type} "${name}"`;
+    return { entry: checkFields(type, named[type] ?? {}, where), folder: dirname(file), where };
   }
-  if (user.token !== undefined) {
-    const authorization = `Bearer ${user.token.trim()}`;
-    return () => ({ ...certificate, authorization });
-  }
-  if (user.username !== undefined) {
-    const authorization = `Basic ${Buffer.from(`${user.username}:${user.password ?? ""}`).toString("base64")}`;
-    return () => ({ ...certificate, authorization });
-  }
-  return () => certificate;
+  return undefined;
 }
 
 async function readMaterial(
   data: string | undefined,
   file: string | undefined,
-  base: string,
-): Promise<Buffer | undefined> {
-  if (data !== undefined) return Buffer.from(data, "base64");
-  if (file === undefined) return undefined;
-  return Buffer.from(await readText(absoluteOf(file, base), "kubeconfig's"));
+  folder: string,
+): Promise<string | undefined> {
+  if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
+  return file === undefined ? undefined : readText(absoluteOf(file, folder), "kubeconfig's");
 }
 
 async function readText(file: string, what: string): Promise<string> {
@@ -127,14 +190,6 @@ async function readText(file: string, what: string): Promise<string> {
   }
 }
 
-// Relative paths in a kubeconfig are relative to it.
-function absoluteOf(file: string, base: string): string {
-  return isAbsolute(file) ? file : join(base, file);
-}
-
-function entryOf<Entry extends { name: string }>(
-  entries: Entry[] | undefined,
-  name: string | undefined,
-): Entry | undefined {
-  return entries?.find((entry) => entry.name === name);
+function absoluteOf(file: string, folder: string): string {
+  return isAbsolute(file) ? file : join(folder, file);
 }

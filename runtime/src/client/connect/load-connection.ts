@@ -19,18 +19,18 @@ export interface LoadConnectionOptions {
  * Throws an error that says where it looked.
  */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
-  const { kubeconfig, context, env = process.env } = options;
-  if (kubeconfig !== undefined) return fromFile(kubeconfig, context);
+  const { kubeconfig, env = process.env } = options;
+  if (kubeconfig !== undefined) return fromFiles([kubeconfig], options);
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   if (listed.length > 0) {
-    const file = listed.find((candidate) => existsSync(candidate));
-    if (file === undefined) throw new Error(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
-    return fromFile(file, context);
+    const files = listed.filter((file) => existsSync(file));
+    if (files.length === 0) throw new Error(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
+    return fromFiles(files, options);
   }
   const inCluster = createInClusterConnection(env);
   if (inCluster !== undefined) return inCluster;
   const home = join(homedir(), ".kube", "config");
-  if (existsSync(home)) return fromFile(home, context);
+  if (existsSync(home)) return fromFiles([home], options);
   throw new Error(
     `no cluster to connect to: KUBECONFIG is not set, this is not a pod (KUBERNETES_SERVICE_HOST is not set) and ${home} does not exist; ` +
       "set KUBECONFIG to the path of a kubeconfig file",
@@ -38,7 +38,7 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
 }
 
 // Loaded only where there is a kubeconfig: in a cluster there is none.
-async function fromFile(file: string, context: string | undefined): Promise<Connection> {
+async function fromFiles(files: readonly string[], options: LoadConnectionOptions): Promise<Connection> {
   const { readKubeconfig } = await import("./kubeconfig.js");
-  return readKubeconfig(file, context);
+  return readKubeconfig(files, options);
 }

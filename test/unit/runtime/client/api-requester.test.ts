@@ -4,7 +4,8 @@ import { assert, suite } from "../../../support/suite.js";
 function retryAfterMsOf(header: string | undefined, seconds?: unknown): number | undefined {
   const headers = header === undefined ? {} : { "retry-after": header };
   const details = { retryAfterSeconds: seconds };
-  return errorOf({ status: 429, headers, body: Buffer.from(JSON.stringify({ kind: "Status", details })) }).retryAfterMs;
+  return errorOf({ path: "/", status: 429, headers, body: Buffer.from(JSON.stringify({ kind: "Status", details })) })
+    .retryAfterMs;
 }
 
 suite("errors of the API server", (test) => {
@@ -13,8 +14,16 @@ suite("errors of the API server", (test) => {
       [retryAfterMsOf("2"), retryAfterMsOf("2", 7), retryAfterMsOf(undefined, 7), retryAfterMsOf("", 7)],
       [2_000, 2_000, 7_000, 7_000],
     );
-    const inAnHour = retryAfterMsOf(new Date(Date.now() + 3_600_000).toUTCString())!;
-    assert.ok(inAnHour > 3_500_000 && inAnHour <= 3_600_000, String(inAnHour));
+    const soon = retryAfterMsOf(new Date(Date.now() + 100_000).toUTCString())!;
+    assert.ok(soon > 90_000 && soon <= 100_000, String(soon));
+  });
+
+  test("nobody waits longer than 5 minutes because a server says so", () => {
+    const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
+    assert.equal(
+      [retryAfterMsOf("3600"), retryAfterMsOf(inAnHour), retryAfterMsOf(undefined, 3_600)],
+      [300_000, 300_000, 300_000],
+    );
   });
 
   test("a time that has passed is now, and what is no time is none", () => {

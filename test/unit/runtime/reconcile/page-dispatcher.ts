@@ -82,9 +82,11 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   const requests: string[] = [];
   const logs: string[] = [];
   const { definition } = Page;
-  const client = new ApiClient(connection, ({ method, path, status }) => {
-    const { pathname } = new URL(path, server.url);
-    requests.push(`${method} ${pathname.replace(/^.*\/pages\//, "")} ${status}`);
+  const client = new ApiClient(connection, {
+    observe: ({ method, path, status }) => {
+      const { pathname } = new URL(path, server.url);
+      requests.push(`${method} ${pathname.replace(/^.*\/pages\//, "")} ${status}`);
+    },
   });
   // What the test itself does is not recorded.
   const other = new ApiClient(connection);

@@ -14,6 +14,7 @@ const BACKOFF = { initialMs: FIRST_MS, factor: 2, maxMs: 15_000 };
 type Answer = (consumer: StreamConsumer, clock: VirtualClock) => TransportResponse | Promise<TransportResponse>;
 
 const response = (status: number, body: object = {}): TransportResponse => ({
+  path: "",
   status,
   headers: {},
   body: Buffer.from(JSON.stringify(body)),

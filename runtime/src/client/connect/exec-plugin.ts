@@ -1,0 +1,93 @@
+import { execFile } from "node:child_process";
+import { isAbsolute, join } from "node:path";
+import type { Connection } from "./connection.js";
+import { createRenewedCredentials, type ReadCredentials } from "./renewed-credentials.js";
+
+/** The plugin of a kubeconfig user: a program that prints credentials. */
+export interface ExecPlugin {
+  readonly apiVersion?: string;
+  readonly command?: string;
+  readonly args?: readonly string[] | null;
+  readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
+  readonly installHint?: string;
+  readonly provideClusterInfo?: boolean;
+  readonly interactiveMode?: string;
+}
+
+/** Where a plugin was found, and for which cluster it is. */
+export interface ExecPluginContext {
+  /** The folder of the kubeconfig, which a command with a slash is relative to. */
+  readonly folder: string;
+  readonly origin: string;
+  /** The cluster as the plugin is told about it, if it asks for that. */
+  readonly cluster: object;
+}
+
+/** What a plugin prints; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
+interface ExecCredential {
+  readonly status?: {
+    readonly token?: string;
+    readonly clientCertificateData?: string;
+    readonly clientKeyData?: string;
+    readonly expirationTimestamp?: string;
+  };
+}
+
+const MAX_OUTPUT_BYTES = 1 << 20;
+
+/** Creates credentials that a program prints; it runs again when they expire, and when the server rejects them. */
+export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginContext): Connection["credentials"] {
+  const { command = "", interactiveMode } = plugin;
+  const what = `the authentication plugin of ${context.origin}`;
+  if (command === "") throw new Error(`${what} states no command`);
+  if (interactiveMode === "Always")
+    throw new Error(`${what}, ${command}, needs somebody who answers it: its interactiveMode is Always`);
+  return createRenewedCredentials({ what, everyMs: Infinity, read: (signal) => run(plugin, context, signal) });
+}
+
+async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: AbortSignal): Promise<ReadCredentials> {
+  const { apiVersion = "client.authentication.k8s.io/v1", command = "", args, env, installHint } = plugin;
+  const cluster = plugin.provideClusterInfo === true ? { cluster: context.cluster } : {};
+  const spec = { interactive: false, ...cluster };
+  const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
+  const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
+  const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
+  const output = await new Promise<string>((resolve, reject) => {
+    const options = {
+      env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
+      maxBuffer: MAX_OUTPUT_BYTES,
+      signal,
+      killSignal: "SIGKILL",
+    } as const;
+    const child = execFile(path, args ?? [], options, (error, stdout, stderr) => {
+      if (error === null) return resolve(stdout);
+      const hint = (error as NodeJS.ErrnoException).code === "ENOENT" && installHint ? `; ${installHint}` : "";
+      reject(new Error(`${command}: ${stderr.trim() || error.message}${hint}`, { cause: error }));
+    });
+    child.stdin?.end();
+  });
+  return credentialsIn(output, command);
+}
+
+function credentialsIn(output: string, command: string): ReadCredentials {
+  const { status = {} } = parse(output, command);
+  const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
+  if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
+  const expiresAt = Date.parse(expirationTimestamp ?? "");
+  return {
+    ...(token ? { authorization: `Bearer ${token.trim()}` } : {}),
+    ...(cert && key ? { cert, key } : {}),
+    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
+  };
+}
+
+// The output may hold a token, so it is not quoted.
+function parse(output: string, command: string): ExecCredential {
+  try {
+    const value = JSON.parse(output) as ExecCredential | null;
+    if (typeof value === "object" && value !== null) return value;
+  } catch {
+    // Said below.
+  }
+  throw new Error(`${command} printed no ExecCredential`);
+}

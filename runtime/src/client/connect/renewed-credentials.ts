@@ -1,0 +1,72 @@
+import { readFile } from "node:fs/promises";
+import { untilAborted } from "../../base/promises.js";
+import type { Connection, Credentials } from "./connection.js";
+
+/** Credentials that were read, and until when they are good. */
+export interface ReadCredentials extends Credentials {
+  /** Milliseconds since the epoch. Default: good until the server rejects them. */
+  readonly expiresAt?: number;
+}
+
+/** How credentials are read and when they are read again. */
+export interface RenewalOptions {
+  /** Begins the message of a failure: `the authentication plugin of kubeconfig /a, context "b"`. */
+  readonly what: string;
+  /** Reads the credentials; stops when the signal is aborted, if it can. */
+  read(signal: AbortSignal): Promise<ReadCredentials>;
+  /** After how long they are read again. Default: one minute, as client-go reads token files. */
+  readonly everyMs?: number;
+  /** How long one read may take. Default: one minute. */
+  readonly timeoutMs?: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them.
+ *
+ * All requests share one read. Nobody waits for a read while the credentials before it are still good.
+ */
+export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
+  const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
+  let current: ReadCredentials | undefined;
+  let reading: Promise<Credentials> | undefined;
+  let dueAt = 0;
+  const read = async (): Promise<Credentials> => {
+    // The read itself may ignore its signal.
+    const timeout = new AbortController();
+    const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1000} s`));
+    const timer = setTimeout(late, timeoutMs);
+    try {
+      current = await untilAborted(options.read(timeout.signal), timeout.signal);
+      if (current.expiresAt !== undefined) dueAt = Math.min(dueAt, renewalOf(current.expiresAt));
+      return current;
+    } catch (error) {
+      throw new Error(`${what} failed`, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      reading = undefined;
+    }
+  };
+  return ({ isRejected }) => {
+    const now = Date.now();
+    if (isRejected || (current?.expiresAt ?? Infinity) <= now) current = undefined;
+    if (reading === undefined && (current === undefined || now >= dueAt)) {
+      dueAt = now + everyMs;
+      reading = read();
+      // What fails while nobody waits for it is tried again when it is due, or when the server rejects what there is.
+      reading.catch(() => {});
+    }
+    return current ?? reading!;
+  };
+}
+
+// A minute ahead, or a fifth of what is left where that is less.
+function renewalOf(expiresAt: number): number {
+  return expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5);
+}
+
+/** Reads a bearer token from a file. */
+export async function readTokenFile(file: string): Promise<Credentials> {
+  return { authorization: `Bearer ${(await readFile(file, "utf8")).trim()}` };
+}

@@ -1,0 +1,65 @@
+import { once } from "node:events";
+import { PassThrough } from "node:stream";
+import { ApiError, type ApiStatus } from "../base/errors.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import { LineSplitter } from "../decode/line-splitter.js";
+import { errorOf } from "./requester.js";
+import { collectionPath, queryOf } from "./resource-path.js";
+import type { Transport } from "./transport.js";
+
+/** Which objects a watch follows, and from when on. */
+export interface WatchOptions {
+  /** Default: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** The version after which the events begin. Default: what exists comes first. */
+  readonly resourceVersion?: string | undefined;
+  /** Whether the server may send BOOKMARK events, which say how far the watch has come. Default: false. */
+  readonly allowBookmarks?: boolean | undefined;
+  /** Ends the watch. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** An event of a watch; the object of a BOOKMARK has only its resource version. */
+export interface WatchedEvent<Resource extends KubernetesObject = KubernetesObject> {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK";
+  readonly object: Resource;
+}
+
+/** Yields the events of one watch until its signal is aborted, the server ends it, or nobody asks for more. */
+export async function* watchEvents<Resource extends KubernetesObject>(
+  transport: Transport,
+  definition: ResourceDefinition,
+  { namespace, allowBookmarks, signal, ...selection }: WatchOptions,
+): AsyncGenerator<WatchedEvent<Resource>, void> {
+  const query = queryOf({ watch: true, ...selection, allowWatchBookmarks: allowBookmarks });
+  const leaving = new AbortController();
+  const signals = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
+  const body = new PassThrough();
+  const request = { method: "GET", path: collectionPath(definition, namespace) + query, signal: signals } as const;
+  const answered = transport.stream(request, {
+    // Whoever is slow to take the events holds the server back.
+    onData: (chunk) => (body.write(chunk) ? undefined : once(body, "drain").then(() => {})),
+  });
+  answered.then(
+    (response) => (response.status === 200 ? body.end() : body.destroy(errorOf(response))),
+    (error: Error) => body.destroy(error),
+  );
+  try {
+    const splitter = new LineSplitter();
+    for await (const chunk of body as AsyncIterable<Buffer>)
+      for (const line of splitter.split(chunk)) yield eventIn<Resource>(line);
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    leaving.abort();
+  }
+}
+
+function eventIn<Resource extends KubernetesObject>(line: Buffer): WatchedEvent<Resource> {
+  const event = JSON.parse(line.toString("utf8")) as WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus };
+  if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
+  return event;
+}
