@@ -14,10 +14,9 @@ const progress = { changes: 0 };
 let lists = 0;
 cache.subscribe({
   onChange: () => void progress.changes++,
-  onGhost: () => {},
   onVersion: () => {},
-  onListBegun: () => {},
-  onListEnded: () => void lists++,
+  onListing: (isListing) => void (lists += isListing ? 0 : 1),
+  onReset: () => {},
 });
 const informer = new Informer({
   definition: deployments,

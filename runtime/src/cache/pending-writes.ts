@@ -1,8 +1,20 @@
-import { type ObjectKey, compareResourceVersions, isNewerVersion } from "../base/kubernetes-object.js";
-import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
+// What we did ourselves and the watch has not brought yet: writes by their answers, and deletions.
+import {
+  compareResourceVersions,
+  isNewerVersion,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../base/kubernetes-object.js";
+import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+
+/** An object under its key. */
+export interface KeyedObject {
+  readonly key: ObjectKey;
+  readonly object: KubernetesObject;
+}
 
 /** The newest answers to own writes, at most one for each object, until the watch has come to them. */
-export class AnswerOverlay {
+export class PendingWrites {
   readonly #entries = new Map<ObjectKey, DecodedResource>();
   /** The objects by the version of their answer, in the order in which the answers came. */
   readonly #keys = new Map<string, ObjectKey>();
@@ -50,15 +62,73 @@ export class AnswerOverlay {
     return [...this.#keys].flatMap(([answered, key]) => (compareResourceVersions(answered, version) <= 0 ? [key] : []));
   }
 
-  /** Returns the newest of all versions, and of this one. */
-  latestVersion(version: string): string {
-    let latest = version;
-    for (const answered of this.#keys.keys()) if (isNewerVersion(answered, latest)) latest = answered;
-    return latest;
+  /** Returns all objects with their answers. */
+  all(): KeyedObject[] {
+    return [...this.#entries].map(([key, { object }]) => ({ key, object }));
   }
 
   clear(): void {
     this.#entries.clear();
     this.#keys.clear();
+  }
+}
+
+interface OwnDeletion {
+  /** The last state that was known; nothing up to its version is there any more. */
+  readonly entry: DecodedResource;
+  /** Who deleted it. */
+  readonly by: object | undefined;
+}
+
+/** The last objects that we deleted ourselves, by key, as long as the watch has not brought that. */
+export class OwnDeletions {
+  readonly #deletions = new Map<ObjectKey, OwnDeletion>();
+
+  get size(): number {
+    return this.#deletions.size;
+  }
+
+  /** Remembers that `by` deleted an object, whose last known state this is. */
+  set(key: ObjectKey, entry: DecodedResource, by: object | undefined): void {
+    this.#deletions.set(key, { entry, by });
+  }
+
+  /** Tells whether a state is one of an object that we deleted, or from before. */
+  covers(key: ObjectKey, entry: DecodedResource): boolean {
+    // It is empty most of the time.
+    const deleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(key)?.entry;
+    if (deleted === undefined) return false;
+    return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
+  }
+
+  /** Tells whether `by` deleted this object. */
+  isBy(key: ObjectKey, { metadata }: KubernetesObject, by: object): boolean {
+    const deletion = this.#deletions.size === 0 ? undefined : this.#deletions.get(key);
+    return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;
+  }
+
+  /** Forgets an object whose deletion the watch brought. */
+  delete(key: ObjectKey, uid: string | undefined): void {
+    if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
+  }
+
+  /** Returns the objects whose deletion a watch at `version` does not bring, because it has another object there, or none. */
+  passedBy(
+    version: string,
+    observed: { get(key: ObjectKey): DecodedResource | undefined },
+  ): KeyedObject[] {
+    return [...this.#deletions].flatMap(([key, { entry }]) => {
+      const isExpected = uidOf(observed.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version);
+      return isExpected ? [] : [{ key, object: entry.object }];
+    });
+  }
+
+  /** Returns all objects whose deletion the watch has not brought. */
+  all(): KeyedObject[] {
+    return [...this.#deletions].map(([key, { entry }]) => ({ key, object: entry.object }));
+  }
+
+  clear(): void {
+    this.#deletions.clear();
   }
 }

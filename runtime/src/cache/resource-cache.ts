@@ -3,16 +3,14 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come back.
 // Listeners are told what the watch brings, as it brings it: whose change it is, each of them knows for itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { AnswerOverlay } from "./pending-writes.js";
-import { BoundedEntries, type CacheBound, isEvicted } from "./bounded-entries.js";
-import { BoundedLoader, type LoadOptions } from "./bounded-loader.js";
+import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOptions } from "./bounded-entries.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { OwnDeletions } from "./own-deletions.js";
-import { arrivalOf, deletionOf, type CacheListener, type ResourceChange, CacheListeners } from "./resource-change.js";
+import { OwnDeletions, PendingWrites } from "./pending-writes.js";
+import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
 
-export type { LoadOptions } from "./bounded-loader.js";
+export type { LoadOptions } from "./bounded-entries.js";
 export type { ResourceChange } from "./resource-change.js";
 
 /** What a cache is to know of its objects. */
@@ -27,8 +25,8 @@ export interface ResourceCacheOptions {
 interface Listing {
   /** What is known and was not seen in it. */
   readonly unlisted: Set<ObjectKey>;
-  /** What it has in an older version than is known. */
-  readonly older: Map<ObjectKey, DecodedResource>;
+  /** Whether it is older than what is known, and the truth. */
+  readonly isRestored: boolean;
 }
 
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
@@ -40,10 +38,10 @@ export class ResourceCache {
   /** The same, if it is bounded. */
   readonly #bounded: BoundedEntries | undefined;
   readonly #loader: BoundedLoader | undefined;
-  readonly #answers = new AnswerOverlay();
+  readonly #pending = new PendingWrites();
   readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
-  readonly #listeners = new CacheListeners();
+  readonly #listeners = new Set<CacheListener>();
   #observedVersion = "0";
   #listing: Listing | undefined;
 
@@ -64,7 +62,8 @@ export class ResourceCache {
 
   /** Tells `listener` from now on; returns how to end that. */
   subscribe(listener: CacheListener): () => void {
-    return this.#listeners.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** How far the watch has come. */
@@ -77,10 +76,15 @@ export class ResourceCache {
     return this.#listing !== undefined;
   }
 
+  /** Whether the server was restored from a backup, and what is known is not its state; over when that has been read. */
+  get isOutdated(): boolean {
+    return this.#listing?.isRestored === true;
+  }
+
   /** How much is kept, for whoever looks for leaks. */
-  get counts(): { observed: number; answers: number; ownDeletions: number; indexed: number; held: number } {
-    const [observed, answers, ownDeletions] = [this.#observed.size, this.#answers.size, this.#ownDeletions.size];
-    return { observed, answers, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
+  get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
+    const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
+    return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
@@ -106,7 +110,7 @@ export class ResourceCache {
 
   *keys(): IterableIterator<ObjectKey> {
     for (const key of this.#observed.keys()) if (this.#ownDeletions.size === 0 || this.has(key)) yield key;
-    for (const key of this.#answers.keys()) if (!this.#observed.has(key)) yield key;
+    for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
   /** Returns what the watch brought, without the answers. */
@@ -121,7 +125,7 @@ export class ResourceCache {
 
   /** Returns the entry of an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
-    const known = [this.#answers.get(key), this.#observed.get(key)];
+    const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
   }
 
@@ -164,7 +168,7 @@ export class ResourceCache {
 
   /** Whether there are answers that the watch has not come to. */
   get expectsOwn(): boolean {
-    return this.#answers.size > 0;
+    return this.#pending.size > 0;
   }
 
   /**
@@ -172,7 +176,7 @@ export class ResourceCache {
    * that `observe` need not be called.
    */
   observeOwn(version: string): boolean {
-    const answer = this.#answers.ofVersion(version);
+    const answer = this.#pending.ofVersion(version);
     if (answer !== undefined) this.observe(answer);
     return answer !== undefined;
   }
@@ -193,22 +197,28 @@ export class ResourceCache {
     // A watch that is past an object without having brought it does not bring its deletion either.
     for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
       this.#ownDeletions.delete(key, object.metadata.uid);
-    this.#listeners.tellVersion(version);
+    this.#tell((listener) => listener.onVersion(version));
   }
 
   /**
    * Says that the whole state is being read: it comes object by object, in any order, by `observeListed` and `observeKnown`, and ends with
    * `endReplace`. What began before and did not end counts for nothing.
+   *
+   * `isRestored` says that the server was restored from a backup: its state is older than what is known, and the truth. So it replaces all
+   * that was observed, and all of it is told as initial; own writes and deletions that the watch has not brought may be undone.
    */
-  beginReplace(): void {
-    this.#listing = { unlisted: new Set(this.#observed.keys()), older: new Map() };
-    this.#listeners.tellListBegun();
+  beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
+    this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
+    this.#tell((listener) => listener.onListing(true));
+    if (!isRestored) return;
+    this.#forgetOwn();
+    this.#observedVersion = "0";
   }
 
   /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
-    if (known === undefined || versionOf(known) !== version) return false;
+    if (known === undefined || versionOf(known) !== version || this.isOutdated) return false;
     this.#listing?.unlisted.delete(key);
     return true;
   }
@@ -217,7 +227,7 @@ export class ResourceCache {
   observeListed(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     this.#listing?.unlisted.delete(key);
-    if (!this.#observe(entry, true) && !this.observeKnown(key, versionOf(entry))) this.#listing?.older.set(key, entry);
+    this.#observe(entry, true);
   }
 
   /** Takes that an object went while the whole state was being read. */
@@ -226,47 +236,37 @@ export class ResourceCache {
     if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
   }
 
-  /**
-   * Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched.
-   *
-   * A state that is older than what was observed is that of a server that was restored from a backup: it is the truth all the same, and
-   * versions are counted from there.
-   */
+  /** Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched. */
   endReplace(version: string): void {
-    const { unlisted, older } = this.#listing!;
-    const isRestored = this.comparesVersions && isNewerVersion(this.#observedVersion, version);
-    // No answer to a write that was undone is waited for.
-    const passed = isRestored ? this.#answers.latestVersion(this.#observedVersion) : version;
-    if (isRestored) this.#listeners.tellVersion(passed);
-    for (const key of unlisted) {
+    for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
     }
-    const deletions = isRestored ? this.#ownDeletions.all() : this.#ownDeletions.passedBy(version, this.#observed);
-    for (const { key, object } of deletions) {
-      const observed = this.#observed.get(key);
+    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
       // The watch never brought it, so nobody was told that it is not there.
-      if (observed === undefined) this.#listeners.tellGhost(key, object, version);
-      // The deletion was undone.
-      else if (isRestored && !older.has(key)) older.set(key, observed);
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
       this.#ownDeletions.delete(key, object.metadata.uid);
     }
-    for (const key of this.#answers.allPassedBy(passed)) {
-      const { object } = this.#answers.get(key)!;
-      this.#dropAnswer(key);
-      if (!this.#observed.has(key)) this.#listeners.tellGhost(key, object, version);
+    for (const key of this.#pending.allPassedBy(version)) {
+      const { object } = this.#pending.get(key)!;
+      this.#dropPending(key);
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
     }
-    if (isRestored) {
-      this.#observedVersion = version;
-      for (const entry of older.values()) this.#restore(entry);
-    } else this.#advance(version);
+    this.#advance(version);
     this.#listing = undefined;
-    this.#listeners.tellListEnded(version);
+    this.#tell((listener) => {
+      listener.onListing(false);
+      listener.onVersion(version);
+    });
   }
 
   /** Takes the whole state at once. */
-  replace(entries: readonly DecodedResource[], version: string): void {
-    if (this.#listing === undefined) this.beginReplace();
+  replace(
+    entries: readonly DecodedResource[],
+    version: string,
+    options: { readonly isRestored?: boolean } = {},
+  ): void {
+    if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
     this.endReplace(version);
   }
@@ -275,25 +275,26 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || !isNewerVersion(version, this.#observedVersion) || isEvicted(entry)) return;
+    if (!this.comparesVersions || this.isOutdated || isEvicted(entry)) return;
+    if (!isNewerVersion(version, this.#observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
-    const answer = this.#answers.get(key);
+    const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
     const before = this.#find(key);
-    this.#answers.set(key, entry);
+    this.#pending.set(key, entry);
     this.#reindex(key, before);
   }
 
   /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
   removeOwn(key: ObjectKey, uid: string, by?: object): void {
-    if (!this.comparesVersions) return;
-    const answer = this.#answers.get(key);
+    if (!this.comparesVersions || this.isOutdated) return;
+    const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // It may have been made anew, and even deleted again.
     if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
     const before = this.#find(key);
     this.#ownDeletions.set(key, known, by);
-    if (known === answer) this.#answers.delete(key);
+    if (known === answer) this.#pending.delete(key);
     this.#reindex(key, before);
   }
 
@@ -305,50 +306,38 @@ export class ResourceCache {
   /** Forgets everything, without telling anybody. */
   clear(): void {
     this.#observed.clear();
-    this.#answers.clear();
+    this.#pending.clear();
     this.#ownDeletions.clear();
     this.#observedVersion = "0";
     this.#indexes.clear();
   }
 
   #find(key: ObjectKey): DecodedResource | undefined {
-    const answer = this.#answers.get(key);
+    const answer = this.#pending.get(key);
     if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
     return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
-  /** Takes a state unless a newer one is known; tells whether it is not. */
-  #observe(entry: DecodedResource, isInitial: boolean): boolean {
+  /** Takes a state unless a newer one is known. */
+  #observe(entry: DecodedResource, isInitial: boolean): void {
     const { object } = entry;
     const key = keyOf(object.metadata);
-    const version = versionOf(entry);
     const known = this.#observed.get(key);
-    if (known !== undefined && !this.#isNews(version, versionOf(known))) return false;
+    if (known !== undefined && !this.isOutdated && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
-    if (this.#listeners.isEmpty) return true;
-    this.#listeners.tellChange(arrivalOf(key, { object, old: known?.object, isInitial }), version);
-    return true;
+    const change = arrivalOf(key, { object, old: known?.object, isInitial });
+    // Generations began anew with the versions, so that the object is told like one that nobody has seen.
+    const isSame = this.isOutdated && uidOf(known) === uidOf(entry);
+    this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
     const before = this.#indexes.isEmpty ? undefined : this.#find(key);
     this.#observed.set(key, entry);
-    const answer = this.#answers.get(key);
-    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#answers.delete(key);
+    const answer = this.#pending.get(key);
+    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#pending.delete(key);
     this.#reindex(key, before);
-  }
-
-  /** Takes the older state of an object that a restored server has. */
-  #restore(entry: DecodedResource): void {
-    const { object } = entry;
-    const key = keyOf(object.metadata);
-    const known = this.#observed.get(key)!;
-    this.#take(key, entry);
-    // Generations began anew with the versions, so that it is told like one that nobody has seen.
-    const kind = uidOf(known) === uidOf(entry) ? "added" : "updated";
-    const change: ResourceChange = { kind, key, object, old: known.object, isInitial: true };
-    this.#listeners.tellChange(change, versionOf(entry));
   }
 
   #delete(
@@ -360,15 +349,15 @@ export class ResourceCache {
     const known = this.#observed.get(key);
     const before = this.#find(key);
     this.#observed.delete(key);
-    const answer = this.#answers.get(key);
+    const answer = this.#pending.get(key);
     // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
     // made anew and is missing, too, is another object, and is told for itself.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
-    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#answers.delete(key);
+    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     this.#reindex(key, before);
     const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
-    this.#listeners.tellChange(change, version);
+    this.#tellChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -376,13 +365,41 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes an answer without bringing it if the object is none of those that it follows.
-    for (let key; (key = this.#answers.passedBy(version)) !== undefined;) this.#dropAnswer(key);
+    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) this.#dropPending(key);
   }
 
-  #dropAnswer(key: ObjectKey): void {
+  #dropPending(key: ObjectKey): void {
     const before = this.#find(key);
-    this.#answers.delete(key);
+    this.#pending.delete(key);
     this.#reindex(key, before);
+  }
+
+  /** Forgets what the watch has not brought; what is known from that alone is told as missing. */
+  #forgetOwn(): void {
+    this.#tell((listener) => listener.onReset());
+    for (const { key, object } of this.#ownDeletions.all()) {
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
+      const before = this.#find(key);
+      this.#ownDeletions.delete(key, object.metadata.uid);
+      this.#reindex(key, before);
+    }
+    for (const { key, object } of this.#pending.all()) {
+      this.#dropPending(key);
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
+    }
+  }
+
+  /** Tells that an object is gone that the watch never brought. */
+  #tellMissing(key: ObjectKey, object: KubernetesObject, version: string): void {
+    this.#tellChange({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
+  }
+
+  #tellChange(change: ResourceChange, version: string): void {
+    for (const listener of this.#listeners) listener.onChange(change, version);
+  }
+
+  #tell(tell: (listener: CacheListener) => void): void {
+    for (const listener of this.#listeners) tell(listener);
   }
 
   #isNews(version: string, before: string): boolean {

@@ -18,14 +18,12 @@ export interface ResourceChange {
 export interface CacheListener {
   /** `version` is that of the event, as the watch counts. */
   onChange(change: ResourceChange, version: string): void;
-  /** An object that is known from an answer only is missing in a list of `version`. */
-  onGhost(change: ResourceChange, version: string): void;
-  /** A list begins: what happens before it has arrived may go unseen. */
-  onListBegun(): void;
-  /** The list has arrived, and all its changes have been told. */
-  onListEnded(version: string): void;
-  /** The watch has come to `version`, as a bookmark tells. */
+  /** A list begins, or has arrived with all its changes told: what happens in between may go unseen. */
+  onListing(isListing: boolean): void;
+  /** The watch has come to `version`, as a bookmark or a list tells. */
   onVersion(version: string): void;
+  /** The server was restored from a backup: no echo of an own write is awaited any more. */
+  onReset(): void;
 }
 
 /** What is known of an object before and after a change. */
@@ -73,41 +71,4 @@ export interface EventFilters<Resource = KubernetesObject> {
   readonly onUpdate?: OnUpdateFilter<Resource> | undefined;
   readonly onDelete?: OnDeleteFilter<Resource> | undefined;
   readonly generic?: GenericFilter<Resource> | undefined;
-}
-
-/** Those who are told what a cache learns. */
-export class CacheListeners {
-  readonly #all = new Set<CacheListener>();
-
-  get isEmpty(): boolean {
-    return this.#all.size === 0;
-  }
-
-  /** Tells `listener` from now on; returns how to end that. */
-  add(listener: CacheListener): () => void {
-    this.#all.add(listener);
-    return () => void this.#all.delete(listener);
-  }
-
-  tellChange(change: ResourceChange, version: string): void {
-    for (const listener of this.#all) listener.onChange(change, version);
-  }
-
-  /** Tells that an object is gone that was known from an answer only. */
-  tellGhost(key: ObjectKey, object: KubernetesObject, version: string): void {
-    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
-    for (const listener of this.#all) listener.onGhost(change, version);
-  }
-
-  tellListBegun(): void {
-    for (const listener of this.#all) listener.onListBegun();
-  }
-
-  tellListEnded(version: string): void {
-    for (const listener of this.#all) listener.onListEnded(version);
-  }
-
-  tellVersion(version: string): void {
-    for (const listener of this.#all) listener.onVersion(version);
-  }
 }

@@ -216,12 +216,21 @@ export class ResourceView {
     };
   }
 
-  /** Throws if objects of this view cannot be written, because a write has to be compared with a whole object. */
+  /**
+   * Throws if an object of this view cannot be written: because only a part of it is known, with which a write would be compared, or
+   * because what is known is newer than the state of the server, which was restored.
+   */
   requireWhole(key: ObjectKey): void {
-    if (!this.isPartial) return;
+    const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
+    if (!this.isPartial && !isOutdated) return;
+    const object = describeObject(this.definition, refOfKey(key));
+    if (isOutdated)
+      throw new Error(
+        `${object} cannot be written now: the store of the API server was restored to an older state, which is being read; try again`,
+      );
     throw new Error(
-      `${describeObject(this.definition, refOfKey(key))} cannot be written: the event source that watches it keeps only a part of each ` +
-        'object; give the source the form "full", or write through another source',
+      `${object} cannot be written: the event source that watches it keeps only a part of each object; give the source the form ` +
+        '"full", or write through another source',
     );
   }
 
@@ -309,20 +318,15 @@ export class ResourceView {
         if (ownEvents.holds(change, version)) return;
         const before = ownEvents.release(change.key);
         if (before !== undefined) this.#tell(before);
-        const told = ownEvents.filter(change, version);
-        if (told !== undefined) this.#tell(told);
+        const rest = ownEvents.filter(change, version);
+        if (rest !== undefined) this.#tell(rest);
       },
-      onGhost: (change, version) => {
-        ownEvents.forget(change.key, version);
-        if (!isOwnDeletion(change) && !ownEvents.holds(change, version)) this.#tell(change);
-      },
-      onListBegun: () => ownEvents.setListing(true),
-      onListEnded: (version) => {
-        ownEvents.setListing(false);
-        for (const change of ownEvents.passTo(version)) this.#tell(change);
-      },
+      onListing: (isListing) => ownEvents.setListing(isListing),
       onVersion: (version) => {
         for (const change of ownEvents.passTo(version)) this.#tell(change);
+      },
+      onReset: () => {
+        for (const change of ownEvents.drain()) this.#tell(change);
       },
     };
   }

@@ -16,7 +16,6 @@ export interface InformerPoolOptions {
   /** The field managers of all controllers. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
-  readonly watchIdleTimeoutMs?: number | undefined;
 }
 
 interface Shared<Value> {

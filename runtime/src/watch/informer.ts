@@ -16,7 +16,6 @@ export interface InformerOptions extends InformerScope {
   /** Whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
-  readonly watchIdleTimeoutMs?: number | undefined;
 }
 
 interface Run {
@@ -95,7 +94,7 @@ export class Informer implements SharedInformer {
   }
 
   #begin(): Run {
-    const { cache, client, watchIdleTimeoutMs, logger: _logger, projection, ...followed } = this.#options;
+    const { cache, client, logger: _logger, projection, ...followed } = this.#options;
     const project = projection && compileProjection(projection);
     let announceSynced = () => {};
     const synced = new Promise<void>((resolve) => (announceSynced = resolve));
@@ -104,12 +103,12 @@ export class Informer implements SharedInformer {
     const ended = runListWatch(
       {
         ...followed,
-        ...{ project, transport, requester, idleTimeoutMs: watchIdleTimeoutMs },
+        ...{ project, transport, requester },
         known: (key) => cache.observedOf(key),
         comparesVersions: cache.comparesVersions,
       },
       {
-        beginReplace: () => cache.beginReplace(),
+        beginReplace: (options) => cache.beginReplace(options),
         observeKnown: (key, version) => cache.observeKnown(key, version),
         observeListed: (entry) => cache.observeListed(entry),
         forgetListed: (object) => cache.forgetListed(object),

@@ -1,90 +1,41 @@
 // Follows the objects of one kind for as long as it is told to, whatever happens.
 //
-// A stream starts with the whole state (WatchList, or a paged LIST where the server has none), goes on as a watch, and is taken up
-// again at the last version after any interruption. A version that is too old (410) means the whole state again. Every other
-// failure waits a growing, random time; nothing ends it but its signal.
+// A stream starts with the whole state (WatchList, or a paged LIST where the server sends none), goes on as a watch, and is resumed at the
+// last version after any interruption, unless the server is older than that. A version that is too old (410) means the whole state again.
+// Every other failure waits a growing, random time; nothing ends it but its signal.
 import { Backoff } from "../base/backoff.js";
-import { sleep, systemClock, type Clock } from "../base/clock.js";
+import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { errorOf, type ApiRequester } from "../client/requester.js";
-import { peekIdentity, type DecodedResource } from "../decode/decode-resource.js";
+import { itemsOf, metadataOf } from "../client/list-page.js";
+import { errorOf } from "../client/requester.js";
+import { collectionPath, queryOf } from "../client/resource-path.js";
+import { peekIdentity } from "../decode/decode-resource.js";
 import type { Range } from "../decode/json-scanner.js";
 import { LineSplitter } from "../decode/line-splitter.js";
-import { itemsOf, metadataOf } from "../client/list-page.js";
-import { collectionPath, queryOf } from "../client/resource-path.js";
-import type { Transport } from "../client/transport.js";
-import { WatchedDecoder, type WatchedDecoding } from "./decode-watched.js";
+import { WatchedDecoder } from "./decode-watched.js";
+import { METADATA_LIST, METADATA_OBJECT, type ListWatchConsumer, type ListWatchOptions } from "./list-watch-options.js";
+import { checkQuietWatch, checkVersion, RestoredError } from "./quiet-check.js";
 import { Turns, visitInTurns } from "./turns.js";
-import { ExpiredError, WatchReader } from "./watch-reader.js";
+import { endListing, ExpiredError, WatchReader, type StreamState, type WatchReaderRun } from "./watch-reader.js";
 import { Watchdog } from "./watchdog.js";
 
-/** What a list-watch follows. */
-export interface ListWatchOptions extends WatchedDecoding {
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly shardSelector?: string | undefined;
-  /** Whether the server sends only the metadata of the objects. */
-  readonly isMetadataOnly?: boolean | undefined;
-  readonly transport: Transport;
-  readonly requester: ApiRequester;
-  /** A stream without a byte for this long is taken for dead; 3 minutes unless given. */
-  readonly idleTimeoutMs?: number | undefined;
-  /** Whether versions of this kind can be compared; true unless given. */
-  readonly comparesVersions?: boolean | undefined;
-  readonly backoff?: Backoff;
-  readonly clock?: Clock | undefined;
-}
+export type { ListWatchConsumer, ListWatchOptions } from "./list-watch-options.js";
 
-/**
- * What a list-watch calls, always from within one turn of the event loop for one event.
- *
- * The whole state comes object by object, in any order, between `beginReplace` and `endReplace`; nothing else is called in between.
- * If it breaks off, it begins anew.
- */
-export interface ListWatchConsumer {
-  beginReplace(): void;
-  /** Takes that the whole state has this object in this version; tells whether that version is known, so that it is not decoded. */
-  observeKnown(key: ObjectKey, version: string): boolean;
-  /** Takes an object of the whole state. */
-  observeListed(entry: DecodedResource): void;
-  /** Takes that an object went while the whole state was on its way. */
-  forgetListed(object: KubernetesObject): void;
-  /** The whole state as of `version` is complete: what was not in it is gone. */
-  endReplace(version: string): void;
-  observe(entry: DecodedResource): void;
-  /** The server answers a watch: whatever was wrong is over. */
-  onConnected(): void;
-  /** Whether the states of own writes are still to come. */
-  expectsOwn(): boolean;
-  /** Whether the state of this version is known already, so that it is not decoded. */
-  observeOwn(version: string): boolean;
-  observeDeletion(object: KubernetesObject): void;
-  observeVersion(version: string): void;
-  /** A failure that is going to be retried after `retryAfterMs`. */
-  onFailure(error: unknown, retryAfterMs: number): void;
-}
-
-// The values of client-go's reflector, but for the idle time.
+// The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
 // What has worked for this long works: the next failure is a new one.
 const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
-const IDLE_TIMEOUT_MS = 180_000;
-const INITIAL_EVENTS_TIMEOUT_MS = 30_000;
+// With the time that the answers to a check may take, a dead connection is noticed within 40 s. Bookmarks come once a minute at most.
+const QUIET_MS = 20_000;
+const INITIAL_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
-const VERSION_TOO_LARGE = "ResourceVersionTooLarge";
-
-// The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
-const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 // All list-watches of a process share its event loop.
 const turns = new Turns();
 
-/** Thrown inside when the server does not know WatchList. */
+/** Thrown inside when the server does not send the whole state in a watch. */
 class WatchListUnsupportedError extends Error {}
 
 /** Follows the kind until the signal is aborted; resolves then, and never rejects. */
@@ -95,10 +46,16 @@ export async function runListWatch(
 ): Promise<void> {
   const { backoff = new Backoff(BACKOFF), clock = systemClock } = options;
   const decoder = new WatchedDecoder(options);
-  const state: StreamState = { version: undefined, usesWatchList: true, isRelist: false };
+  const state: StreamState = {
+    version: "0",
+    isListed: false,
+    isRelist: false,
+    isRestored: false,
+    usesWatchList: true,
+  };
   while (!signal.aborted) {
     const startedAt = clock.now();
-    const isResumed = state.version !== undefined;
+    const isResumed = state.isListed;
     try {
       await runOnce(options, { consumer, decoder, state, signal });
       // A server that ends every stream at once would be asked again and again.
@@ -106,10 +63,11 @@ export async function runListWatch(
       else await sleep(backoff.next(), signal, clock);
     } catch (error) {
       if (signal.aborted) return;
-      const isExpired = error instanceof ExpiredError || isApiError(error, 410) || isVersionTooLarge(error);
-      const hasState = state.version !== undefined;
+      const isExpired = error instanceof ExpiredError || isApiError(error, 410);
+      const hasState = state.isListed;
+      if (error instanceof RestoredError) state.isRestored = true;
       // A kind that is not served has no history to resume either.
-      if (isExpired || isApiError(error, 404)) state.version = undefined;
+      if (isExpired || state.isRestored || isApiError(error, 404)) state.isListed = false;
       if (error instanceof WatchListUnsupportedError) {
         state.usesWatchList = false;
         continue;
@@ -133,33 +91,19 @@ function report(consumer: ListWatchConsumer, error: unknown, retryAfterMs: numbe
   }
 }
 
-// The server has not come to the version from which the watch is to go on, and never may: its store was restored.
-function isVersionTooLarge(error: unknown): boolean {
-  return isApiError(error) && error.causes.some(({ reason }) => reason === VERSION_TOO_LARGE);
-}
-
-/** How far a list-watch has come. */
-export interface StreamState {
-  /** The last version seen; absent if the whole state has to be read. */
-  version: string | undefined;
-  usesWatchList: boolean;
-  /** Whether a part of the state is known already. */
-  isRelist: boolean;
-}
-
-interface Run {
-  readonly consumer: ListWatchConsumer;
-  readonly decoder: WatchedDecoder;
-  readonly state: StreamState;
+interface Run extends WatchReaderRun {
   readonly signal: AbortSignal;
 }
 
 async function runOnce(options: ListWatchOptions, run: Run): Promise<void> {
-  const { state, consumer } = run;
-  const isInitial = state.version === undefined;
-  if (isInitial) consumer.beginReplace();
+  const { state, consumer, signal } = run;
+  if (state.isListed) {
+    await checkVersion(options, state.version, signal);
+    return watch(options, run);
+  }
+  consumer.beginReplace({ isRestored: state.isRestored });
   try {
-    if (isInitial && !state.usesWatchList) await list(options, run);
+    if (!state.usesWatchList) await list(options, run);
     await watch(options, run);
   } finally {
     state.isRelist = true;
@@ -170,8 +114,9 @@ function selectorsOf({ labelSelector, fieldSelector, shardSelector }: ListWatchO
   return { labelSelector, fieldSelector, shardSelector };
 }
 
-async function list(options: ListWatchOptions, { consumer, decoder, state, signal }: Run): Promise<void> {
+async function list(options: ListWatchOptions, run: Run): Promise<void> {
   const { definition, namespace, requester } = options;
+  const { consumer, decoder, state, signal } = run;
   let next: string | undefined;
   let version: string;
   do {
@@ -188,26 +133,37 @@ async function list(options: ListWatchOptions, { consumer, decoder, state, signa
     await visitInTurns(itemsOf(body), { turns, visit, isOver: () => signal.aborted });
     signal.throwIfAborted();
   } while (next !== undefined);
-  consumer.endReplace(version);
-  state.version = version;
+  endListing(options, run, version);
+  // What kept the server from sending the state in a watch may be over by the next time.
+  state.usesWatchList = true;
 }
 
 async function watch(options: ListWatchOptions, run: Run): Promise<void> {
-  const { definition, namespace, transport } = options;
-  const isInitial = run.state.version === undefined;
+  const { definition, namespace, transport, quietMs = QUIET_MS, initialTimeoutMs = INITIAL_TIMEOUT_MS } = options;
+  const { state, consumer, signal } = run;
+  const isInitial = !state.isListed;
   const query = queryOf({
     watch: true,
     allowWatchBookmarks: true,
     ...selectorsOf(options),
-    resourceVersion: run.state.version,
-    ...(isInitial ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" } : {}),
+    ...(isInitial
+      ? { sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" }
+      : { resourceVersion: state.version }),
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
-  const reader = new WatchReader(options, { ...run, isInitial });
-  const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
-  const watchdog = new Watchdog(run.signal, () =>
-    reader.isInitial ? Math.min(idleTimeoutMs, INITIAL_EVENTS_TIMEOUT_MS) : idleTimeoutMs,
-  );
+  const reader = new WatchReader(options, run);
+  const watchdog = new Watchdog({
+    signal,
+    clock: options.clock,
+    quietMs: () => (state.isListed ? quietMs : initialTimeoutMs),
+    check: async (inner) => {
+      if (!watchdog.wasReset)
+        throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
+      // A server that answers, but never says that the state is complete, does not know sendInitialEvents.
+      if (!state.isListed) throw new WatchListUnsupportedError();
+      await checkQuietWatch(options, () => state.version, inner);
+    },
+  });
   const splitter = new LineSplitter();
   let isOver = false;
   const eachLine = { turns, visit: (line: Buffer) => reader.read(line), isOver: () => isOver };
@@ -222,7 +178,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
       {
         onStart(status) {
           watchdog.reset();
-          if (status === 200) run.consumer.onConnected();
+          if (status === 200) consumer.onConnected();
         },
         onData(chunk) {
           const rest = visitInTurns(splitter.split(chunk), eachLine);
@@ -237,14 +193,9 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
       throw error;
     }
     // A server that does not know sendInitialEvents ends without the bookmark.
-    if (reader.isInitial) throw new WatchListUnsupportedError();
+    if (!state.isListed) throw new WatchListUnsupportedError();
   } catch (error) {
-    if (!watchdog.hasBarked) throw error;
-    // A server that answers, but never says that the state is complete, does not know sendInitialEvents.
-    if (reader.isInitial && watchdog.wasReset) throw new WatchListUnsupportedError();
-    // Silence is how a dead connection shows; to be without an answer is worth a word.
-    if (!watchdog.wasReset)
-      throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
+    throw watchdog.failure ?? error;
   } finally {
     isOver = true;
     watchdog.stop();

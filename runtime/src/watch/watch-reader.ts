@@ -1,47 +1,59 @@
 import { ApiError, type ApiStatus } from "../base/errors.js";
-import { type KubernetesObject, isNewerVersion } from "../base/kubernetes-object.js";
-import { peekIdentity, peekResourceVersion } from "../decode/decode-resource.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { peekIdentity, peekResourceVersion, versionOf } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../decode/json-scanner.js";
 import type { WatchedDecoder } from "./decode-watched.js";
-import type { ListWatchConsumer, ListWatchOptions, StreamState } from "./list-watch.js";
+import type { ListWatchConsumer, ListWatchOptions } from "./list-watch-options.js";
+import { requireNotOlder } from "./quiet-check.js";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 /** Thrown when the version to resume from is too old. */
 export class ExpiredError extends Error {}
 
+/** How far a list-watch has come. */
+export interface StreamState {
+  /** The last version that the server has sent; "0" before the first. */
+  version: string;
+  /** Whether the whole state is known as of this version; if not, it has to be read. */
+  isListed: boolean;
+  /** Whether a part of the state is known already. */
+  isRelist: boolean;
+  /** Whether the server is known to be older than this version; then so is the state that it has to send. */
+  isRestored: boolean;
+  /** Whether the server is asked to begin a watch with the whole state. */
+  usesWatchList: boolean;
+}
+
 /** Who is told what, and how far the watch has come. */
 export interface WatchReaderRun {
   readonly consumer: ListWatchConsumer;
   readonly decoder: WatchedDecoder;
   readonly state: StreamState;
-  /** Whether the watch begins with the whole state. */
-  readonly isInitial: boolean;
+}
+
+/** Takes that the whole state was read as of `version`; throws if the server turns out to have been restored. */
+export function endListing(options: ListWatchOptions, { consumer, state }: WatchReaderRun, version: string): void {
+  if (!state.isRestored) requireNotOlder(options, version, state.version);
+  consumer.endReplace(version);
+  state.version = version;
+  state.isListed = true;
+  state.isRestored = false;
 }
 
 /** Turns the lines of a watch into calls of a consumer. */
 export class WatchReader {
   readonly #options: ListWatchOptions;
-  readonly #consumer: ListWatchConsumer;
-  readonly #decoder: WatchedDecoder;
-  readonly #state: StreamState;
-  #isInitial: boolean;
+  readonly #run: WatchReaderRun;
 
-  constructor(options: ListWatchOptions, { consumer, decoder, state, isInitial }: WatchReaderRun) {
+  constructor(options: ListWatchOptions, run: WatchReaderRun) {
     this.#options = options;
-    this.#consumer = consumer;
-    this.#decoder = decoder;
-    this.#state = state;
-    this.#isInitial = isInitial;
-  }
-
-  /** Whether the initial events are not complete yet. */
-  get isInitial(): boolean {
-    return this.#isInitial;
+    this.#run = run;
   }
 
   /** Takes one event; the bytes of the line are changed. */
   read(line: Buffer): void {
+    const { consumer, decoder, state } = this.#run;
     const { type, start, end } = eventIn(line);
     const range = { start, end, lacksType: this.#options.isMetadataOnly === true };
     const parse = () => JSON.parse(line.toString("utf8", range.start, range.end)) as unknown;
@@ -49,17 +61,17 @@ export class WatchReader {
       case "ADDED":
       case "MODIFIED": {
         if (this.#isKnown(line, range.start)) return;
-        const entry = this.#decoder.decode(line, range);
-        if (this.#isInitial) return this.#consumer.observeListed(entry);
-        this.#consumer.observe(entry);
-        this.#state.version = entry.object.metadata.resourceVersion;
+        const entry = decoder.decode(line, range);
+        if (!state.isListed) return consumer.observeListed(entry);
+        consumer.observe(entry);
+        state.version = versionOf(entry);
         return;
       }
       case "DELETED": {
-        const { object: deleted } = this.#decoder.decode(line, range);
-        if (this.#isInitial) return this.#consumer.forgetListed(deleted);
-        this.#consumer.observeDeletion(deleted);
-        this.#state.version = deleted.metadata.resourceVersion;
+        const entry = decoder.decode(line, range);
+        if (!state.isListed) return consumer.forgetListed(entry.object);
+        consumer.observeDeletion(entry.object);
+        state.version = versionOf(entry);
         return;
       }
       case "BOOKMARK":
@@ -72,33 +84,27 @@ export class WatchReader {
 
   // What is known needs no decoding, which is most of the work.
   #isKnown(line: Buffer, start: number): boolean {
-    if (this.#isInitial) {
-      const identity = this.#state.isRelist ? peekIdentity(line, start) : undefined;
-      return identity !== undefined && this.#consumer.observeKnown(identity.key, identity.version);
+    const { consumer, state } = this.#run;
+    if (!state.isListed) {
+      const identity = state.isRelist ? peekIdentity(line, start) : undefined;
+      return identity !== undefined && consumer.observeKnown(identity.key, identity.version);
     }
-    const version = this.#consumer.expectsOwn() ? peekResourceVersion(line, start) : undefined;
-    if (version === undefined || !this.#consumer.observeOwn(version)) return false;
-    this.#state.version = version;
+    const version = consumer.expectsOwn() ? peekResourceVersion(line, start) : undefined;
+    if (version === undefined || !consumer.observeOwn(version)) return false;
+    state.version = version;
     return true;
   }
 
-  // The versions of a server that was restored from a backup begin anew, and a watch from one that is still to come brings nothing.
-  #requireNewer(version: string): void {
-    const { version: last = "0" } = this.#state;
-    if (this.#options.comparesVersions !== false && isNewerVersion(last, version))
-      throw new ExpiredError(`the server is at version ${version}, and was at ${last} before`);
-  }
-
   #readBookmark({ metadata }: KubernetesObject): void {
+    const { consumer, state } = this.#run;
     const version = metadata.resourceVersion ?? "0";
-    if (!this.#isInitial) {
-      this.#requireNewer(version);
-      this.#consumer.observeVersion(version);
-    } else if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") {
-      this.#isInitial = false;
-      this.#consumer.endReplace(version);
-    } else return;
-    this.#state.version = version;
+    if (!state.isListed) {
+      if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") endListing(this.#options, this.#run, version);
+      return;
+    }
+    requireNotOlder(this.#options, version, state.version);
+    consumer.observeVersion(version);
+    state.version = version;
   }
 }
 

@@ -1,54 +1,81 @@
-/** Aborts a stream on which nothing arrives. */
+import { systemClock, type Clock } from "../base/clock.js";
+
+/** What a watchdog looks at. */
+export interface WatchdogOptions {
+  /** Ends the stream from outside. */
+  readonly signal: AbortSignal;
+  /** How long the stream may be quiet; asked anew whenever something arrives. */
+  quietMs(): number;
+  /** Called when the stream was quiet for so long; what it throws ends the stream. */
+  check(signal: AbortSignal): Promise<void>;
+  readonly clock?: Clock | undefined;
+}
+
+/** Has a stream checked whenever it is quiet, and aborts it if the check fails. */
 export class Watchdog {
-  readonly #controller = new AbortController();
-  readonly #timeoutMs: () => number;
-  readonly #onAbort: () => void;
-  readonly #outer: AbortSignal;
-  #timer: NodeJS.Timeout | undefined;
-  /** Until when the stream may be silent. */
-  #deadline: number;
-  /** Whether the stream was aborted because it was silent. */
-  hasBarked = false;
+  readonly #options: WatchdogOptions;
+  readonly #clock: Clock;
+  readonly #failed = new AbortController();
+  readonly #ended = new AbortController();
+  /** Aborted when a check failed, and when the outer signal is. */
+  readonly signal: AbortSignal;
+  /** Until when the stream may be quiet. */
+  #deadline = 0;
+  /** When the timer looks; 0 if there is none. */
+  #wakesAt = 0;
+  #cancel = () => {};
   /** Whether anything ever arrived. */
   wasReset = false;
 
-  /** `timeoutMs` is asked anew whenever something arrives. */
-  constructor(outer: AbortSignal, timeoutMs: () => number) {
-    this.#timeoutMs = timeoutMs;
-    this.#outer = outer;
-    this.#onAbort = () => this.#controller.abort(outer.reason);
-    outer.addEventListener("abort", this.#onAbort, { once: true });
-    if (outer.aborted) this.#onAbort();
-    this.#deadline = performance.now() + timeoutMs();
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.signal = AbortSignal.any([options.signal, this.#failed.signal]);
+    this.#postpone();
     this.#wait();
   }
 
-  /** Aborted when the stream has been silent for too long, and when the outer signal is. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  /** What the check threw; undefined if none has failed. */
+  get failure(): unknown {
+    return this.#failed.signal.reason;
   }
 
   /** Takes note that something arrived. */
   reset(): void {
     this.wasReset = true;
-    this.#deadline = performance.now() + this.#timeoutMs();
+    this.#postpone();
   }
 
   /** Ends the watch over the stream. */
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#outer.removeEventListener("abort", this.#onAbort);
+    this.#cancel();
+    this.#ended.abort(new Error("the stream has ended"));
+  }
+
+  #postpone(): void {
+    this.#deadline = this.#clock.now() + this.#options.quietMs();
+    // What may be quiet for less long now is looked at earlier.
+    if (this.#deadline < this.#wakesAt) this.#wait();
   }
 
   // One timer at a time looks again at its end: something arrives far more often than nothing does.
   #wait(): void {
-    const remainingMs = this.#deadline - performance.now();
-    if (remainingMs > 0) {
-      // A quiet watch is no reason to keep the process alive; its socket is.
-      this.#timer = setTimeout(() => this.#wait(), remainingMs).unref();
-      return;
-    }
-    this.hasBarked = true;
-    this.#controller.abort(new Error("nothing arrived for too long"));
+    this.#cancel();
+    this.#wakesAt = this.#deadline;
+    this.#cancel = this.#clock.schedule(this.#deadline - this.#clock.now(), () => {
+      this.#wakesAt = 0;
+      if (this.#deadline > this.#clock.now()) return this.#wait();
+      const signal = AbortSignal.any([this.signal, this.#ended.signal]);
+      this.#options.check(signal).then(
+        () => {
+          if (signal.aborted) return;
+          this.#postpone();
+          this.#wait();
+        },
+        (error: unknown) => {
+          if (!signal.aborted) this.#failed.abort(error);
+        },
+      );
+    });
   }
 }

@@ -33,6 +33,7 @@ function createBed(...objects: KubernetesObject[]) {
     cache.replace(
       listed.map((object) => ({ object })),
       `${version}`,
+      { isRestored: true },
     );
   const versionOf = (name: string) => view.get(`x/${name}`)?.object.metadata.resourceVersion;
   return { cache, view, told, relist, versionOf };
@@ -46,7 +47,7 @@ suite("restored server", (test) => {
       objectOf("same", 20),
     );
     relist(50, objectOf("a", 30), objectOf("same", 20));
-    assert.equal(told, ["deleted new 95", "added a 30"]);
+    assert.equal(told, ["added a 30", "added same 20", "deleted new 95"]);
     assert.equal([versionOf("a"), versionOf("new"), versionOf("same")], ["30", undefined, "20"]);
     assert.equal([...view.keysByIndex("labels", "30")], ["x/a"]);
     assert.is(view.keysByIndex("labels", "90").size, 0);
@@ -80,7 +81,31 @@ suite("restored server", (test) => {
     relist(50, objectOf("a", 30), objectOf("b", 31));
     assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["30", undefined, "31"]);
     assert.equal(told.sort(), ["added a 30", "added b 31", "deleted created 121"]);
-    assert.equal([cache.counts.answers, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
+    assert.equal([cache.counts.pending, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
+  });
+
+  test("nothing is written from what is known until the state of the server has been read", () => {
+    const { cache, view, relist } = createBed(objectOf("a", 90));
+    cache.beginReplace({ isRestored: true });
+    assert.throws(() => view.beginWrite("x/a"), /x\/a.* cannot be written now: .* restored/);
+    // A list that breaks off begins anew.
+    cache.beginReplace({ isRestored: true });
+    assert.throws(() => view.requireWhole("x/a"), /restored/);
+    relist(50, objectOf("a", 30));
+    view.beginWrite("x/a");
+    view.endWrite("x/a");
+  });
+
+  test("an answer of before that comes late is no state of the server", () => {
+    const { cache, view, versionOf, relist } = createBed(objectOf("a", 90), objectOf("b", 91));
+    view.beginWrite("x/a");
+    const endDeletion = view.beginDeletion("x/b", "b");
+    cache.beginReplace({ isRestored: true });
+    view.endWrite("x/a", { entry: { object: objectOf("a", 120) }, isOwn: true });
+    endDeletion({ isGone: true });
+    relist(50, objectOf("a", 30), objectOf("b", 31));
+    assert.equal([versionOf("a"), versionOf("b")], ["30", "31"]);
+    assert.equal([cache.counts.pending, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
   });
 
   test("an object whose deletion is undone is told, be it in the version that was known", () => {
@@ -101,8 +126,8 @@ suite("restored server", (test) => {
   });
 
   test("a list that is as new as what was observed changes nothing that is newer", () => {
-    const { told, relist, versionOf } = createBed(objectOf("a", 90));
-    relist(100, objectOf("a", 80));
+    const { cache, told, versionOf } = createBed(objectOf("a", 90));
+    cache.replace([{ object: objectOf("a", 80) }], "100");
     assert.is(versionOf("a"), "90");
     assert.equal(told, []);
   });

@@ -34,7 +34,7 @@ suite("temporary cache", (test) => {
     const { view, known, cache } = createCaches();
     view.put(entry(2));
     assert.is(known(), "2");
-    assert.is(cache.counts.answers, 1);
+    assert.is(cache.counts.pending, 1);
   });
 
   test("an answer that the watch is past is not kept [TemporaryResourceCacheTest 2]", () => {
@@ -42,7 +42,7 @@ suite("temporary cache", (test) => {
     cache.observe(entry(3));
     view.put(entry(2));
     assert.is(known(), "3");
-    assert.is(cache.counts.answers, 0);
+    assert.is(cache.counts.pending, 0);
   });
 
   test("an older answer does not replace a newer one [TemporaryResourceCacheTest 4]", () => {
@@ -57,7 +57,7 @@ suite("temporary cache", (test) => {
     view.put(entry(2));
     cache.observe(entry(3));
     assert.is(known(), "3");
-    assert.is(cache.counts.answers, 0);
+    assert.is(cache.counts.pending, 0);
   });
 
   test("where versions cannot be compared no answer is kept and no event swallowed [TemporaryResourceCacheTest 6, K3]", () => {
@@ -81,17 +81,17 @@ suite("temporary cache", (test) => {
     view.endWrite(KEY, { entry: entry(2), isOwn: true });
     assert.equal(told, []);
     assert.is(known(), "2");
-    assert.is(cache.counts.answers, 0);
+    assert.is(cache.counts.pending, 0);
     assert.is(view.ownWrites, 0);
   });
 
   test("the echo of an answer takes its place [TemporaryResourceCacheTest 8]", () => {
     const { view, cache, told, write } = createCaches();
     write(2);
-    assert.is(cache.counts.answers, 1);
+    assert.is(cache.counts.pending, 1);
     cache.observe(entry(2));
     assert.equal(told, []);
-    assert.is(cache.counts.answers, 0);
+    assert.is(cache.counts.pending, 0);
     assert.is(view.ownWrites, 0);
   });
 
@@ -171,7 +171,7 @@ suite("temporary cache", (test) => {
     view.endWrite(KEY, { entry: entry(2), isOwn: true });
     view.put(entry(3));
     assert.is(known(), undefined);
-    assert.is(cache.counts.answers, 0);
+    assert.is(cache.counts.pending, 0);
     assert.equal(told, []);
   });
 

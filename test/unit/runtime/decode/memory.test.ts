@@ -55,7 +55,7 @@ function createCycles(cache: ResourceCache) {
   return { cycle, counts, told: () => told };
 }
 
-const NOTHING = { observed: 0, answers: 0, ownDeletions: 0, indexed: 0, held: 0, ownWrites: 0, known: 0 };
+const NOTHING = { observed: 0, pending: 0, ownDeletions: 0, indexed: 0, held: 0, ownWrites: 0, known: 0 };
 
 suite("memory", (test) => {
   const caches = {

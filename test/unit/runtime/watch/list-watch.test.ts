@@ -1,5 +1,6 @@
 // When a list-watch asks again, in virtual time; what it does with a server is tested beside a server.
 import { Backoff } from "#runtime/base/backoff.js";
+import { messageOf } from "#runtime/base/logger.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
 import { runListWatch, type ListWatchConsumer, type ListWatchOptions } from "#runtime/watch/list-watch.js";
@@ -11,7 +12,10 @@ const FIRST_MS = 400;
 const BACKOFF = { initialMs: FIRST_MS, factor: 2, maxMs: 15_000 };
 
 /** What a scripted server does with a stream; it may take its time. */
-type Answer = (consumer: StreamConsumer, clock: VirtualClock) => TransportResponse | Promise<TransportResponse>;
+type Answer = (
+  consumer: StreamConsumer,
+  on: { readonly clock: VirtualClock; readonly signal: AbortSignal },
+) => TransportResponse | Promise<TransportResponse>;
 
 const response = (status: number, body: object = {}): TransportResponse => ({
   path: "",
@@ -27,12 +31,22 @@ const endOfInitialEvents = (resourceVersion: string) =>
 
 /** The stream sends these lines for so long, and ends with an answer. */
 function stream(lines: readonly Buffer[], lastsMs = 0, end = response(200)): Answer {
-  return async (consumer, clock) => {
+  return async (consumer, { clock }) => {
     consumer.onStart?.(200);
     // As a transport does: what is busy reads the rest in another turn.
     for (const each of lines) await consumer.onData(each);
     clock.advance(lastsMs);
     return end;
+  };
+}
+
+/** The stream sends these lines, and then nothing until it is broken. */
+function silence(...lines: readonly Buffer[]): Answer {
+  return async (consumer, { signal }) => {
+    consumer.onStart?.(200);
+    for (const each of lines) await consumer.onData(each);
+    signal.throwIfAborted();
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
   };
 }
 
@@ -42,33 +56,55 @@ const refused =
     response(status, body);
 const expired = refused(410, { reason: "Expired", code: 410 });
 
-/** Lets a list-watch meet these answers, one for each request, and returns what it asked for and when. */
+type Selectors = Pick<ListWatchOptions, "labelSelector" | "fieldSelector" | "shardSelector">;
+
+/** What a script has besides the answers to watches. */
+interface Script extends Selectors {
+  /** The versions of the server, one for each time that it is asked; a high one when there are no more. `null` is no answer. */
+  readonly versions?: readonly (string | null)[];
+}
+
+/** Lets a list-watch meet these answers, one for each watch, and returns what it asked for and when. */
 async function meet(
   answers: readonly Answer[],
   more: Partial<ListWatchConsumer> = {},
-  selectors: Pick<ListWatchOptions, "labelSelector" | "fieldSelector" | "shardSelector"> = {},
+  { versions = [], ...selectors }: Script = {},
 ) {
   const clock = new VirtualClock();
   const abort = new AbortController();
   const requests: { at: number; isList: boolean; version: string | null }[] = [];
   const failures: number[] = [];
+  const reasons: string[] = [];
   const lists: string[] = [];
+  const restores: boolean[] = [];
+  /** When the server was asked for its version. */
+  const checks: number[] = [];
+  const versionsLeft = [...versions];
   const queries: URLSearchParams[] = [];
   const left = [...answers];
   const transport = {
     connection: { server: "https://example" },
-    async stream({ path }: TransportRequest, consumer: StreamConsumer) {
+    async stream({ path, signal }: TransportRequest, consumer: StreamConsumer) {
       const query = new URL(path, "https://example").searchParams;
       queries.push(query);
       requests.push({ at: clock.now(), isList: query.has("sendInitialEvents"), version: query.get("resourceVersion") });
       const answer = left.shift();
-      if (answer !== undefined) return answer(consumer, clock);
+      if (answer !== undefined) return answer(consumer, { clock, signal: signal! });
       abort.abort(new Error("the script is over"));
       throw abort.signal.reason;
     },
   } as unknown as Transport;
+  const requester = {
+    async send({ path, signal }: TransportRequest) {
+      assert.is(new URL(path, "https://example").searchParams.get("limit"), "1");
+      checks.push(clock.now());
+      const version = versionsLeft.length === 0 ? "9".repeat(9) : versionsLeft.shift()!;
+      if (version !== null) return response(200, { metadata: { resourceVersion: version }, items: [] });
+      return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason as Error)));
+    },
+  } as unknown as ApiRequester;
   const consumer: ListWatchConsumer = {
-    beginReplace: () => {},
+    beginReplace: ({ isRestored }) => void restores.push(isRestored),
     observeKnown: () => false,
     observeListed: () => {},
     forgetListed: () => {},
@@ -79,7 +115,10 @@ async function meet(
     observeOwn: () => false,
     observeDeletion: () => {},
     observeVersion: () => {},
-    onFailure: (_error, retryAfterMs) => void failures.push(retryAfterMs),
+    onFailure: (error, retryAfterMs) => {
+      failures.push(retryAfterMs);
+      reasons.push(messageOf(error));
+    },
     ...more,
   };
   const ended = runListWatch(
@@ -88,7 +127,7 @@ async function meet(
       ...selectors,
       fieldManagers: [],
       transport,
-      requester: {} as ApiRequester,
+      requester,
       backoff: new Backoff(BACKOFF, () => 0),
       clock,
     },
@@ -103,7 +142,7 @@ async function meet(
     if (clock.nextDueAt !== undefined) clock.advance(clock.nextDueAt - clock.now());
   }
   const waits = requests.slice(1).map(({ at }, index) => at - requests[index]!.at);
-  return { requests, queries, failures, lists, waits };
+  return { requests, queries, failures, reasons, lists, restores, checks, waits };
 }
 
 suite("list-watch in time", (test) => {
@@ -121,16 +160,16 @@ suite("list-watch in time", (test) => {
 
   test("a version that is too old leads to the whole state soon, and is no failure", async () => {
     const { requests, failures, lists, waits } = await meet([
-      stream([endOfInitialEvents("5")], 20_000),
+      stream([endOfInitialEvents("5")], 15_000),
       expired,
-      stream([endOfInitialEvents("9")], 20_000),
+      stream([endOfInitialEvents("9")], 15_000),
     ]);
     assert.equal(
       requests.map(({ isList, version }) => (isList ? "list" : version)),
       ["list", "5", "list", "9"],
     );
     assert.equal(lists, ["5", "9"]);
-    assert.equal(waits, [20_000, FIRST_MS, 20_000]);
+    assert.equal(waits, [15_000, FIRST_MS, 15_000]);
     assert.equal(failures, []);
   });
 
@@ -179,18 +218,128 @@ suite("list-watch in time", (test) => {
     assert.equal(lists, ["5"]);
   });
 
-  test("a server that is behind the watch was restored, and its state is read", async () => {
-    const { requests, lists } = await meet([
-      stream([endOfInitialEvents("50")], 20_000),
-      stream([bookmark("51"), bookmark("30")]),
-      stream([endOfInitialEvents("31")], 20_000),
-      refused(504, { reason: "Timeout", details: { causes: [{ reason: "ResourceVersionTooLarge" }] } }),
-      stream([endOfInitialEvents("12")], 20_000),
-    ]);
+  test("a server that is behind the watch was restored, which is said, and its state is read", async () => {
+    const { requests, lists, restores, reasons } = await meet(
+      [
+        stream([endOfInitialEvents("50")], 15_000),
+        stream([bookmark("51"), bookmark("30")]),
+        stream([endOfInitialEvents("31")], 15_000),
+        stream([endOfInitialEvents("12")], 15_000),
+      ],
+      {},
+      { versions: ["50", "12"] },
+    );
     assert.equal(
       requests.map(({ isList, version }) => (isList ? "list" : version)),
-      ["list", "50", "list", "31", "list", "12"],
+      ["list", "50", "list", "list", "12"],
     );
     assert.equal(lists, ["50", "31", "12"]);
+    assert.equal(restores, [false, true, true]);
+    assert.is(reasons.length, 2);
+    assert.match(reasons[0]!, "the server is at version 30 and was at 51: its store was restored");
+    assert.match(reasons[1]!, "the server is at version 12 and was at 31: its store was restored");
+  });
+
+  test("a whole state that turns out to be older than what was known is read again as the truth", async () => {
+    const { lists, restores } = await meet([
+      stream([endOfInitialEvents("50")], 15_000),
+      expired,
+      stream([endOfInitialEvents("30")], 15_000),
+      stream([endOfInitialEvents("30")], 15_000),
+    ]);
+    assert.equal(lists, ["50", "30"]);
+    assert.equal(restores, [false, false, true]);
+  });
+
+  test("a watch is resumed only once the server is known not to be older", async () => {
+    const { requests, checks, reasons } = await meet(
+      [stream([endOfInitialEvents("50")], 15_000), refused(500), stream([bookmark("60")], 20_000)],
+      {},
+      { versions: ["50", null, "50"] },
+    );
+    assert.equal(
+      requests.map(({ isList, version }) => (isList ? "list" : version)),
+      ["list", "50", "50", "60"],
+    );
+    assert.is(checks.length, 4);
+    assert.match(reasons[1]!, "https://example does not answer");
+  });
+
+  test("a quiet watch goes on as long as the server has nothing else, for one small request every 20 seconds", async () => {
+    const at = (version: string) => Array.from({ length: 5 }, () => version);
+    const { requests, checks, failures } = await meet(
+      [silence(endOfInitialEvents("50")), stream([endOfInitialEvents("50")])],
+      {},
+      { versions: [...at("50"), "7"] },
+    );
+    assert.equal(checks.slice(0, 6), [20_000, 40_000, 60_000, 80_000, 100_000, 120_000]);
+    assert.equal(requests[0]!.isList && requests[1]!.isList, true, "nothing but the restored server ended the watch");
+    assert.is(requests[1]!.at, 120_000 + FIRST_MS);
+    assert.is(failures.length, 1);
+  });
+
+  test("a quiet watch is left alone while others write", async () => {
+    const { requests, failures } = await meet(
+      // The second stream is the question for changes since 50, of which there are none.
+      [silence(endOfInitialEvents("50")), stream([]), stream([])],
+      {},
+      { versions: ["60", "70", "7"] },
+    );
+    assert.equal(
+      requests.map(({ version, isList, at }) => [isList ? "list" : version, at]),
+      [
+        ["list", 0],
+        ["50", 20_000],
+        ["50", 40_000],
+        ["list", 60_000 + FIRST_MS],
+      ],
+    );
+    assert.is(failures.length, 1);
+  });
+
+  test("a watch that does not bring what the server has is dead within 40 seconds, and resumed where it was", async () => {
+    const missed = line("ADDED", { metadata: { name: "a", resourceVersion: "55" } });
+    const { requests, reasons } = await meet(
+      [silence(endOfInitialEvents("50")), silence(missed), stream([bookmark("55")], 15_000)],
+      {},
+      { versions: ["60"] },
+    );
+    assert.equal(
+      requests.map(({ version, isList }) => (isList ? "list" : version)),
+      ["list", "50", "50", "55"],
+    );
+    assert.ok(requests[2]!.at <= 40_000, `it was noticed after ${requests[2]!.at} ms`);
+    assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
+  });
+
+  test("a connection that is dead without a word is noticed within 40 seconds", async () => {
+    const { checks, reasons, requests } = await meet(
+      [silence(endOfInitialEvents("50")), stream([], 15_000)],
+      {},
+      { versions: [null] },
+    );
+    assert.match(reasons[0]!, "https://example does not answer");
+    assert.ok(checks[1]! <= 40_000, `it was noticed after ${checks[1]} ms`);
+    assert.is(requests[1]!.version, "50");
+  });
+
+  test("a server that sends the state slowly is waited for as long as something comes", async () => {
+    const object = (name: string) => line("ADDED", { metadata: { name, resourceVersion: "5" } });
+    const slow: Answer = async (consumer, { clock }) => {
+      consumer.onStart?.(200);
+      for (const name of ["a", "b", "c", "d"]) {
+        await consumer.onData(object(name));
+        clock.advance(25_000);
+      }
+      await consumer.onData(endOfInitialEvents("5"));
+      return response(200);
+    };
+    const { requests, lists, failures } = await meet([slow]);
+    assert.equal(lists, ["5"]);
+    assert.equal(
+      requests.map(({ version, isList }) => (isList ? "list" : version)),
+      ["list", "5"],
+    );
+    assert.equal(failures, []);
   });
 });

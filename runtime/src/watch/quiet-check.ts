@@ -1,0 +1,95 @@
+// What a watch cannot tell of itself: whether its connection still lives, and whether the server is where it was.
+//
+// A watch from a version that a restored server has not come to gets 200 and silence, and so does one whose connection has died. So the
+// server is asked beside the watch: before a watch is resumed, and whenever one has been quiet.
+import { sleep, systemClock } from "../base/clock.js";
+import { ConnectionError } from "../base/errors.js";
+import { isNewerVersion } from "../base/kubernetes-object.js";
+import { metadataOf } from "../client/list-page.js";
+import { collectionPath, queryOf } from "../client/resource-path.js";
+import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
+
+const ANSWER_TIMEOUT_MS = 8_000;
+// How long an event that the server has may take on the watch, once it has been seen beside it.
+const LATE_EVENT_MS = 1_000;
+const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
+
+/** Thrown when the server is at an older version than what was read from it: its store was restored from a backup. */
+export class RestoredError extends Error {}
+
+/** Throws a RestoredError if a version of the server is older than one that was read from it before. */
+export function requireNotOlder({ comparesVersions = true }: ListWatchOptions, version: string, last: string): void {
+  if (!comparesVersions || !isNewerVersion(last, version)) return;
+  throw new RestoredError(
+    `the server is at version ${version} and was at ${last}: its store was restored; the whole state is read again`,
+  );
+}
+
+/** Reads the version that the server is at, by a list of one object; throws if it is older than `last`, or does not come in time. */
+export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<string> {
+  const { definition, namespace, fieldSelector, requester } = options;
+  // Without the selector of labels, for which the server would look through all objects; some roles need that of fields.
+  const path = collectionPath(definition, namespace) + queryOf({ fieldSelector, limit: 1 });
+  const { body } = await inTime(options, signal, (inner) =>
+    requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
+  );
+  const { resourceVersion } = metadataOf(body);
+  requireNotOlder(options, resourceVersion, last);
+  return resourceVersion;
+}
+
+/**
+ * Throws if a quiet watch, which has come to `version()`, has died or waits in vain: the server does not answer, was restored, or has
+ * an event that the watch does not bring.
+ */
+export async function checkQuietWatch(
+  options: ListWatchOptions,
+  version: () => string,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = version();
+  const current = await checkVersion(options, before, signal);
+  // Something was written since, mostly in other kinds.
+  if (current === before || !(await hasChangesSince(options, before, signal))) return;
+  await sleep(LATE_EVENT_MS, signal, options.clock);
+  if (version() !== before) return;
+  const { server } = options.transport.connection;
+  throw new ConnectionError(`the watch at ${server} has died: it does not bring what came after version ${before}`);
+}
+
+async function hasChangesSince(options: ListWatchOptions, version: string, signal: AbortSignal): Promise<boolean> {
+  const { definition, namespace, labelSelector, fieldSelector, shardSelector, transport } = options;
+  const selectors = { labelSelector, fieldSelector, shardSelector };
+  const query = queryOf({ watch: true, ...selectors, resourceVersion: version, timeoutSeconds: 1 });
+  const path = collectionPath(definition, namespace) + query;
+  const enough = new AbortController();
+  let first = "";
+  const onData = (chunk: Buffer) => {
+    first = chunk.toString("latin1", 0, 100);
+    enough.abort(new Error("one event is enough"));
+  };
+  try {
+    await inTime(options, signal, (inner) => {
+      const either = AbortSignal.any([inner, enough.signal]);
+      return transport.stream({ method: "GET", path, accept: METADATA_OBJECT, signal: either }, { onData });
+    });
+  } catch (error) {
+    if (!enough.signal.aborted) throw error;
+  }
+  return CHANGE.test(first);
+}
+
+async function inTime<Answer>(
+  { transport, clock = systemClock }: ListWatchOptions,
+  signal: AbortSignal,
+  ask: (signal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  const late = new AbortController();
+  const error = new ConnectionError(`${transport.connection.server} does not answer`);
+  const cancel = clock.schedule(ANSWER_TIMEOUT_MS, () => late.abort(error));
+  try {
+    return await ask(AbortSignal.any([signal, late.signal]));
+  } finally {
+    cancel();
+  }
+}
