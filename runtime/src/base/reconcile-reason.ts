@@ -4,8 +4,14 @@ import type { ObjectKey } from "./kubernetes-object.js";
 export type ReconcileReason =
   /** The primary changed; `isInitial` if a list brought it (at the start, or after a watch was lost), and not an edit. */
   | { readonly kind: "primary"; readonly change: "added" | "updated" | "deleted"; readonly isInitial: boolean }
-  /** Something that belongs to the primary changed, as this event source reports. */
-  | { readonly kind: "secondary"; readonly source: string; readonly object?: ObjectKey; readonly isInitial: boolean }
+  /** Something that belongs to the primary changed, as this event source reports; `type` is the kind of an object of Kubernetes. */
+  | {
+      readonly kind: "secondary";
+      readonly source: string;
+      readonly type?: string;
+      readonly object?: ObjectKey;
+      readonly isInitial: boolean;
+    }
   /** A reconcile before failed; `attempt` counts from 1. */
   | { readonly kind: "retry"; readonly attempt: number }
   /** The reconcile before asked for it. */
@@ -43,6 +49,10 @@ function reasonsOf(change: PrimaryReason["change"]): { initial: PrimaryReason; s
 
 /** What an event source says with a change, besides whom it concerns. */
 export interface SecondaryCause {
+  /** The dependent that the object is of. Default: the name of the event source. */
+  readonly source?: string;
+  /** The kind of the object. */
+  readonly type?: string;
   readonly object?: ObjectKey;
   /** Whether a list brought it, and not somebody's edit. */
   readonly isInitial?: boolean;

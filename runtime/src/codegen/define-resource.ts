@@ -62,12 +62,33 @@ export interface UntypedInput {
   [field: string]: unknown;
 }
 
+// The groups with a dot that a kube-apiserver 1.36 serves by itself. Other groups end in k8s.io as well, and are custom: those of
+// Gateway API, volume snapshots and metrics.
+const BUILTIN_GROUPS: ReadonlySet<string> = new Set([
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "authentication.k8s.io",
+  "authorization.k8s.io",
+  "certificates.k8s.io",
+  "coordination.k8s.io",
+  "discovery.k8s.io",
+  "events.k8s.io",
+  "flowcontrol.apiserver.k8s.io",
+  "networking.k8s.io",
+  "node.k8s.io",
+  "rbac.authorization.k8s.io",
+  "resource.k8s.io",
+  "scheduling.k8s.io",
+  "storage.k8s.io",
+]);
+
 /** Describes a kind by its name alone (JOSDK's GenericKubernetesResource): its objects are whatever the server has. */
 export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResource, UntypedInput> {
   const { apiVersion, kind, plural, scope, hasStatusSubresource = true } = facts;
   const [version = "", group = ""] = apiVersion.split("/").reverse();
-  // The groups of Kubernetes itself are one word, or end in k8s.io.
-  const isCustom = group.includes(".") && !group.endsWith(".k8s.io");
+  // The API server refuses a CustomResourceDefinition whose group has no dot.
+  const isCustom = group.includes(".") && !BUILTIN_GROUPS.has(group);
   const definition = defineResource<UntypedResource>({
     group,
     version,

@@ -5,9 +5,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import { pathText, type Difference } from "./match.js";
+import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
-type JsonObject = { [key: string]: JsonValue };
+/** Lists are compared exactly up to this many pairs of items; in longer ones that have so much else besides equal ends, what moved differs. */
+const MOST_PAIRS = 1_000_000;
 
 /** How strictly values are compared. */
 export interface AdditiveOptions {
@@ -27,7 +29,7 @@ export function includes(
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
   if (isAbsent(live)) return options.mayLackEmpty === true && isEmpty(desired);
   if (desired === live) return true;
-  if (isObject(desired)) return isObject(live) && includesMembers(desired, live, options);
+  if (isJsonObject(desired)) return isJsonObject(live) && includesMembers(desired, live, options);
   if (Array.isArray(desired)) return Array.isArray(live) && includesItems(desired, live, options);
   const isAmount = (value: JsonValue) => typeof value === "string" || typeof value === "number";
   return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
@@ -56,10 +58,10 @@ function findMissingInside(
           findMissing(item, live[index], { ...options, schema: schema.items, path: [...path, index] }),
         )
       : [];
-  if (!isObject(desired ?? null) || !isObject(live ?? null)) return [];
-  const names = Object.keys(options.isStrict === true ? { ...(desired as object), ...(live as object) } : desired!);
+  if (!isJsonObject(desired) || !isJsonObject(live)) return [];
+  const names = Object.keys(options.isStrict === true ? { ...desired, ...live } : desired);
   return names.flatMap((name) =>
-    findMissing((desired as JsonObject)[name], (live as JsonObject)[name], {
+    findMissing(desired[name], live[name], {
       ...options,
       schema: schema.property(name),
       path: [...path, name],
@@ -80,34 +82,69 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   const inner = { ...options, schema: options.schema.items };
   if (options.isStrict === true)
     return desired.length === live.length && desired.every((item, index) => includes(item, live[index], inner));
-  const common = commonSubsequence(desired, live);
+  const [start, end] = sameEnds(desired, live);
+  if (start + end === desired.length) return true;
+  // The walk of the middle needs the first item of a common end: desired items in front of it stand for live ones in front of it.
+  const rest = Math.max(end - 1, 0);
+  const [wanted, known] = [desired, live].map((list) => list.slice(start, list.length - rest)) as [
+    JsonValue[],
+    JsonValue[],
+  ];
+  const numbers = new Map<string, number>();
+  const [a, b] = [wanted, known].map((list) => list.map((item) => numberOf(numbers, item))) as [number[], number[]];
+  const common = commonSubsequence(a, b);
+  if (common === undefined) return false;
   let at = 0;
   let liveAt = 0;
   for (const item of common) {
-    while (!isDeepStrictEqual(desired[at], item)) {
-      if (isDeepStrictEqual(live[liveAt], item) || !includes(desired[at], live[liveAt], inner)) return false;
+    while (a[at] !== item) {
+      if (b[liveAt] === item || !includes(wanted[at], known[liveAt], inner)) return false;
       at++;
       liveAt++;
     }
-    while (!isDeepStrictEqual(live[liveAt], item)) liveAt++;
+    while (b[liveAt] !== item) liveAt++;
     at++;
     liveAt++;
   }
-  return desired.slice(at).every((item, index) => includes(item, live[liveAt + index], inner));
+  return wanted.slice(at).every((item, index) => includes(item, known[liveAt + index], inner));
 }
 
-function commonSubsequence(a: readonly JsonValue[], b: readonly JsonValue[]): JsonValue[] {
+/** How many items two lists have in common at their start, and how many of the others at their end. */
+function sameEnds(a: readonly JsonValue[], b: readonly JsonValue[]): [start: number, end: number] {
+  const shorter = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < shorter && isDeepStrictEqual(a[start], b[start])) start++;
+  let end = 0;
+  while (start + end < shorter && isDeepStrictEqual(a[a.length - 1 - end], b[b.length - 1 - end])) end++;
+  return [start, end];
+}
+
+/** Gives equal items equal numbers. */
+function numberOf(numbers: Map<string, number>, item: JsonValue): number {
+  const text = JSON.stringify(item, (_, value: JsonValue) =>
+    isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1))) : value,
+  );
+  const known = numbers.get(text) ?? numbers.size;
+  numbers.set(text, known);
+  return known;
+}
+
+/** Returns the longest common subsequence; undefined if finding it takes too long. */
+function commonSubsequence(all: readonly number[], others: readonly number[]): number[] | undefined {
+  const isShort = all.length * others.length <= MOST_PAIRS;
+  const [a, b] = isShort ? [all, others] : [keepThose(all, others), keepThose(others, all)];
+  if (a.length * b.length > MOST_PAIRS) return undefined;
   const width = b.length + 1;
-  const lengths = new Array<number>((a.length + 1) * width).fill(0);
-  const isSame = a.map((item) => b.map((other) => isDeepStrictEqual(item, other)));
+  const lengths = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--)
     for (let j = b.length - 1; j >= 0; j--)
-      lengths[i * width + j] = isSame[i]![j]
-        ? lengths[(i + 1) * width + j + 1]! + 1
-        : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
-  const common: JsonValue[] = [];
+      lengths[i * width + j] =
+        a[i] === b[j]
+          ? lengths[(i + 1) * width + j + 1]! + 1
+          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
+  const common: number[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length;)
-    if (isSame[i]![j]) {
+    if (a[i] === b[j]) {
       common.push(a[i]!);
       i++;
       j++;
@@ -116,14 +153,16 @@ function commonSubsequence(a: readonly JsonValue[], b: readonly JsonValue[]): Js
   return common;
 }
 
+// What only one list has is in no common subsequence.
+function keepThose(list: readonly number[], others: readonly number[]): number[] {
+  const known = new Set(others);
+  return list.filter((item) => known.has(item));
+}
+
 function isAbsent(value: JsonValue | undefined): value is null | undefined {
   return value === undefined || value === null;
 }
 
 function isEmpty(value: JsonValue): boolean {
-  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return Array.isArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0;
 }

@@ -26,8 +26,7 @@ export interface StatusFacts {
   readonly now: Date;
 }
 
-type Reason =
-  "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "PreconditionNotMet" | "Deleting";
+type Reason = "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
 
 interface Finding {
   readonly reason: Reason;
@@ -54,7 +53,7 @@ export function statusConditionsOf({
 }: StatusFacts): StatusCondition[] {
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
-    const finding = isCleanup && isGone(outcome) ? undefined : findingOf(name, outcome);
+    const finding = findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
@@ -103,16 +102,11 @@ function readyOf(
   found: readonly (Finding & { readonly name: string })[],
   { error, isCleanup }: { readonly error: unknown; readonly isCleanup: boolean },
 ): Finding {
-  const keeping = found.filter(({ reason }) => reason !== "PreconditionNotMet");
-  const reason = REASONS.find((each) => keeping.some((finding) => finding.reason === each));
-  if (reason !== undefined) return { reason, message: keeping.map(told).join("; ") };
+  const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
+  if (reason !== undefined) return { reason, message: found.map(told).join("; ") };
   if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
   if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { reason: "Ready", message: "everything is as desired" };
-}
-
-function isGone(outcome: DependentOutcome): boolean {
-  return outcome.kind === "deleted" && outcome.isGone;
 }
 
 // The error of a dependent names it already.
@@ -132,7 +126,8 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
     case "failed":
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
-      if (outcome.isGone) return { reason: "PreconditionNotMet", message: outcome.because };
+      // A dependent that is not wanted, and is gone, is as it should be.
+      if (outcome.isGone) return undefined;
       return { reason: "Deleting", message: `is being deleted, because ${outcome.because}` };
     default:
       return undefined;
@@ -150,8 +145,16 @@ function waitingOf(name: string, { for: blockers, because }: DependentOutcome & 
   return { reason: "DependencyNotReady", message: `waits for ${blockers.join(", ")}` };
 }
 
-// What the condition of the user says is better than anything that could be said here.
-function notReadyMessage({ conditions }: DependentOutcome): string {
+function notReadyMessage(outcome: DependentOutcome): string {
+  const waiting = Object.entries(outcome.items ?? {}).filter(([, item]) => "isReady" in item && !item.isReady);
+  if (waiting.length === 0) return detailOf(outcome);
+  const [[key, item]] = waiting as [[string, DependentOutcome]];
+  const others =
+    waiting.length === 1 ? "" : `; ${waiting.length} of ${Object.keys(outcome.items!).length} items are not ready`;
+  return `item "${key}": ${detailOf(item)}${others}`;
+}
+
+function detailOf({ conditions }: DependentOutcome): string {
   const detail = conditions?.readyPostcondition?.detail;
   return typeof detail === "string" && detail !== "" ? detail : "its ready postcondition does not hold";
 }

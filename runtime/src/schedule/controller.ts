@@ -185,10 +185,8 @@ export class Controller {
   /** Takes a change of something that belongs to these primaries. */
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     if (this.#isStopped) return;
-    const { source, object, isInitial = false } = cause;
     const kind = "secondary";
-    const reason: ReconcileReason =
-      object === undefined ? { kind, source, isInitial } : { kind, source, object, isInitial };
+    const reason: ReconcileReason = { kind, isInitial: false, ...cause };
     for (const key of keys) {
       const primary = this.#primaries.get(key);
       if (primary !== undefined) this.#apply(primary, { kind, reason, isKnown: true });

@@ -27,13 +27,13 @@ export function createScopeLogger(logger: Logger, { controller, kind, primary, r
   });
 }
 
-/** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
+/** Returns a reason in words, as log lines show it: `primary updated`, `web Deployment home/page changed`, `retry 2`. */
 export function describeReason(reason: ReconcileReason): string {
   switch (reason.kind) {
     case "primary":
       return `primary ${reason.change}`;
     case "secondary":
-      return reason.object === undefined ? `${reason.source} changed` : `${reason.source} ${reason.object} changed`;
+      return [reason.source, reason.type, reason.object, "changed"].filter((each) => each !== undefined).join(" ");
     case "retry":
       return `retry ${reason.attempt}`;
     default:

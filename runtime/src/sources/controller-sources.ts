@@ -385,7 +385,7 @@ export class ControllerSources implements SecondarySources {
       primaries: this.primaries,
       namespaces: this.#namespaces,
       notify: (primaries, cause) =>
-        this.#options.onSecondaryChange(checkedKeys(name, primaries), { ...cause, source: name }),
+        this.#options.onSecondaryChange(checkedKeys(name, primaries), { source: name, ...cause }),
     };
   }
 

@@ -46,6 +46,23 @@ const label = ({ operator }: PageOperator) =>
     { metadata: { labels: { a: "b" } } },
   );
 
+suite("the reasons of a reconcile", (test) => {
+  test("name the kind and the key of what changed, and its dependent where several share a watch", async () => {
+    await using server = await startPageServer();
+    await using page = createPageOperator(server, { dependents: [configMapOf("first"), configMapOf("second")] });
+    await page.operator.start();
+    await createPage(page);
+    await untilQuiet(page);
+    const { length } = page.events;
+    const patch = { data: { text: "theirs" } };
+    await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch as never);
+    await untilQuiet(page);
+    assert.equal(page.events[length]?.reasons, [
+      { kind: "secondary", source: "second", type: "ConfigMap", object: "default/one-second", isInitial: false },
+    ]);
+  });
+});
+
 suite("status conditions of an operator", (test) => {
   for (const usesServerSideApply of [true, false])
     test(`they follow the workflow, ${usesServerSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {

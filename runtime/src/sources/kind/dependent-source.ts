@@ -1,4 +1,5 @@
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
@@ -71,8 +72,11 @@ export function groupDependents(dependents: readonly DependentWatch[], primary: 
     }
     const request = { definition: resource, labelSelector, fieldSelector, connection };
     const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
-    const source = new ViewSource({ name, request, namespaces, mapper, filters });
-    groups.set(key, { source, members: [dependent] });
+    const members = [dependent];
+    const dependentOf = ({ metadata }: KubernetesObject) =>
+      members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
+    const source = new ViewSource({ name, request, namespaces, mapper, filters, dependentOf });
+    groups.set(key, { source, members });
   }
   return [...groups.values()];
 }

@@ -39,6 +39,8 @@ export interface ViewSourceOptions {
   readonly startPriority?: EventSource["startPriority"];
   /** Whether the source is the runtime's own affair, and not found by the type of its objects. */
   readonly isInternal?: boolean;
+  /** Names the dependent that an object is of, where several share the source. */
+  readonly dependentOf?: (object: KubernetesObject) => string | undefined;
 }
 
 const NONE: readonly ObjectKey[] = [];
@@ -176,7 +178,11 @@ export class ViewSource implements EventSource<KubernetesObject> {
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? NONE : this.#primariesOf(key, old);
     const primaries = new Set([...this.#primariesOf(key, object), ...before]);
-    if (primaries.size > 0 && this.#passes(change)) this.#context?.notify(primaries, { object: key, isInitial });
+    if (primaries.size === 0 || !this.#passes(change)) return;
+    const { request, dependentOf } = this.#options;
+    const dependent = dependentOf?.(object);
+    const cause = { type: request.definition.kind, object: key, isInitial };
+    this.#context?.notify(primaries, dependent === undefined ? cause : { source: dependent, ...cause });
   }
 
   #keysOf(primary: KubernetesObject): Iterable<ObjectKey> {

@@ -1,46 +1,64 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, KubernetesObject, StatusCondition } from "../../base/kubernetes-object.js";
+import { keyOf, type JsonValue, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
 import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import { isOfGeneration, isReady } from "./readiness.js";
-import { isKubernetes, type Condition, type DependentDefinition } from "../definition/workflow-definition.js";
+import { missingCondition, missingForReady } from "./readiness.js";
+import {
+  isKubernetes,
+  type Condition,
+  type ConditionResult,
+  type DependentDefinition,
+} from "../definition/workflow-definition.js";
 import type { ServedKind } from "../../sources/kind/crd-source.js";
 
 /**
  * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are
  * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
- * soon as they exist. A status that is older than the spec does not count.
+ * soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
  */
-export const ready: Condition<unknown, unknown, never> = ({ dependent: { live } }) =>
-  live !== undefined && isReady(live as KubernetesObject);
+export const ready: Condition<unknown, unknown, string> = ({ dependent: { live } }) =>
+  judged(live, "is not ready", missingForReady);
 
 /** Holds when the object is gone; as a deletePostcondition it keeps what it depends on until then. */
 export const deleted: Condition<unknown, unknown, never> = ({ dependent: { live } }) => live === undefined;
 
-/** Holds when the object has a condition of this type with this status; one that is older than the spec does not count. */
-export function conditionIs({
-  type,
-  status,
-}: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, never> {
-  return ({ dependent: { live } }) => {
-    const object = live as (KubernetesObject & { status?: { conditions?: readonly StatusCondition[] } }) | undefined;
-    const conditions = object?.status?.conditions ?? [];
-    return conditions.some(
-      (condition) => condition.type === type && condition.status === status && isOfGeneration(condition, object!),
-    );
-  };
+/**
+ * Holds when the object has a condition of this type with this status; one that is older than the spec does not count. The detail says
+ * what the object has instead.
+ */
+export function conditionIs(condition: Pick<StatusCondition, "type" | "status">): Condition<unknown, unknown, string> {
+  return ({ dependent: { live } }) =>
+    judged(live, `lacks ${condition.type}=${condition.status}`, (object) => missingCondition(object, condition));
 }
 
-/** Holds when a field has this value; `path` leads to it through objects: `status.phase`. */
-export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, never> {
+/**
+ * Holds when a field has this value; `path` leads to it through objects: `status.phase`. The detail names the field and not its value,
+ * which may be secret.
+ */
+export function fieldEquals(path: string, value: JsonValue): Condition<unknown, unknown, string> {
   const names = path.split(".");
-  return ({ dependent: { live } }) => {
-    let field: unknown = live;
-    for (const name of names) {
-      if (typeof field !== "object" || field === null || !Object.hasOwn(field, name)) return false;
-      field = (field as { [name: string]: unknown })[name];
-    }
-    return isDeepStrictEqual(field, value);
-  };
+  return ({ dependent: { live } }) =>
+    judged(live, "is not as awaited", (object) => {
+      let field: unknown = object;
+      for (const name of names) {
+        if (typeof field !== "object" || field === null || !Object.hasOwn(field, name)) return `it has no ${path}`;
+        field = (field as { [name: string]: unknown })[name];
+      }
+      return isDeepStrictEqual(field, value) ? undefined : `its ${path} has another value`;
+    });
+}
+
+// Names the object in the detail. A resource that Kubernetes does not have may have no kind and no name.
+function judged(
+  live: unknown,
+  problem: string,
+  missingIn: (object: KubernetesObject) => string | undefined,
+): boolean | ConditionResult<string> {
+  if (live === undefined) return { isMet: false, detail: "it does not exist yet" };
+  const { kind, metadata } = live as Partial<KubernetesObject>;
+  const missing = missingIn(live as KubernetesObject);
+  if (missing === undefined) return true;
+  const name = metadata?.name === undefined ? "" : `${kind} ${keyOf(metadata)} `;
+  return { isMet: false, detail: `${name}${problem}: ${missing}` };
 }
 
 // JOSDK's CRDPresentActivationCondition: an absent kind is asked for again after 10 s at the earliest, a present one never.

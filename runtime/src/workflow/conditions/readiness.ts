@@ -27,84 +27,129 @@ interface Observed extends KubernetesObject {
   };
 }
 
-type Judge = (live: Observed) => boolean;
+/** Says what is missing; undefined if nothing is. */
+type Judge = (live: Observed) => string | undefined;
 
 const JUDGES: { readonly [kind: string]: Judge } = {
-  "apps/v1/Deployment": (live) => isObserved(live) && isRolledOut(live),
-  "apps/v1/StatefulSet": (live) => isObserved(live) && isStatefulSetReady(live),
-  "apps/v1/ReplicaSet": (live) => isObserved(live) && hasReadyReplicas(live),
-  "v1/ReplicationController": (live) => isObserved(live) && hasReadyReplicas(live),
-  "apps/v1/DaemonSet": (live) => isObserved(live) && isDaemonSetReady(live),
-  "batch/v1/Job": (live) => hasCondition(live, "Complete"),
-  "v1/Pod": (live) => hasCondition(live, "Ready") || live.status?.phase === "Succeeded",
-  "v1/PersistentVolumeClaim": ({ status }) => status?.phase === "Bound",
-  "v1/PersistentVolume": ({ status }) => status?.phase === "Bound" || status?.phase === "Available",
-  "v1/Namespace": ({ status }) => status?.phase === "Active",
-  "v1/Service": ({ spec, status }) => spec?.type !== "LoadBalancer" || (status?.loadBalancer?.ingress?.length ?? 0) > 0,
+  "apps/v1/Deployment": (live) => stalenessOf(live) ?? rolloutOf(live),
+  "apps/v1/StatefulSet": (live) => stalenessOf(live) ?? readyReplicasOf(live) ?? updateOf(live),
+  "apps/v1/ReplicaSet": (live) => stalenessOf(live) ?? readyReplicasOf(live),
+  "v1/ReplicationController": (live) => stalenessOf(live) ?? readyReplicasOf(live),
+  "apps/v1/DaemonSet": (live) => stalenessOf(live) ?? podsOf(live),
+  "batch/v1/Job": jobOf,
+  "v1/Pod": (live) => (live.status?.phase === "Succeeded" ? undefined : trueOf(live, "Ready")),
+  "v1/PersistentVolumeClaim": (live) => phaseOf(live, ["Bound"]),
+  "v1/PersistentVolume": (live) => phaseOf(live, ["Bound", "Available"]),
+  "v1/Namespace": (live) => phaseOf(live, ["Active"]),
+  "v1/Service": ({ spec, status }) =>
+    spec?.type !== "LoadBalancer" || (status?.loadBalancer?.ingress?.length ?? 0) > 0
+      ? undefined
+      : "its load balancer has no address",
   "policy/v1/PodDisruptionBudget": (live) =>
-    isObserved(live) && (live.status?.currentHealthy ?? 0) >= (live.status?.desiredHealthy ?? 0),
-  "apiextensions.k8s.io/v1/CustomResourceDefinition": (live) => hasCondition(live, "Established"),
+    stalenessOf(live) ?? countOf(live.status?.currentHealthy, live.status?.desiredHealthy ?? 0, "pods healthy"),
+  "apiextensions.k8s.io/v1/CustomResourceDefinition": (live) => trueOf(live, "Established"),
 };
 
-/** Tells whether a live object does what it is for; a status that is older than the spec does not count, nor does an object that is on its way out. */
-export function isReady(live: KubernetesObject): boolean {
-  if (live.metadata.deletionTimestamp !== undefined) return false;
-  const judge = JUDGES[`${live.apiVersion}/${live.kind}`];
-  return judge === undefined ? hasNothingAgainstIt(live) : judge(live);
+/**
+ * Says what a live object still needs to do what it is for, such as "1 of 3 replicas updated"; undefined if it is ready.
+ *
+ * A status that is older than the spec does not count. An object that is being deleted is not ready.
+ */
+export function missingForReady(live: KubernetesObject): string | undefined {
+  if (live.metadata.deletionTimestamp !== undefined) return "it is being deleted";
+  const judge = JUDGES[`${live.apiVersion}/${live.kind}`] ?? missingByItsConditions;
+  return judge(live);
 }
 
-// Whatever says of itself that it is ready, or available, has to say that it is; anything else is ready as soon as it is there.
-function hasNothingAgainstIt(live: Observed): boolean {
+// An object that reports Ready or Available has to report it as true. Any other object is ready as soon as it exists.
+function missingByItsConditions(live: Observed): string | undefined {
   const { observedGeneration, conditions = [] } = live.status ?? {};
-  const isCurrent = observedGeneration === undefined || observedGeneration >= (live.metadata.generation ?? 0);
+  if (observedGeneration !== undefined && observedGeneration < (live.metadata.generation ?? 0)) return STALE;
   const telling = conditions.filter(({ type }) => type === "Ready" || type === "Available");
-  return isCurrent && telling.every((condition) => isTrueAndCurrent(condition, live));
+  return telling.map(({ type }) => trueOf(live, type)).find((missing) => missing !== undefined);
 }
 
-function isObserved({ metadata, status }: Observed): boolean {
-  return status?.observedGeneration !== undefined && status.observedGeneration >= (metadata.generation ?? 0);
+const STALE = "its status is older than its spec";
+
+function stalenessOf({ metadata, status }: Observed): string | undefined {
+  const observed = status?.observedGeneration;
+  return observed !== undefined && observed >= (metadata.generation ?? 0) ? undefined : STALE;
 }
 
-function isRolledOut({ spec, status }: Observed): boolean {
+function rolloutOf({ spec, status }: Observed): string | undefined {
   const wanted = spec?.replicas ?? 1;
-  const { updatedReplicas = 0, availableReplicas = 0, replicas = 0 } = status ?? {};
-  // Old replicas may still be there.
-  return updatedReplicas >= wanted && replicas <= updatedReplicas && availableReplicas >= wanted;
-}
-
-function isStatefulSetReady(live: Observed): boolean {
-  if (!hasReadyReplicas(live)) return false;
-  const { updateStrategy, replicas = 1 } = live.spec ?? {};
-  const { updatedReplicas = 0, currentRevision, updateRevision } = live.status ?? {};
-  // Pods are updated when somebody deletes them.
-  if (updateStrategy?.type === "OnDelete") return true;
-  const partition = updateStrategy?.rollingUpdate?.partition ?? 0;
-  if (partition > 0) return updatedReplicas >= replicas - partition;
-  // What is not counted yet shows in the revisions.
-  return updatedReplicas >= replicas || (updateRevision !== undefined && updateRevision === currentRevision);
-}
-
-function isDaemonSetReady({ spec, status }: Observed): boolean {
-  const { desiredNumberScheduled = 0, updatedNumberScheduled = 0, numberAvailable = 0 } = status ?? {};
-  const isUpdated = spec?.updateStrategy?.type === "OnDelete" || updatedNumberScheduled >= desiredNumberScheduled;
-  return isUpdated && numberAvailable >= desiredNumberScheduled;
-}
-
-function hasReadyReplicas({ spec, status }: Observed): boolean {
-  return (status?.readyReplicas ?? 0) >= (spec?.replicas ?? 1);
-}
-
-function hasCondition(live: Observed, type: string): boolean {
+  const { updatedReplicas = 0, availableReplicas, replicas = 0 } = status ?? {};
+  const old = replicas - updatedReplicas;
   return (
-    live.status?.conditions?.some((condition) => condition.type === type && isTrueAndCurrent(condition, live)) ?? false
+    countOf(updatedReplicas, wanted, "replicas updated") ??
+    (old > 0 ? `${old} old ${old === 1 ? "replica" : "replicas"} still there` : undefined) ??
+    countOf(availableReplicas, wanted, "replicas available")
   );
 }
 
-function isTrueAndCurrent(condition: StatusCondition, live: Observed): boolean {
-  return condition.status === "True" && isOfGeneration(condition, live);
+function updateOf({ spec, status }: Observed): string | undefined {
+  const { updateStrategy, replicas = 1 } = spec ?? {};
+  const { updatedReplicas, currentRevision, updateRevision } = status ?? {};
+  // Pods are updated when somebody deletes them.
+  if (updateStrategy?.type === "OnDelete") return undefined;
+  const partition = updateStrategy?.rollingUpdate?.partition ?? 0;
+  // Equal revisions tell of an update that the numbers do not show yet.
+  const isUpdated = partition === 0 && updateRevision !== undefined && updateRevision === currentRevision;
+  return isUpdated ? undefined : countOf(updatedReplicas, replicas - partition, "replicas updated");
 }
 
-/** Tells whether a condition is about the spec that an object has now, as far as it says. */
-export function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: KubernetesObject): boolean {
+function podsOf({ spec, status }: Observed): string | undefined {
+  const { desiredNumberScheduled = 0, updatedNumberScheduled, numberAvailable } = status ?? {};
+  const isOnDelete = spec?.updateStrategy?.type === "OnDelete";
+  return (
+    (isOnDelete ? undefined : countOf(updatedNumberScheduled, desiredNumberScheduled, "pods updated")) ??
+    countOf(numberAvailable, desiredNumberScheduled, "pods available")
+  );
+}
+
+function readyReplicasOf({ spec, status }: Observed): string | undefined {
+  return countOf(status?.readyReplicas, spec?.replicas ?? 1, "replicas ready");
+}
+
+function countOf(have = 0, wanted: number, what: string): string | undefined {
+  return have >= wanted ? undefined : `${have} of ${wanted} ${what}`;
+}
+
+function phaseOf({ status }: Observed, phases: readonly string[]): string | undefined {
+  const phase = status?.phase;
+  if (phase === undefined) return "it has no phase yet";
+  return phases.includes(phase) ? undefined : `its phase is ${phase}`;
+}
+
+function jobOf(live: Observed): string | undefined {
+  const failure = live.status?.conditions?.find(({ type, status }) => type === "Failed" && status === "True");
+  const missing = trueOf(live, "Complete");
+  if (missing === undefined || failure === undefined) return missing;
+  return `it failed${causeOf(failure)}`;
+}
+
+function trueOf(live: Observed, type: string): string | undefined {
+  return missingCondition(live, { type, status: "True" });
+}
+
+/** Says what is wrong with a condition of a live object; undefined if it has this status, and is about the spec of now. */
+export function missingCondition(
+  live: Observed,
+  { type, status }: Pick<StatusCondition, "type" | "status">,
+): string | undefined {
+  const found = live.status?.conditions?.filter((condition) => condition.type === type) ?? [];
+  if (found.some((condition) => condition.status === status && isOfGeneration(condition, live))) return undefined;
+  const [condition] = found;
+  if (condition === undefined) return `it has no condition ${type}`;
+  if (condition.status === status) return `its condition ${type} is older than its spec`;
+  return `its condition ${type} is ${condition.status}${causeOf(condition)}`;
+}
+
+function causeOf({ message, reason }: StatusCondition): string {
+  const cause = message || reason || "";
+  return cause === "" ? "" : `: ${cause}`;
+}
+
+function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: KubernetesObject): boolean {
   return observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0);
 }

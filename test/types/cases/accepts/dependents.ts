@@ -109,17 +109,20 @@ export const reconciler: ReconcilerOf<typeof workflow, NonNullable<WebPage["stat
     const size = dependents.shards.conditions?.readyPostcondition?.detail?.size;
     const place = dependents.given.conditions?.activationCondition?.detail;
     const owner = dependents.database.conditions?.readyPostcondition?.detail;
-    const none = dependents.widget.conditions?.readyPostcondition?.detail;
+    const lack = dependents.widget.conditions?.readyPostcondition?.detail;
+    const none = dependents.widget.conditions?.deletePostcondition?.detail;
     const item = dependents.shards.items?.["a"]?.conditions?.readyPostcondition?.detail?.item;
     type Size = Expect<Equal<typeof size, number | undefined>>;
     type Place = Expect<Equal<typeof place, "cluster" | undefined>>;
     type Owner = Expect<Equal<typeof owner, string | undefined>>;
+    type Lack = Expect<Equal<typeof lack, string | undefined>>;
     type None = Expect<Equal<typeof none, undefined>>;
     type Widgets = Expect<Equal<typeof secondary.widget, UntypedResource | undefined>>;
     type Item = Expect<Equal<typeof item, string | undefined>>;
     type Records = Expect<Equal<typeof secondary.servers, { readonly [key: string]: Deployment }>>;
     type Optional = Expect<Equal<typeof secondary.database, Database | undefined>>;
-    const holds: [Size, Place, Owner, None, Item, Records, Optional, Widgets] = [
+    const holds: [Size, Place, Owner, Lack, None, Item, Records, Optional, Widgets] = [
+      true,
       true,
       true,
       true,

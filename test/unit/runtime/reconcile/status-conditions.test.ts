@@ -44,7 +44,6 @@ suite("status conditions", (test) => {
       "Ready=False NotReady: deployment: its ready postcondition does not hold; service: waits for deployment",
       "DeploymentReady=False NotReady: its ready postcondition does not hold",
       "ServiceReady=False DependencyNotReady: waits for deployment",
-      "IngressReady=False PreconditionNotMet: its reconcile precondition does not hold",
     ]);
   });
 
@@ -84,6 +83,29 @@ suite("status conditions", (test) => {
       "Ready=False Deleting: b: is being deleted, because the primary is being deleted",
       "BReady=False Deleting: is being deleted, because the primary is being deleted",
     ]);
+  });
+
+  test("a dependent that is not wanted has no condition once it is gone", () => {
+    const ingress = { kind: "deleted", isGone: true, because: "its reconcile precondition does not hold" } as const;
+    assert.equal(brief(conditionsOf({ ingress })), ["Ready=True Ready: everything is as desired"]);
+    assert.equal(brief(conditionsOf({ ingress: { ...ingress, isGone: false } })).length, 2);
+  });
+
+  test("the message of a bulk dependent names an item that is not ready, and counts those", () => {
+    const item = (detail: string): DependentOutcome => ({
+      ...{ kind: "created", isReady: false },
+      conditions: { readyPostcondition: { isMet: false, detail } },
+    });
+    const items = {
+      a: { kind: "unchanged", isReady: true },
+      b: item("0 of 1 replicas"),
+      c: item("is pending"),
+    } as const;
+    const messageOf = (bulk: DependentOutcome) => conditionsOf({ bulk })[1]?.message;
+    assert.is(
+      messageOf({ kind: "created", isReady: false, items }),
+      'item "b": 0 of 1 replicas; 2 of 3 items are not ready',
+    );
   });
 
   test("a text that the ready postcondition gives is the message", () => {

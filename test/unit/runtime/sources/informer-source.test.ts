@@ -33,10 +33,12 @@ async function startSource(options: Options = {}, objects: readonly KubernetesOb
 suite("informer source", (test) => {
   test("what the first list brings is told as initial, and what follows is not", async () => {
     const { informer, notifications, next, source } = await startSource({}, [objectOf("home/a", ownedBy("one"))]);
-    assert.equal(notifications.splice(0), [{ primaries: ["home/one"], cause: { object: "home/a", isInitial: true } }]);
+    assert.equal(notifications.splice(0), [
+      { primaries: ["home/one"], cause: { type: "ConfigMap", object: "home/a", isInitial: true } },
+    ]);
     informer.observe(next("home/a", ownedBy("one")));
     informer.delete(next("home/a", ownedBy("one")));
-    const cause = { object: "home/a", isInitial: false };
+    const cause = { type: "ConfigMap", object: "home/a", isInitial: false };
     assert.equal(notifications, [
       { primaries: ["home/one"], cause },
       { primaries: ["home/one"], cause },

@@ -104,7 +104,9 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     answer(config("a", 11));
     informer.sync("20");
     assert.equal(list(), []);
-    assert.equal(notifications, [{ primaries: ["home/of-a"], cause: { object: "home/a", isInitial: true } }]);
+    assert.equal(notifications, [
+      { primaries: ["home/of-a"], cause: { type: "ConfigMap", object: "home/a", isInitial: true } },
+    ]);
   });
 
   test("an object of an answer that a later list has stays, in the state of the list [ghost kept]", async () => {

@@ -1,10 +1,15 @@
-import { conditionIs, fieldEquals } from "#runtime/workflow/conditions/builtin-conditions.js";
+import { conditionIs, fieldEquals, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import type { Condition } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 
 /** Asks a condition about a live object. */
-function isMet(condition: Condition<unknown, unknown>, live: object | undefined): unknown {
+function ask(condition: Condition<unknown, unknown>, live: object | undefined): unknown {
   return condition({ dependent: { name: "a", live } } as Parameters<typeof condition>[0]);
+}
+
+function isMet(condition: Condition<unknown, unknown>, live: object | undefined): unknown {
+  const result = ask(condition, live);
+  return typeof result === "boolean" ? result : (result as { isMet: boolean }).isMet;
 }
 
 suite("conditionIs", (test) => {
@@ -50,4 +55,59 @@ suite("fieldEquals", (test) => {
   for (const [path, value, live, expected] of cases)
     test(`${path} ${expected ? "is" : "is not"} ${JSON.stringify(value)} in ${JSON.stringify(live)}`, () =>
       assert.is(isMet(fieldEquals(path, value), live as object | undefined), expected));
+});
+
+suite("the details of built-in conditions", (test) => {
+  const page = (status: object) => ({
+    kind: "Page",
+    metadata: { namespace: "default", name: "one", generation: 2 },
+    status,
+  });
+  const deployment = {
+    ...{ apiVersion: "apps/v1", kind: "Deployment", metadata: { namespace: "default", name: "web", generation: 2 } },
+    ...{ spec: { replicas: 3 }, status: { observedGeneration: 2, updatedReplicas: 1, replicas: 3 } },
+  };
+  const isReady = conditionIs({ type: "Ready", status: "True" });
+  const cases: readonly (readonly [
+    title: string,
+    condition: Condition<unknown, unknown>,
+    live: object | undefined,
+    detail: string,
+  ])[] = [
+    ["what a rollout lacks", ready, deployment, "Deployment default/web is not ready: 1 of 3 replicas updated"],
+    ["that there is no object", ready, undefined, "it does not exist yet"],
+    [
+      "why a condition has another status",
+      isReady,
+      page({ conditions: [{ type: "Ready", status: "False", reason: "Starting", message: "no node fits" }] }),
+      "Page default/one lacks Ready=True: its condition Ready is False: no node fits",
+    ],
+    [
+      "that a condition is about an older spec",
+      isReady,
+      page({ conditions: [{ type: "Ready", status: "True", observedGeneration: 1 }] }),
+      "Page default/one lacks Ready=True: its condition Ready is older than its spec",
+    ],
+    [
+      "which field has another value, and never the value, which may be secret",
+      fieldEquals("status.token", "a"),
+      page({ token: "b" }),
+      "Page default/one is not as awaited: its status.token has another value",
+    ],
+    [
+      "which field is missing",
+      fieldEquals("status.phase", "a"),
+      page({}),
+      "Page default/one is not as awaited: it has no status.phase",
+    ],
+  ];
+  for (const [title, condition, live, detail] of cases)
+    test(`say ${title}`, () => assert.equal(ask(condition, live), { isMet: false, detail }));
+
+  test("of what Kubernetes does not have leave out its name", () => {
+    assert.equal(ask(fieldEquals("state", "up"), { id: 7, state: "down" }), {
+      isMet: false,
+      detail: "is not as awaited: its state has another value",
+    });
+  });
 });
