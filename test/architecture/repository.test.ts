@@ -12,7 +12,7 @@ suite("repository", (test) => {
       .filter(({ imports }) => imports.some(({ specifier }) => /^uvu(\/|$)/.test(specifier)));
     assert.equal(
       importers.map(({ path }) => path),
-      ["test/support/suite.ts", "test/unit/support/fixtures/forgets-to-run.fixture.ts"],
+      ["test/support/assert.ts", "test/support/suite.ts", "test/unit/support/fixtures/forgets-to-run.fixture.ts"],
     );
   });
 

@@ -3,7 +3,7 @@
 // every test in time, and reports to run.ts what was declared and what became of it.
 import { suite as uvuSuite } from "uvu";
 
-export * as assert from "uvu/assert";
+export * as assert from "./assert.js";
 
 /** What a test file tells the runner about itself; counts are tests. */
 export interface SuiteReport {
