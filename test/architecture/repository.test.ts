@@ -46,6 +46,19 @@ suite("repository", (test) => {
     );
   });
 
+  test("every variable of the environment that is documented is read from the environment", () => {
+    const documented = [
+      ...readFileSync(join(repositoryRoot, "runtime/README.md"), "utf8").matchAll(/^\| `([A-Z_]+)`/gm),
+    ];
+    assert.ok(documented.length >= 4);
+    const read = readSources("runtime/src").filter(({ text }) => text.includes("process.env"));
+    const unread = documented.filter(([, name]) => !read.some(({ text }) => text.includes(`"${name!}"`)));
+    assert.equal(
+      unread.map(([, name]) => name),
+      [],
+    );
+  });
+
   test("the packages have one version, and depend on each other at exactly that", () => {
     const manifests = ["apiserver", "generator", "runtime", "templates"].map(
       (folder) =>
