@@ -1,13 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
-import { startApiServer } from "@gen-operator/apiserver";
+import { startApiServer, waitFor } from "@gen-operator/apiserver";
 import { startSimulation } from "@gen-operator/apiserver/simulate";
 import {
   ApiClient,
   createConnection,
   loadConnection,
-  waitFor,
   type Connection,
   type ResourceDefinition,
 } from "@gen-operator/runtime";

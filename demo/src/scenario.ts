@@ -1,4 +1,5 @@
-import { waitFor, type ApiClient, type KubernetesObject, type ResourceClass } from "@gen-operator/runtime";
+import { waitFor } from "@gen-operator/apiserver";
+import type { ApiClient, KubernetesObject, ResourceClass } from "@gen-operator/runtime";
 import { kindOf, type OperatorModule } from "./demo-project.js";
 import type { LiveTable } from "./live-table.js";
 

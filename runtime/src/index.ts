@@ -114,7 +114,6 @@ export { createConnection } from "./client/connect/connection.js";
 export type { Connection, ConnectionOptions, Credentials } from "./client/connect/connection.js";
 export { loadConnection } from "./client/connect/load-connection.js";
 export type { LoadConnectionOptions } from "./client/connect/load-connection.js";
-export { waitFor } from "./base/wait-for.js";
 
 // Types of resources
 export type {

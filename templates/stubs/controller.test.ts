@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startApiServer } from "@gen-operator/apiserver";
-import { createOperator, waitFor } from "@gen-operator/runtime";
+import { startApiServer, waitFor } from "@gen-operator/apiserver";
+import { createOperator } from "@gen-operator/runtime";
 import { __controllerName__, __Resources__ } from "../src/generated/index.js";
 
 test("a __Primary__ gets its __dependent__", async () => {

@@ -1,27 +1,26 @@
 // Every feature of JOSDK is accounted for, and what is named exists.
-import { readFeatureTable } from "../support/josdk-table.js";
+import { JOSDK_FEATURES } from "../support/josdk-features.js";
+import { headingsOf, readFeatureTable } from "../support/josdk-table.js";
 import { untestedRows } from "../support/named-tests.js";
 import { assert, suite } from "../support/suite.js";
-
-/** The letters of the features, with their last numbers. */
-const FEATURES: Record<string, number> = {
-  ...{ D: 20, X: 7, W: 22, P: 5 },
-  ...{ R: 35, T: 13, E: 18, M: 8, F: 5, K: 9, N: 4, O: 5 },
-};
-
-/** How many things of JOSDK are probably mistakes. */
-const MISTAKES = 22;
 
 suite("the table of JOSDK's features", (test) => {
   const rows = readFeatureTable();
 
   test("names every feature, and every probable mistake, once", () => {
-    const wanted = Object.entries({ ...FEATURES, "Probable mistakes ": MISTAKES }).flatMap(([before, last]) =>
-      Array.from({ length: last }, (_, index) => `${before}${index + 1}`),
+    const wanted = JOSDK_FEATURES.flatMap(([letters, count]) =>
+      Array.from({ length: count }, (_, index) => `${letters}${index + 1}`),
     );
     assert.equal(
       rows.map(({ id }) => id),
       wanted,
+    );
+  });
+
+  test("has a table for every part of JOSDK, in this order", () => {
+    assert.equal(
+      headingsOf("FEATURES.md"),
+      JOSDK_FEATURES.map(([, , heading]) => heading),
     );
   });
 

@@ -12,7 +12,7 @@ suite("repository", (test) => {
       .filter(({ imports }) => imports.some(({ specifier }) => /^uvu(\/|$)/.test(specifier)));
     assert.equal(
       importers.map(({ path }) => path),
-      ["test/support/suite.ts", "test/unit/support/fixtures/forgets-to-run.fixture.ts"],
+      ["test/support/assert.ts", "test/support/suite.ts", "test/unit/support/fixtures/forgets-to-run.fixture.ts"],
     );
   });
 
@@ -42,6 +42,19 @@ suite("repository", (test) => {
     const hosted = Object.entries(lock.packages).filter(([, { resolved }]) => /^\w+:\/\//.test(resolved ?? ""));
     assert.equal(
       hosted.map(([name, { resolved }]) => `${name}: ${resolved}`),
+      [],
+    );
+  });
+
+  test("every variable of the environment that is documented is read from the environment", () => {
+    const documented = [
+      ...readFileSync(join(repositoryRoot, "runtime/README.md"), "utf8").matchAll(/^\| `([A-Z_]+)`/gm),
+    ];
+    assert.ok(documented.length >= 4);
+    const read = readSources("runtime/src").filter(({ text }) => text.includes("process.env"));
+    const unread = documented.filter(([, name]) => !read.some(({ text }) => text.includes(`"${name!}"`)));
+    assert.equal(
+      unread.map(([, name]) => name),
       [],
     );
   });

@@ -1,7 +1,7 @@
 import { apiRequest } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
 import { WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 import { openWatch, type WatchEvent } from "../support/watch-client.js";
 
@@ -15,7 +15,7 @@ suite("the deletion of a definition", (test) => {
     await apiRequest(server, `POST ${WIDGETS}`, { body: widget("held", {}, { finalizers: ["example.com/hold"] }) });
     using watch = await openWatch(server, `${WIDGETS}?watch=true`);
     await apiRequest(server, `DELETE ${DEFINITIONS}/widgets.example.com`);
-    await eventually("a is gone", async () => (await apiRequest(server, `GET ${WIDGETS}/a`)).status === 404);
+    await waitFor("a is gone", async () => (await apiRequest(server, `GET ${WIDGETS}/a`)).status === 404);
     // One of them is held: everything waits for it, and nothing new is taken.
     assert.is((await apiRequest(server, `GET ${WIDGETS}/held`)).status, 200);
     assert.is((await apiRequest(server, `POST ${WIDGETS}`, { body: widget("b") })).status, 403);
@@ -29,20 +29,20 @@ suite("the deletion of a definition", (test) => {
       told.slice(2).filter((line) => line.startsWith("DELETED")),
       ["DELETED a", "DELETED held"],
     );
-    await eventually("the kind is not served", async () => {
+    await waitFor("the kind is not served", async () => {
       const { status, text } = await apiRequest(server, `GET ${WIDGETS}`);
       return status === 404 && text === "404 page not found\n";
     });
-    await eventually("the definition is gone", async () => {
+    await waitFor("the definition is gone", async () => {
       return (await apiRequest(server, `GET ${DEFINITIONS}/widgets.example.com`)).status === 404;
     });
 
     assert.is((await apiRequest(server, `POST ${DEFINITIONS}`, { body: widgetDefinition() })).status, 201);
-    await eventually("the kind is served again", async () => {
+    await waitFor("the kind is served again", async () => {
       const { status, body } = await apiRequest(server, `GET ${WIDGETS}`);
       return status === 200 && body.items?.length === 0;
     });
-    await eventually("objects are taken again", async () => {
+    await waitFor("objects are taken again", async () => {
       return (await apiRequest(server, `POST ${WIDGETS}`, { body: widget("a") })).status === 201;
     });
   });

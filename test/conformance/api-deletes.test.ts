@@ -1,6 +1,6 @@
 import { apiRequest } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
 
@@ -140,12 +140,12 @@ suite("deletes", (test) => {
     assert.equal(body.metadata.finalizers, ["customresourcecleanup.apiextensions.k8s.io"]);
     // A real server deletes the objects a moment later.
     const isGone = (path: string) => async () => (await apiRequest(server, `GET ${path}`)).status === 404;
-    await eventually("what nothing holds is gone", isGone(`${WIDGETS}/free`));
+    await waitFor("what nothing holds is gone", isGone(`${WIDGETS}/free`));
     const refused = await apiRequest(server, `POST ${WIDGETS}`, { body: widget("new") });
     assert.is(refused.status, 403);
     await apiRequest(server, `PATCH ${WIDGETS}/held`, { body: { metadata: { finalizers: null } }, contentType: MERGE });
-    await eventually("the definition is gone", isGone(DEFINITION));
-    await eventually("its objects are served no longer", isGone(WIDGETS));
+    await waitFor("the definition is gone", isGone(DEFINITION));
+    await waitFor("its objects are served no longer", isGone(WIDGETS));
     const gone = await apiRequest(server, `GET ${WIDGETS}`);
     assert.equal([gone.status, gone.text], [404, "404 page not found\n"]);
   });

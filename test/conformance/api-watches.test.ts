@@ -1,6 +1,6 @@
 import { apiRequest } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 import { CONFIG_MAPS, configMap, WIDGETS, widget, widgetDefinition } from "../support/api-fixtures.js";
 import { eventsUntil, openWatch, type WatchEvent } from "../support/watch-client.js";
@@ -113,7 +113,7 @@ suite("watches", (test) => {
       "MODIFIED NamesAccepted=True,Established=True",
     ]);
     // A real server may first have to set up the storage of the new type.
-    await eventually("the type is served", async () => (await apiRequest(server, `GET ${WIDGETS}`)).status === 200);
+    await waitFor("the type is served", async () => (await apiRequest(server, `GET ${WIDGETS}`)).status === 200);
   });
 
   test("every watch of many sees every event", async () => {

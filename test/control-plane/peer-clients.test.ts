@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../support/api-request.js";
 import { startControlPlane, type ControlPlane } from "../support/control-plane.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, shared, suite } from "../support/suite.js";
 import { createTemporaryFolder } from "../support/temporary-folder.js";
@@ -108,7 +108,7 @@ async function install(plane: Connection, body: Definition): Promise<void> {
   const { group, names, versions } = body.spec;
   for (const { name } of versions) {
     const path = `GET /apis/${group}/${name}/${names.plural}`;
-    await eventually(`${path} is served`, async () => (await apiRequest(plane, path)).status === 200);
+    await waitFor(`${path} is served`, async () => (await apiRequest(plane, path)).status === 200);
   }
 }
 

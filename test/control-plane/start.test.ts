@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { apiRequest, apiRequestOrThrow } from "../support/api-request.js";
 import { findBinaryOrThrow, kubernetesVersion } from "../support/binaries.js";
 import { startControlPlane } from "../support/control-plane.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../support/suite.js";
 
 suite("control plane", (test) => {
@@ -43,8 +43,8 @@ suite("control plane", (test) => {
     const { pids, kubeconfig } = JSON.parse(
       await outputOf(process.execPath, ["--input-type=module", "--eval", script]),
     ) as { pids: { etcd: number; apiserver: number }; kubeconfig: string };
-    await eventually("processes ended", () => !isAlive(pids.apiserver) && !isAlive(pids.etcd));
-    await eventually("folder removed", () => !existsSync(dirname(kubeconfig)));
+    await waitFor("processes ended", () => !isAlive(pids.apiserver) && !isAlive(pids.etcd));
+    await waitFor("folder removed", () => !existsSync(dirname(kubeconfig)));
   });
 });
 

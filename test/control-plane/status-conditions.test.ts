@@ -7,7 +7,7 @@ import { apiRequestOrThrow, type Connection } from "../support/api-request.js";
 import { startTestApiServer } from "../support/api-server.js";
 import { findBinaryOrThrow } from "../support/binaries.js";
 import { startControlPlane } from "../support/control-plane.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 
@@ -80,7 +80,7 @@ suite("kubectl wait --for=condition=Ready", (test) => {
           Tomcat.create({ metadata: { name: "other", namespace: NAMESPACE }, spec: { version: "11.0", replicas: 1 } }),
         );
         await runOrThrow(server, wait(60));
-        const served = await eventually("the state of the webapp", () =>
+        const served = await waitFor("the state of the webapp", () =>
           client.get(Webapp, { name: "shop", namespace: NAMESPACE }),
         );
         assert.match(served.status?.url ?? "", /other/);

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
-import { eventually } from "../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert } from "../support/suite.js";
 import { createProcessGroup, type Program } from "../support/process-group.js";
 
@@ -40,7 +40,7 @@ export async function convergeOnePage(project: string, options: ConvergeOptions)
     spec: { html: "<h1>hello</h1>", host: "home.example.com" },
   });
   const find = () => run.request("GET /api/v1/namespaces/default/configmaps/home").catch(() => undefined);
-  const configMap = await eventually("the config map", find, { timeoutMs: 30_000 });
+  const configMap = await waitFor("the config map", find, { timeoutMs: 30_000 });
   assert.is(configMap.metadata.ownerReferences?.[0]?.kind, "WebPage");
 }
 
@@ -56,7 +56,7 @@ async function runOperatorOnServer(
     const options = ["--port", "0", "--kubeconfig", kubeconfig, "--crds", crd, "--simulate"];
     const path = `PATH=${join(node, "..")}:${process.env["PATH"] ?? ""}`;
     const server = group.start("apiserver", "env", [path, "sh", "-c", serve, "sh", project, ...options]);
-    const connection = await eventually("a kubeconfig", () => readConnection(kubeconfig, server), {
+    const connection = await waitFor("a kubeconfig", () => readConnection(kubeconfig, server), {
       timeoutMs: 60_000,
     });
     const main = join(operatorFolder, "dist/src/main.js");

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { apiRequest, apiRequestOrThrow, type Connection } from "./api-request.js";
 import { startControlPlane } from "./control-plane.js";
-import { eventually } from "./eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { repositoryRoot } from "./repository.js";
 
 /** An API server for a test. */
@@ -89,7 +89,7 @@ async function installCrd(connection: Connection, crd: Crd): Promise<void> {
   // A definition is served a moment after it is accepted, and every version for itself.
   for (const { name } of versions.filter(({ served }) => served)) {
     const path = `/apis/${group}/${name}`;
-    await eventually(`${names.plural} are served at ${path}`, async () => {
+    await waitFor(`${names.plural} are served at ${path}`, async () => {
       const isListed = (await apiRequest(connection, `GET ${path}/${names.plural}`)).status === 200;
       return isListed && (await apiRequest(connection, `GET ${path}`)).text.includes(`"${names.plural}"`);
     });

@@ -1,7 +1,7 @@
 import type { Agent } from "node:http";
 import { apiRequest, createAgent, type ApiAnswer, type Connection } from "./api-request.js";
 import type { Scenario, Step } from "./conformance-scenario.js";
-import { eventually } from "./eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { openWatch, type WatchClient } from "./watch-client.js";
 
 /** What came of a step: the answer to a request, or the events of a watch. */
@@ -130,7 +130,7 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
       headers: { "user-agent": "conformance/1", ...(step.accept === undefined ? {} : { accept: step.accept }) },
     });
   let answer = await request();
-  await eventually(`${step.method} ${path} answers ${step.until}`, async () => {
+  await waitFor(`${step.method} ${path} answers ${step.until}`, async () => {
     if (isReached(step.until, answer)) return true;
     answer = await request();
     return isReached(step.until, answer);

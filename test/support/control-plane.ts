@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { apiRequest, type Connection } from "./api-request.js";
 import { findBinaryOrThrow } from "./binaries.js";
 import { createCertificates } from "./certificates.js";
-import { eventually } from "./eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { freePorts } from "./free-ports.js";
 import { writeKubeconfig } from "./kubeconfig.js";
 import { createProcessGroup, type ProcessGroup, type Program } from "./process-group.js";
@@ -131,9 +131,9 @@ async function ready(connection: Connection, programs: Program[]): Promise<void>
     }
     return (await statusOf(connection, "/readyz")) === 200;
   };
-  await eventually("kube-apiserver is ready", isReady, { timeoutMs: START_TIMEOUT_MS, everyMs: 50 });
+  await waitFor("kube-apiserver is ready", isReady, { timeoutMs: START_TIMEOUT_MS, intervalMs: 50 });
   // Namespaces are created a moment after the server calls itself ready.
-  await eventually(
+  await waitFor(
     "namespace default exists",
     async () => (await statusOf(connection, "/api/v1/namespaces/default")) === 200,
   );

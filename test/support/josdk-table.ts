@@ -12,7 +12,7 @@ export interface NamedTest {
 
 /** One scenario or feature of JOSDK. */
 export interface JosdkRow {
-  /** The heading of the table and the number in it, such as `EventProcessorTest 7`, or the letter and the number of a feature. */
+  /** The heading of the table and the number in it, such as `EventProcessorTest 7`, or the letters and the number of a feature. */
   id: string;
   /** The name of the file. */
   document: string;
@@ -32,6 +32,12 @@ export function readFeatureTable(): JosdkRow[] {
   return readTables("FEATURES.md");
 }
 
+/** Reads the headings of the tables of a document. */
+export function headingsOf(document: string): string[] {
+  const text = readFileSync(join(repositoryRoot, "test", document), "utf8");
+  return [...text.matchAll(/^### (.*)$/gm)].map(([, heading]) => heading!);
+}
+
 function readTables(document: string): JosdkRow[] {
   return parseJosdkTable(readFileSync(join(repositoryRoot, "test", document), "utf8"), document);
 }
@@ -41,7 +47,7 @@ export function parseJosdkTable(text: string, document: string): JosdkRow[] {
   let heading = "";
   return text.split("\n").flatMap((content, index) => {
     heading = /^### (.*)$/.exec(content)?.[1] ?? heading;
-    const cells = /^\| ([A-Z]?)(\d+) \| .* \| (.*) \|$/.exec(content);
+    const cells = /^\| ([A-Z]{0,2})(\d+) \| .* \| (.*) \|$/.exec(content);
     if (cells === null) return [];
     const [, letter, number, where] = cells as unknown as [string, string, string, string];
     const id = letter === "" ? `${heading} ${number}` : `${letter}${number}`;

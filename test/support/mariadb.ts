@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { createConnection, format, type RowDataPacket } from "mysql2/promise";
-import { eventually } from "./eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { freePorts } from "./free-ports.js";
 import { createProcessGroup, type ProcessGroup, type Program } from "./process-group.js";
 
@@ -72,7 +72,7 @@ function createServer(group: ProcessGroup, port: number): MariaDb {
     query,
     async start() {
       const started = (program = group.start("mariadbd", findOrThrow("mariadbd"), argumentsOf(group, port)));
-      await eventually("the server answers", async () => {
+      await waitFor("the server answers", async () => {
         const problem = await started.problem();
         if (problem !== undefined) throw new Error(problem);
         return query("SELECT 1").catch(() => undefined);

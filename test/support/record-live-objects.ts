@@ -9,7 +9,7 @@ import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import { objectPath } from "#runtime/client/resource-path.js";
 import { apiRequestOrThrow, type Connection } from "./api-request.js";
 import { startControlPlane } from "./control-plane.js";
-import { eventually } from "./eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, customDefinition } from "./kind-definitions.js";
 import {
   changed,
@@ -41,7 +41,7 @@ class Recorder {
   async installWidgets(): Promise<void> {
     const path = "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     await apiRequestOrThrow(this.#connection, path, { body: widgetCrd });
-    await eventually("widgets are served", async () => {
+    await waitFor("widgets are served", async () => {
       const list = "GET /apis/example.com/v1/widgets";
       return (await apiRequestOrThrow(this.#connection, list).catch(() => undefined)) !== undefined;
     });

@@ -45,7 +45,7 @@ export interface FileLimits {
 export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutcome> {
   const { fileTimeoutMs = FILE_TIMEOUT_MS, exitGraceMs = EXIT_GRACE_MS } = limits;
   const startedAt = Date.now();
-  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, passedTitles: [], failures: [] };
+  let report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
   let output = "";
   let problem: string | undefined;
   let exitGrace: NodeJS.Timeout | undefined;
@@ -88,7 +88,7 @@ export function runFile(file: string, limits: FileLimits = {}): Promise<FileOutc
 
 function problemOf(report: SuiteReport, code: number | null, signal: NodeJS.Signals | null): string | undefined {
   if (signal) return `ended by ${signal}`;
-  if (report.declared + report.skipped === 0) return "declares no test";
+  if (report.declared + report.skipped.length === 0) return "declares no test";
   if (report.passed + report.failed < report.declared)
     return `left ${report.declared - report.passed - report.failed} tests unfinished`;
   if (report.failed > 0) return `failed ${report.failed} of ${report.declared} tests`;
@@ -141,7 +141,7 @@ function printOutcome({ file, report, problem, output, durationMs }: FileOutcome
   const name = relative(root, file).replace(/\.js$/, "");
   const seconds = (durationMs / 1000).toFixed(1);
   if (problem === undefined) {
-    const skipped = report.skipped > 0 ? `, ${report.skipped} skipped` : "";
+    const skipped = report.skipped.length > 0 ? `, ${report.skipped.length} skipped` : "";
     console.log(`ok    ${name}  ${report.passed} passed${skipped}  ${seconds} s`);
   } else {
     console.log(`${output}\nFAIL  ${name}: ${problem}  ${seconds} s`);
@@ -152,18 +152,20 @@ function printSummary(outcomes: FileOutcome[], empty: string[]): number {
   const missing = missingTests([...readJosdkTable(), ...readFeatureTable()], passedTitlesOf(outcomes));
   let passed = 0;
   let failed = empty.length + missing.length;
-  let skipped = 0;
   for (const { report, problem } of outcomes) {
     passed += report.passed;
     // A file that failed as a whole counts as at least one failure.
     failed += problem === undefined ? 0 : Math.max(1, report.failed);
-    skipped += report.skipped;
   }
+  const skipped = outcomes.flatMap(({ file, report }) =>
+    report.skipped.map((test) => `${relative(root, file).replace(/\.js$/, "")} › ${test}`),
+  );
+  for (const line of skipped) console.log(`skipped: ${line}`);
   const failures = outcomes.filter(({ problem }) => problem !== undefined);
   for (const { file, problem } of failures) console.log(`failed: ${relative(root, file)}: ${problem}`);
   for (const line of missing) console.log(`failed: ${line}`);
   for (const path of empty) console.log(`failed: ${path}: no test files`);
-  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+  console.log(`${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
   return failed === 0 ? 0 : 1;
 }
 

@@ -3,14 +3,15 @@
 // every test in time, and reports to run.ts what was declared and what became of it.
 import { suite as uvuSuite } from "uvu";
 
-export * as assert from "uvu/assert";
+export * as assert from "./assert.js";
 
 /** What a test file tells the runner about itself; counts are tests. */
 export interface SuiteReport {
   declared: number;
   passed: number;
   failed: number;
-  skipped: number;
+  /** Title and reason of every test that does not run here. */
+  skipped: string[];
   /** The titles of the tests that passed. */
   passedTitles: string[];
   /** Title and message of every failure, for a file that is ended before it can print them. */
@@ -24,12 +25,12 @@ export interface SuiteReport {
 /** Declares one test; its title states a law in the present tense. */
 export interface DeclareTest {
   (title: string, body: () => unknown, options?: { timeoutMs?: number }): void;
-  /** Declares a test that does not run here; `reason` is printed. */
+  /** Declares a test that does not run here; the run counts it and names it with the reason. */
   skip(title: string, reason: string): void;
 }
 
 const DEFAULT_TIMEOUT_MS = 20_000;
-const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: 0, passedTitles: [], failures: [] };
+const report: SuiteReport = { declared: 0, passed: 0, failed: 0, skipped: [], passedTitles: [], failures: [] };
 
 /** Declares and runs a suite. There are no hooks; use `await using` for set-up. */
 export function suite(name: string, declare: (test: DeclareTest) => void): void {
@@ -39,8 +40,7 @@ export function suite(name: string, declare: (test: DeclareTest) => void): void 
     uvuTest(title, () => counted(title, () => failAfter(timeoutMs, title, body)));
   };
   declareTest.skip = (title, reason) => {
-    report.skipped++;
-    console.log(`skipped: ${name} › ${title}: ${reason}`);
+    report.skipped.push(`${name} › ${title}: ${reason}`);
   };
   declare(declareTest);
   uvuTest.run();

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { eventually } from "#test/support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { writeKubeconfig } from "#test/support/kubeconfig.js";
 import { repositoryRoot } from "#test/support/repository.js";
 import { type Connection, createLoadClient, type LoadClient } from "../load-client.js";
@@ -20,7 +20,7 @@ import { bundle } from "./bundle.js";
 const RUNS = 7;
 const WORKLOAD = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 const SERVER = fileURLToPath(new URL("../apiserver/embedded-server.js", import.meta.url));
-const LIMIT = { timeoutMs: 30_000, everyMs: 50 };
+const LIMIT = { timeoutMs: 30_000, intervalMs: 50 };
 
 /** What a start cost. */
 interface ColdStart {
@@ -105,7 +105,7 @@ async function prepare(client: LoadClient): Promise<void> {
   const create = (path: string, body: object) => client.send({ method: "POST", path, body: JSON.stringify(body) });
   await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", webPageDefinition);
   await create("/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-  await eventually(
+  await waitFor(
     "WebPages are served",
     () =>
       client.send({ method: "GET", path: PAGES_PATH }).then(
@@ -129,13 +129,13 @@ async function measureStart(
   const startedAt = performance.now();
   const operator = startOperator(command, files);
   try {
-    await eventually(
+    await waitFor(
       "the first dependent is there",
       () => {
         operator.checkAlive();
         return Promise.resolve(seenAt !== undefined);
       },
-      { ...LIMIT, everyMs: 2 },
+      { ...LIMIT, intervalMs: 2 },
     );
     const { cpuSeconds, residentMb } = readUsage(operator.pid);
     return { ms: seenAt! - startedAt, cpuSeconds, residentMb };

@@ -1,5 +1,5 @@
 // A control plane that tells how many requests others than the driver have made.
-import { eventually } from "#test/support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { startControlPlane } from "#test/support/control-plane.js";
 import { type Connection, createLoadClient, type LoadRequest } from "../load-client.js";
 import { readUsage } from "./process-usage.js";
@@ -65,7 +65,7 @@ export async function startCountedCluster(resources: readonly string[]): Promise
     async quiet(ms) {
       let last = totalOf(await readCounts());
       let since = performance.now();
-      await eventually(
+      await waitFor(
         "no more requests",
         async () => {
           const now = totalOf(await readCounts());
@@ -73,7 +73,7 @@ export async function startCountedCluster(resources: readonly string[]): Promise
           last = now;
           return performance.now() - since >= ms;
         },
-        { timeoutMs: 180_000, everyMs: QUIET_CHECK_MS },
+        { timeoutMs: 180_000, intervalMs: QUIET_CHECK_MS },
       );
     },
     async isWatched(resource) {

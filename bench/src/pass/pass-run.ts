@@ -6,7 +6,7 @@ import type { ControllerDefinition, KubernetesObject, ResourceDefinition } from 
 import { isKubernetes } from "#runtime/workflow/definition/workflow-definition.js";
 import { dependentsOf } from "#runtime/reconcile/controller-definition.js";
 import { collectionPath } from "#runtime/client/resource-path.js";
-import { eventually } from "#test/support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
 import { readsOf, subtract, totalOf } from "../operators/request-counts.js";
 import type { PassSample, SampleObject } from "./samples.js";
@@ -36,7 +36,7 @@ export interface PassCosts {
 const NAMESPACE = "bench";
 const INTERVAL_MS = 1_000;
 const QUIET_MS = 3_000;
-const LIMIT = { timeoutMs: 60_000, everyMs: 50 };
+const LIMIT = { timeoutMs: 60_000, intervalMs: 50 };
 const NEVER = 0;
 
 /** Measures one sample on a control plane of its own. */
@@ -50,7 +50,7 @@ export async function measurePasses(sample: PassSample): Promise<PassCosts> {
   let touched: PassCost | undefined;
   {
     await using session = await startSession(cluster, controllers, NEVER);
-    await eventually(
+    await waitFor(
       `${sample.children} dependents of ${sample.name}`,
       async () => (await listChildren(cluster, { sample, kinds: children })).length === sample.children,
       LIMIT,
@@ -71,7 +71,7 @@ async function measureAgain(
 ): Promise<Pick<PassCosts, "restarted" | "elapsed">> {
   const before = await cluster.readCounts();
   await using session = await startSession(cluster, controllers, INTERVAL_MS);
-  await eventually("a reconcile after the start", () => session.counts().reconciles > 0, LIMIT);
+  await waitFor("a reconcile after the start", () => session.counts().reconciles > 0, LIMIT);
   await cluster.quiet(QUIET_MS);
   const requests = subtract(await cluster.readCounts(), before);
   const reads = readsOf(requests);
@@ -120,7 +120,7 @@ async function startSession(
 async function measurePass({ cluster, counts }: Session, act: () => Promise<void>): Promise<PassCost> {
   const before = { ...counts(), requests: await cluster.readCounts() };
   await act();
-  await eventually("a reconcile", () => counts().reconciles > before.reconciles, LIMIT);
+  await waitFor("a reconcile", () => counts().reconciles > before.reconciles, LIMIT);
   await cluster.quiet(QUIET_MS);
   const requests = subtract(await cluster.readCounts(), before.requests);
   const { reconciles, calls } = counts();
@@ -156,7 +156,7 @@ interface Discovered {
 // A CRD is served a moment after it was created.
 async function servedPath(cluster: CountedCluster, { apiVersion, kind, metadata }: SampleObject) {
   const root = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const found = await eventually(`${kind} of ${apiVersion} is served`, async () => {
+  const found = await waitFor(`${kind} of ${apiVersion} is served`, async () => {
     const answer = await cluster
       .send<Discovered>({ verb: "GET", resource: "discovery", method: "GET", path: root })
       .catch(() => ({ resources: [] }));

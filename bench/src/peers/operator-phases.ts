@@ -11,7 +11,7 @@
 // What an operator does after the end of a phase, until there was no request for three seconds (five after a restart), belongs to
 // the phase: some reconcile again on their own writes.
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "#test/support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { inParallel } from "../load-client.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
 import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
@@ -56,7 +56,7 @@ export interface PhasesOptions {
 }
 
 const CONCURRENCY = 40;
-const PHASE_LIMIT = { timeoutMs: 180_000, everyMs: 100 };
+const PHASE_LIMIT = { timeoutMs: 180_000, intervalMs: 100 };
 const QUIET_MS = 3_000;
 const QUIET_AFTER_RESTART_MS = 5_000;
 const IDLE_MS = 20_000;
@@ -160,7 +160,7 @@ function restartPhase(run: Run): Promise<PhaseCost> {
     quietMs: QUIET_AFTER_RESTART_MS,
     act: async () => {
       await run.operator?.stop();
-      await eventually("the watches are closed", async () => !(await run.cluster.isWatched("webpages")), PHASE_LIMIT);
+      await waitFor("the watches are closed", async () => !(await run.cluster.isWatched("webpages")), PHASE_LIMIT);
       startAgain(run);
     },
     isDone: () => run.cluster.isWatched("webpages"),
@@ -192,7 +192,7 @@ async function measure(
     at: performance.now(),
   };
   await act();
-  await eventually(
+  await waitFor(
     `the end of phase ${name}`,
     () => {
       run.operator?.checkAlive();
@@ -227,7 +227,7 @@ async function createPages(cluster: CountedCluster, count: number): Promise<void
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   await cluster.create("customresourcedefinitions", definitions, webPageDefinition);
   await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-  await eventually("WebPages are served", () =>
+  await waitFor("WebPages are served", () =>
     cluster.list("webpages", PAGES_PATH).then(
       () => true,
       () => false,

@@ -1,7 +1,7 @@
 // Drives one operator through three rounds on a graph: one primary, twenty more, and those twenty again with nothing to do.
 import { readFile } from "node:fs/promises";
 import { messageOf } from "#runtime/base/logger.js";
-import { eventually } from "#test/support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { inParallel } from "../load-client.js";
 import { type CountedCluster, startCountedCluster } from "../operators/counted-cluster.js";
 import { type OperatorCommand, type OperatorProcess, startOperator } from "../operators/operator-process.js";
@@ -33,7 +33,7 @@ export const MANY = 20;
 
 const CONCURRENCY = 20;
 const QUIET_MS = 3_000;
-const LIMIT = { timeoutMs: 180_000, everyMs: 10 };
+const LIMIT = { timeoutMs: 180_000, intervalMs: 10 };
 
 interface Run {
   readonly cluster: CountedCluster;
@@ -57,7 +57,7 @@ export async function measureGraph(
   const operator = startOperator(command, { kubeconfig: cluster.kubeconfig, logFile });
   try {
     const run: Run = { cluster, operator, logFile, seen: () => added };
-    await eventually("Graphs are watched", () => isWatched(run), LIMIT);
+    await waitFor("Graphs are watched", () => isWatched(run), LIMIT);
     await cluster.quiet(QUIET_MS);
     const create = (index: number) =>
       cluster.create("graphs", GRAPHS_PATH, {
@@ -105,7 +105,7 @@ async function measureRound(run: Run, { primaries, dependents, act }: Round): Pr
     at: performance.now(),
   };
   await act();
-  await eventually(
+  await waitFor(
     `${dependents} dependents, and ${primaries} reconciles more`,
     async () => {
       operator.checkAlive();
@@ -130,7 +130,7 @@ async function prepare(cluster: CountedCluster): Promise<void> {
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   await cluster.create("customresourcedefinitions", definitions, graphDefinition);
   await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-  await eventually("Graphs are served", () =>
+  await waitFor("Graphs are served", () =>
     cluster.list("graphs", GRAPHS_PATH).then(
       () => true,
       () => false,

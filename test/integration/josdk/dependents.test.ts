@@ -205,13 +205,20 @@ suite("a dependent", (test) => {
     COLLECTING,
   );
 
-  for (const [title, rest] of [
-    ["one watch", {}],
-    ["a watch each", { filters: { generic: () => true } }],
+  const parts = (name: string) => ({
+    labelSelector: `part=${name}`,
+    desired: ({ primary }: { primary: Sample }) => ({
+      metadata: { name: `one-${name}`, labels: { part: name } },
+      data: { value: primary.spec.value },
+    }),
+  });
+  for (const [title, settingsOf] of [
+    ["one watch", () => ({})],
+    ["a watch each", parts],
   ] as const)
     test(`and another of its kind are told apart, with ${title}`, async () => {
       await using space = await openSpace();
-      const dependents = ["a", "b"].map((name) => configOf(name, { ...rest, isGarbageCollected: false }));
+      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), isGarbageCollected: false }));
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample());
       await Promise.all([untilValue(space, "one-a", "first"), untilValue(space, "one-b", "first")]);

@@ -1,7 +1,7 @@
 // What reconcilers write of their primaries, with server-side apply and without, after JOSDK's integration tests.
 import { waitFor } from "#runtime/base/wait-for.js";
 import { keepFinalizer, patchResource, patchResourceAndStatus, updateStatus } from "#runtime/reconcile/reconciler.js";
-import { apiRequest } from "../../support/api-request.js";
+import { apiRequest, apiRequestOrThrow } from "../../support/api-request.js";
 import { assert, suite } from "../../support/suite.js";
 import { Sample, sampleController } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";
@@ -156,6 +156,34 @@ suite("writes of primaries by server-side apply", (test) => {
     assert.equal([metadata.finalizers, spec], [[FINALIZER], { value: "theirs", other: "ours" }]);
     assert.equal(await waysOfWriting(space), ["Apply", "Apply status"]);
     assert.is(running.events.length, 1);
+  });
+
+  test("an apply is forced: a field that somebody else applied belongs to the controller afterwards, under its name", async () => {
+    await using space = await openSpace();
+    const { group, version, plural } = Sample.definition;
+    const path = `/apis/${group}/${version}/namespaces/${space.namespace}/${plural}/one`;
+    const body = {
+      apiVersion: `${group}/${version}`,
+      kind: "Sample",
+      metadata: { name: "one" },
+      spec: { other: "theirs" },
+    };
+    await apiRequestOrThrow(space.server, `PATCH ${path}?fieldManager=somebody`, {
+      body,
+      contentType: "application/apply-patch+yaml",
+    });
+    await using running = await space.start([
+      sampleController({ reconcile: () => patchResource({ spec: { other: "ours" } }) }),
+    ]);
+    await space.until(Sample, "one", ({ spec }) => spec.other === "ours");
+    await running.quiet();
+    const owners = (await managedFieldsOf(space)).filter(({ fieldsV1 }) =>
+      JSON.stringify(fieldsV1).includes("f:other"),
+    );
+    assert.equal(
+      owners.map(({ manager, operation }) => [manager, operation]),
+      [["sample", "Apply"]],
+    );
   });
 
   test("a field of the spec alone is applied beside the finalizer, in one reconcile", async () => {

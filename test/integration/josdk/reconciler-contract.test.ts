@@ -55,6 +55,26 @@ suite("the contract of a reconciler", (test) => {
     { timeoutMs: 90_000 },
   );
 
+  test("a controller that states nothing but its name has the defaults of every setting", async () => {
+    await using space = await openSpace();
+    const bare = defineController({
+      name: "bare",
+      workflow: defineWorkflow(Sample),
+      reconciler: { reconcile: () => updateStatus({ value: "seen" }), cleanup: () => {} },
+    });
+    await using running = await space.start([bare]);
+    await space.create(Sample, { metadata: { name: "one" }, spec: {} });
+    const { metadata } = await space.until(Sample, "one", ({ status }) => status?.value === "seen");
+    assert.equal(metadata.finalizers, ["samples.josdk.example.com/finalizer"]);
+    await running.quiet();
+    const before = running.events.length;
+    await space.patch(Sample, "one", { metadata: { labels: { theirs: "x" } } });
+    await running.quiet();
+    assert.is(running.events.length, before, "only another generation is reconciled");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+  });
+
   test("own creations and updates of a dependent cause no reconcile", async () => {
     await using space = await openSpace();
     const controller = sampleController({ reconcile: () => {} }, { workflow: withConfigMap });

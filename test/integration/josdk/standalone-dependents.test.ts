@@ -64,6 +64,27 @@ suite("a dependent that the reconciler runs by itself", (test) => {
     ]);
   });
 
+  test("and another of its kind are found by their names", async () => {
+    await using space = await openSpace();
+    const seen: unknown[] = [];
+    const controller = dependentController([], {
+      workflows: { pair: { primary: Sample.definition, dependents: [configOf("a"), configOf("b")] } },
+      reconciler: {
+        reconcile: async ({ context }) => {
+          await context.workflows.get("pair").reconcile();
+          const found = ["one-a", "one-b"].map((name) => context.secondary(ConfigMap, { name })?.data?.["value"]);
+          seen.push([...found, context.secondaries(ConfigMap).length]);
+        },
+      },
+    });
+    await using running = await space.start([controller]);
+    await space.create(Sample, sample());
+    await untilValue(space, "one-a", "first");
+    await untilValue(space, "one-b", "first");
+    await running.quiet();
+    assert.equal(seen, [["first", "first", 2]]);
+  });
+
   test("may be of a kind without a class", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });

@@ -273,6 +273,20 @@ suite("activation", (test) => {
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "active again");
   });
 
+  test("a primary that is marked for deletion before the start is cleaned up, with what is watched only while it is active", async () => {
+    await using space = await openSpace();
+    const controller = () =>
+      dependentController([configOf("a", { isGarbageCollected: false, activationCondition: says("active") })]);
+    const before = await space.start([controller()]);
+    await space.create(Sample, sample("active"));
+    await untilConfigs(space, "one-a");
+    await before.operator.stop();
+    await space.delete(Sample, "one");
+    await using _ = await space.start([controller()]);
+    await space.untilGone(Sample, "one");
+    await untilConfigs(space);
+  });
+
   test("a single dependent that is inactive holds nothing up, for many primaries at once", async () => {
     await using space = await openSpace();
     const controller = dependentController([configOf("a", { activationCondition: says("active") })]);

@@ -35,6 +35,34 @@ suite("operator restart", (test) => {
     assert.is(await failureOf(() => page.operator.start()), "the operator is started already");
   });
 
+  test("an operator without controllers starts, and is a client and no more", async () => {
+    await using server = await startPageServer();
+    const operator = createOperator({ connection: server, controllers: [] });
+    await operator.start();
+    await operator.client.create(Page, { metadata: { name: "one", namespace: "default" }, spec: { text: "first" } });
+    assert.is((await operator.client.get(Page, { name: "one", namespace: "default" }))?.spec.text, "first");
+    assert.is(await operator.stop(), true);
+  });
+
+  test("event sources are made once for every start, however often there is a reconcile", async () => {
+    await using server = await startPageServer();
+    let made = 0;
+    const eventSources = () => {
+      made++;
+      return [];
+    };
+    await using page = createPageOperator(server, { eventSources });
+    await page.operator.start();
+    await createPage(page);
+    await untilText(page, "first");
+    await setText(page, "second");
+    await untilText(page, "second");
+    assert.is(made, 1);
+    await page.operator.stop();
+    await page.operator.start();
+    assert.is(made, 2);
+  });
+
   test("stopping an operator that was never started does nothing, as often as it is asked", async () => {
     await using server = await startPageServer();
     await using page = createPageOperator(server);

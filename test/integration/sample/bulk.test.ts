@@ -1,6 +1,6 @@
 // The sample of bulk dependents, compiled, against an API server; the same on the embedded and on the real one.
 import { Deployment, Fleet, fleetController, Service } from "#bulk/generated/index.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 
@@ -102,7 +102,7 @@ suite("the bulk sample", (declareTest) => {
     await setMembers(space, []);
     const { status } = await space.until(Fleet, "main", ({ status }) => status?.memberCount === 0);
     assert.is(status?.readyCount, 0);
-    await eventually("nothing is left", async () => (await namesIn(space, Deployment)).length === 0);
+    await waitFor("nothing is left", async () => (await namesIn(space, Deployment)).length === 0);
     assert.equal(await namesIn(space, Service), []);
   });
 
@@ -180,7 +180,7 @@ suite("the bulk sample", (declareTest) => {
     }
     {
       await using second = await space.start([fleetController]);
-      await eventually("the fleet is reconciled again", () => second.events.length > 0);
+      await waitFor("the fleet is reconciled again", () => second.events.length > 0);
       await second.quiet();
       assert.equal(second.requests, []);
     }
@@ -196,7 +196,7 @@ suite("the bulk sample", (declareTest) => {
       await third.quiet();
     }
     await using last = await space.start([fleetController]);
-    await eventually("the fleet is reconciled again", () => last.events.length > 0);
+    await waitFor("the fleet is reconciled again", () => last.events.length > 0);
     await last.quiet();
     assert.equal(last.requests, [], "of an empty fleet, too");
   });
@@ -210,7 +210,7 @@ suite("the bulk sample", (declareTest) => {
     await space.untilGone(Fleet, "main");
     const isEmpty = async () =>
       [...(await namesIn(space, Deployment)), ...(await namesIn(space, Service))].length === 0;
-    await eventually("nothing is left", isEmpty, COLLECTED);
+    await waitFor("nothing is left", isEmpty, COLLECTED);
     assert.ok(running.events.every(({ error }) => error === undefined));
   }, 90_000);
 });

@@ -1,7 +1,7 @@
 // What goes wrong between an operator and a service outside of Kubernetes: the sample, compiled, against its console and an API server.
 import { messageOf } from "#runtime/base/logger.js";
 import { ConfigMap, Tenant, Zone } from "#external/src/generated/index.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { isThorough, ONLY_THOROUGH } from "../../support/runs.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { isRealApiServer } from "../../support/api-server.js";
@@ -22,7 +22,7 @@ suite("the external sample, when something goes wrong", (test) => {
     const zone = await world.zone("home");
     await world.until(ConfigMap, "one-notes", () => true);
     for (const object of [tenant, zone]) {
-      const failed = await eventually("it fails", () => eventsOf(run, object).find(({ error }) => error !== undefined));
+      const failed = await waitFor("it fails", () => eventsOf(run, object).find(({ error }) => error !== undefined));
       const failures = Object.entries(failed.workflow!.dependents).filter(([, { kind }]) => kind === "failed");
       assert.ok(failures.length > 0);
       assert.is(failed.workflow!.dependents["notes"]?.kind ?? "created", "created");
@@ -49,11 +49,11 @@ suite("the external sample, when something goes wrong", (test) => {
     await console.start();
     console.faults.set("GET zones", "refused");
     const again = await world.start();
-    const failed = await eventually("a reconcile", () => eventsOf(again, zone)[0]);
+    const failed = await waitFor("a reconcile", () => eventsOf(again, zone)[0]);
     assert.is(failed.workflow?.dependents["zone"]?.kind, "failed");
     assert.is(failed.workflow?.dependents["main"]?.kind, "unchanged");
     console.faults.clear();
-    await eventually("it is reconciled", () => eventsOf(again, zone).find(({ error }) => error === undefined));
+    await waitFor("it is reconciled", () => eventsOf(again, zone).find(({ error }) => error === undefined));
     assert.equal(console.changes, changes);
   });
 
@@ -62,7 +62,7 @@ suite("the external sample, when something goes wrong", (test) => {
     const { console, run } = world;
     console.faults.set("POST users", "refused");
     const tenant = await world.tenant("one", { users: { ann: "admin" } });
-    const failed = await eventually("it fails", () => eventsOf(run, tenant).find(({ error }) => error !== undefined));
+    const failed = await waitFor("it fails", () => eventsOf(run, tenant).find(({ error }) => error !== undefined));
     assert.match(messageOf(failed.error), /POST \/users was answered with 500/);
     const { users, ...others } = failed.workflow!.dependents;
     assert.is(users?.kind, "failed");
@@ -85,7 +85,7 @@ suite("the external sample, when something goes wrong", (test) => {
         await world.untilCount("accounts", 1);
         await world.untilCount("registrations", 1);
         if (fault !== "slow")
-          await eventually("it is tried again", () => world.run.events.some(({ error }) => error !== undefined));
+          await waitFor("it is tried again", () => world.run.events.some(({ error }) => error !== undefined));
         await world.untilCount("users", 2);
         console.faults.clear();
         await world.until(Tenant, "one", ({ status }) => status?.users === 2);
@@ -107,7 +107,7 @@ suite("the external sample, when something goes wrong", (test) => {
     await world.until(Tenant, "one", ({ status }) => status?.users === 1);
     await console.stop();
     await client.delete(Tenant, tenant.metadata);
-    await eventually("the deletion fails", () => eventsOf(run, tenant).some(({ error }) => error !== undefined));
+    await waitFor("the deletion fails", () => eventsOf(run, tenant).some(({ error }) => error !== undefined));
     const waiting = await client.get(Tenant, tenant.metadata);
     assert.is(waiting?.metadata.finalizers?.length, 1);
     assert.is(console.all("users").size, 1);
@@ -126,7 +126,7 @@ suite("the external sample, when something goes wrong", (test) => {
     // The servers are known by an event source, without which the controller of zones does not start.
     for (const collection of ["accounts", "users", "subscriptions"]) console.faults.set(`GET ${collection}`, "refused");
     const again = await world.start();
-    await eventually("the deletion fails", () => eventsOf(again, tenant).some(({ error }) => error !== undefined));
+    await waitFor("the deletion fails", () => eventsOf(again, tenant).some(({ error }) => error !== undefined));
     assert.is((await client.get(Tenant, tenant.metadata))?.metadata.finalizers?.length, 1);
     console.faults.clear();
     await world.untilGone(Tenant, "one");
@@ -138,11 +138,11 @@ suite("the external sample, when something goes wrong", (test) => {
     const { client, console, run } = world;
     const tenant = await world.tenant("one", { users: { ann: "admin" } });
     const { status } = await world.until(Tenant, "one", (each) => each.status?.users === 1);
-    const state = await eventually("the id is kept", () => world.stateOf("one"));
+    const state = await waitFor("the id is kept", () => world.stateOf("one"));
     await untilQuiet(run);
     const changes = [...console.changes];
     await client.delete(ConfigMap, state.metadata);
-    const kept = await eventually("the id is kept again", () => world.stateOf("one"));
+    const kept = await waitFor("the id is kept again", () => world.stateOf("one"));
     assert.equal(kept.data, state.data);
     assert.is.not(kept.metadata.uid, state.metadata.uid);
     await client.jsonPatch(Tenant, tenant.metadata, {

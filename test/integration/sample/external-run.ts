@@ -11,7 +11,7 @@ import { createConnection } from "#runtime/client/connect/connection.js";
 import { Console } from "#external/service/console.js";
 import { ConfigMap, controllers, Tenant, Zone } from "#external/src/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
@@ -73,14 +73,14 @@ export async function openWorld(server: TestApiServer): Promise<World> {
     zone: (name, spec = {}) =>
       client.create(Zone, Zone.create({ metadata: meta(name), spec: { domain: `${name}.example.com`, ...spec } })),
     until: (kind, name, holds) =>
-      eventually(`${kind.definition.kind} ${name} is as wanted`, async () => {
+      waitFor(`${kind.definition.kind} ${name} is as wanted`, async () => {
         const object = await client.get(kind, meta(name));
         return object !== undefined && holds(object) === true ? object : undefined;
       }),
     untilGone: async (kind, name) =>
-      void (await eventually(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined)),
+      void (await waitFor(`${name} is gone`, async () => (await client.get(kind, meta(name))) === undefined)),
     untilCount: async (collection, count) =>
-      void (await eventually(`${count} ${collection}`, () => console.all(collection).size === count)),
+      void (await waitFor(`${count} ${collection}`, () => console.all(collection).size === count)),
     valuesOf: (collection, field) => [...console.all(collection).values()].map((each) => String(each[field])).sort(),
     stateOf: async (tenant) =>
       (await ownStates()).find(({ metadata }) => metadata.ownerReferences?.[0]?.name === tenant),
@@ -118,7 +118,7 @@ function startRun({ kubeconfig }: TestApiServer, namespace: string): Promise<Rec
 export async function untilQuiet({ events, requests }: RecordedRun): Promise<void> {
   let before = "";
   let since = Date.now();
-  await eventually("nothing happens any more", () => {
+  await waitFor("nothing happens any more", () => {
     const now = `${events.length} ${requests.length}`;
     if (now !== before) [before, since] = [now, Date.now()];
     return Date.now() - since > 300;

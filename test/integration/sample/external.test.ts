@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { keyOf } from "@gen-operator/runtime";
 import { ConfigMap, Tenant, Zone } from "#external/src/generated/index.js";
 import { startWebhook } from "#external/src/webhook.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { eventsOf, openWorld, startServer, untilQuiet } from "./external-run.js";
 
@@ -32,7 +32,7 @@ suite("the external sample", (test) => {
     assert.is(changed.status?.userIds?.["bob"], created.status?.userIds?.["bob"]);
     assert.equal(world.valuesOf("users", "name"), ["bob", "cid"]);
     assert.equal(world.valuesOf("users", "role"), ["admin", "reader"]);
-    await eventually("the plan is the new one", () => world.valuesOf("subscriptions", "plan").join() === "team");
+    await waitFor("the plan is the new one", () => world.valuesOf("subscriptions", "plan").join() === "team");
 
     await client.delete(Tenant, tenant.metadata);
     await world.untilGone(Tenant, "one");
@@ -55,11 +55,11 @@ suite("the external sample", (test) => {
     assert.ok(console.all("registrations").has(created.status?.registrationId ?? ""));
     const records = { www: "10.0.0.3", mail: null, ftp: "10.0.0.4" };
     await client.mergePatch(Zone, zone.metadata, { spec: { region: "east", records } });
-    await eventually(
+    await waitFor(
       "the records are the new ones",
       () => world.valuesOf("records", "address").join() === "10.0.0.3,10.0.0.4",
     );
-    await eventually("both servers moved", () => world.valuesOf("servers", "region").join() === "east,east");
+    await waitFor("both servers moved", () => world.valuesOf("servers", "region").join() === "east,east");
     await client.mergePatch(Zone, zone.metadata, { spec: { hasReplica: false } });
     await world.until(Zone, "home", ({ status }) => status?.servers?.length === 1);
     assert.equal([...console.all("servers").keys()], [`${key}/main`]);
@@ -82,10 +82,10 @@ suite("the external sample", (test) => {
     await console.change("zones", zone.spec.domain, undefined);
     await console.change("records", `www.${zone.spec.domain}`, { address: "theirs" });
     await console.change("servers", `${keyOf(zone.metadata)}/main`, { region: "theirs" });
-    await eventually("the account is as desired", () => world.valuesOf("accounts", "plan").join() === "free");
-    await eventually("the zone is there", () => console.all("zones").size === 1);
-    await eventually("the record is as desired", () => world.valuesOf("records", "address").join() === "10.0.0.1");
-    await eventually("the server is as desired", () => world.valuesOf("servers", "region").join() === "west");
+    await waitFor("the account is as desired", () => world.valuesOf("accounts", "plan").join() === "free");
+    await waitFor("the zone is there", () => console.all("zones").size === 1);
+    await waitFor("the record is as desired", () => world.valuesOf("records", "address").join() === "10.0.0.1");
+    await waitFor("the server is as desired", () => world.valuesOf("servers", "region").join() === "west");
     const { status } = await world.until(
       Tenant,
       "one",
@@ -112,7 +112,7 @@ suite("the external sample", (test) => {
         ),
       );
       await console.change("subscriptions", key, { plan: "team" });
-      await eventually("the plan is as desired", () => world.valuesOf("subscriptions", "plan").join() === "free");
+      await waitFor("the plan is as desired", () => world.valuesOf("subscriptions", "plan").join() === "free");
       assert.equal(world.valuesOf("subscriptions", "renewsAt"), ["2030-01-01"], "what is not desired stays");
       await console.change("subscriptions", key, undefined);
       await world.untilCount("subscriptions", 1);
@@ -133,7 +133,7 @@ suite("the external sample", (test) => {
     await run.operator.stop();
     const again = await world.start();
     for (const object of [tenant, zone]) {
-      const [event] = await eventually("a reconcile", () => {
+      const [event] = await waitFor("a reconcile", () => {
         const events = eventsOf(again, object);
         return events.length > 0 ? events : undefined;
       });

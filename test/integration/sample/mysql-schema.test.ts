@@ -3,7 +3,7 @@ import { createLogger, createOperator, type ApiClient } from "@gen-operator/runt
 import { MySQLSchema, mySQLSchemaController, Secret } from "#mysql-schema/generated/index.js";
 import { nameOf } from "#mysql-schema/mysql-schema/name-of.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { problemWithMariaDb, startMariaDb, type MariaDb, type MariaDbLogin } from "../../support/mariadb.js";
 import { assert, shared, suite } from "../../support/suite.js";
@@ -65,7 +65,7 @@ suite("the mysql-schema sample", (test) => {
       spec: { encoding },
     });
   const untilStatus = (client: ApiClient, { metadata }: MySQLSchema, status: RegExp) =>
-    eventually(
+    waitFor(
       `the status of ${metadata.name} is ${status}`,
       async () => {
         const live = await client.get(MySQLSchema, metadata);
@@ -99,11 +99,11 @@ suite("the mysql-schema sample", (test) => {
   const untilPolled = async ({ query }: MariaDb, times = 2) => {
     const count = async () => Number((await query("SHOW GLOBAL STATUS LIKE 'Com_set_option'"))[0]?.["Value"]);
     const before = await count();
-    await eventually(`${times} polls`, async () => (await count()) >= before + times);
+    await waitFor(`${times} polls`, async () => (await count()) >= before + times);
   };
   const remove = async (client: ApiClient, schema: MySQLSchema) => {
     await client.delete(MySQLSchema, schema.metadata);
-    await eventually("it is gone", async () => (await client.get(MySQLSchema, schema.metadata)) === undefined);
+    await waitFor("it is gone", async () => (await client.get(MySQLSchema, schema.metadata)) === undefined);
     const secret = await secretOf(client, schema);
     if (secret !== undefined) await client.delete(Secret, secret.metadata);
   };
@@ -145,7 +145,7 @@ suite("the mysql-schema sample", (test) => {
     const login = await loginOf(client, schema);
     await db.query("CREATE TABLE orders (id INT)", [], login);
     await client.mergePatch(MySQLSchema, schema.metadata, { spec: { encoding: "UTF8" } });
-    await eventually("the encoding is another", async () => (await encodingOf(db, schema)) === "utf8mb3");
+    await waitFor("the encoding is another", async () => (await encodingOf(db, schema)) === "utf8mb3");
     const before = await changesOf(db);
     await untilPolled(db);
     assert.equal(await changesOf(db), before);
@@ -176,9 +176,9 @@ suite("the mysql-schema sample", (test) => {
     await untilStatus(client, schema, /^CREATED$/);
     const login = await loginOf(client, schema);
     await db.query(`DROP DATABASE \`${nameOf(schema)}\``);
-    await eventually("the schema is back", async () => (await isAccepted(db, login)) === true);
+    await waitFor("the schema is back", async () => (await isAccepted(db, login)) === true);
     await db.query("DROP USER ?@'%'", [nameOf(schema)]);
-    await eventually("the user is back", async () => (await isAccepted(db, login)) === true);
+    await waitFor("the user is back", async () => (await isAccepted(db, login)) === true);
     assert.equal(await loginOf(client, schema), login);
     await remove(client, schema);
   });
@@ -192,17 +192,17 @@ suite("the mysql-schema sample", (test) => {
     const first = await loginOf(client, schema);
     const secret = (await secretOf(client, schema))!;
     await client.delete(Secret, secret.metadata);
-    await eventually("there is another", async () => {
+    await waitFor("there is another", async () => {
       const { uid } = (await secretOf(client, schema))?.metadata ?? {};
       return uid !== undefined && uid !== secret.metadata.uid;
     });
     const second = await loginOf(client, schema);
     assert.is.not(second.password, first.password);
-    await eventually("it is the password", async () => (await isAccepted(db, second)) === true);
+    await waitFor("it is the password", async () => (await isAccepted(db, second)) === true);
     assert.is(await isAccepted(db, first), "ER_ACCESS_DENIED_ERROR");
     const password = `\\'; DROP DATABASE \`${nameOf(schema)}\`; -- "?`;
     await client.mergePatch(Secret, secret.metadata, { stringData: { password } });
-    await eventually("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
+    await waitFor("what was written is it", async () => (await isAccepted(db, { ...second, password })) === true);
     await remove(client, schema);
   });
 
@@ -216,7 +216,7 @@ suite("the mysql-schema sample", (test) => {
     const before = run.events.length;
     const labels = { "app.kubernetes.io/managed-by": null };
     await client.mergePatch(Secret, secret.metadata, { metadata: { labels } });
-    await eventually("its schema is reconciled", () => run.events.length > before);
+    await waitFor("its schema is reconciled", () => run.events.length > before);
     await untilPolled(db);
     assert.equal(await loginOf(client, schema), login);
     assert.is(await isAccepted(db, login), true);
@@ -260,9 +260,9 @@ suite("the mysql-schema sample", (test) => {
     for (const each of [schema, coming]) await untilStatus(client, each, /^CREATED$/);
     assert.is(await encodingOf(db, schema), "latin1");
     assert.equal(await loginOf(client, schema), login);
-    await eventually("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
+    await waitFor("it is gone", async () => (await client.get(MySQLSchema, leaving.metadata)) === undefined);
     assert.equal([await encodingOf(db, leaving), await hasUser(db, leaving)], [undefined, false]);
-    await eventually("all is well", () => run.operator.health().status === "healthy");
+    await waitFor("all is well", () => run.operator.health().status === "healthy");
     for (const each of [schema, coming]) await remove(client, each);
   });
 
@@ -289,7 +289,7 @@ suite("the mysql-schema sample", (test) => {
     }
     const [login, before] = [await loginOf(client, schema), await changesOf(db)];
     await using second = await startRun(server);
-    await eventually("it is reconciled again", () => second.events.length > 0);
+    await waitFor("it is reconciled again", () => second.events.length > 0);
     await untilPolled(db);
     assert.equal(second.requests, []);
     assert.equal(await changesOf(db), before);

@@ -2,7 +2,7 @@
 import { createLogger, keyOf, type ApiClient } from "@gen-operator/runtime";
 import { Node, Pod, PodWatch, podWatchController } from "#podwatch/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
@@ -59,7 +59,7 @@ suite("the podwatch sample", (test) => {
       operations: [{ op: "add", path: "/status/phase", value: phase }],
     });
   const untilRunning = (client: ApiClient, { metadata }: PodWatch, running: number) =>
-    eventually(`${metadata.name} counts ${running}`, async () => {
+    waitFor(`${metadata.name} counts ${running}`, async () => {
       const watch = await client.get(PodWatch, metadata);
       return watch?.status?.running === running ? watch : undefined;
     });
@@ -97,7 +97,7 @@ suite("the podwatch sample", (test) => {
     await settle();
     const before = run.events.length;
     await client.mergePatch(Pod, pod.metadata, { metadata: { annotations: { note: "changed" } } });
-    await eventually("the cache sees what the filter does not let pass", () => {
+    await waitFor("the cache sees what the filter does not let pass", () => {
       const seen = run.operator.controller("podwatch").sources.get("pods")?.get?.(keyOf(pod.metadata)) as Pod;
       return seen.metadata.annotations?.["note"] === "changed";
     });
@@ -164,16 +164,16 @@ suite("the podwatch sample", (test) => {
     const before = await others();
     assert.is(await zoneOf(), undefined);
     await client.create(Node, { metadata: { ...node, labels: { [ZONE]: "west" } } });
-    await eventually("the zone is known", async () => (await zoneOf()) === "west");
+    await waitFor("the zone is known", async () => (await zoneOf()) === "west");
     await settle();
     const reconciles = run.reasonsOf(watch).length;
     await client.mergePatch(Node, node, { metadata: { labels: { unrelated: "yes" } } });
     await settle();
     assert.is(run.reasonsOf(watch).length, reconciles);
     await client.mergePatch(Node, node, { metadata: { labels: { [ZONE]: "east" } } });
-    await eventually("the zone is the new one", async () => (await zoneOf()) === "east");
+    await waitFor("the zone is the new one", async () => (await zoneOf()) === "east");
     await client.delete(Node, node);
-    await eventually("the zone is gone", async () => (await zoneOf()) === undefined);
+    await waitFor("the zone is gone", async () => (await zoneOf()) === undefined);
     assert.is(await others(), before);
     await remove(client, watch);
     await remove(client, other);
@@ -215,7 +215,7 @@ suite("the podwatch sample", (test) => {
       await settle();
     }
     await using second = await startRun(await server());
-    await eventually("the watch is reconciled again", () => second.reasonsOf(watch).length > 0);
+    await waitFor("the watch is reconciled again", () => second.reasonsOf(watch).length > 0);
     await settle();
     assert.equal(second.requests, []);
     await remove(second.client, watch, [pod]);

@@ -1,7 +1,7 @@
 // The sample of workflows that the reconcilers run, compiled, against an API server; the same on the embedded and on the real one.
 import { ConfigMap, Deployment, Preview, Service, Site, siteController } from "#standalone/generated/index.js";
 import { previewController } from "#standalone/preview/controller.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 
@@ -81,7 +81,7 @@ suite("the standalone sample", (declareTest) => {
     await createSite(space);
     const { status } = await untilPhase(space, "Failed");
     assert.match(status?.message ?? "", /ConfigMap "[\w-]+\/site" exists already/);
-    await eventually("the service is there", () => space.get(Service, "site"));
+    await waitFor("the service is there", () => space.get(Service, "site"));
     assert.equal(await kindsOf(space, "site"), ["ConfigMap", "Service"], "the deployment waits for the document");
     assert.ok(running.events.every(({ error, retryAfterMs }) => error === undefined && retryAfterMs === undefined));
     await space.delete(ConfigMap, "site");
@@ -143,7 +143,7 @@ suite("the standalone sample", (declareTest) => {
     await using running = await space.start(controllers);
     await space.create(ConfigMap, { metadata: { name: "preview" }, data: {} });
     await createPreview(space);
-    const failed = await eventually("a reconcile that fails", () =>
+    const failed = await waitFor("a reconcile that fails", () =>
       running.events.find(({ error }) => error !== undefined),
     );
     assert.match(String(failed.error), /ConfigMap "[\w-]+\/preview" exists already/);
@@ -165,7 +165,7 @@ suite("the standalone sample", (declareTest) => {
       await first.quiet();
     }
     await using second = await space.start(controllers);
-    await eventually("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
+    await waitFor("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
     await second.quiet();
     assert.equal(second.requests, []);
   });
@@ -179,7 +179,7 @@ suite("the standalone sample", (declareTest) => {
     await untilState(space, "Awake");
     await space.delete(Site, "site");
     await space.delete(Preview, "preview");
-    await eventually(
+    await waitFor(
       "nothing is left",
       async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
       COLLECTED,

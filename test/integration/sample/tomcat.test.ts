@@ -1,6 +1,6 @@
 // The sample with two controllers, compiled, against an API server; the same on the embedded and on the real one.
 import { ConfigMap, controllers, Deployment, Service, Tomcat, Webapp } from "#tomcat/generated/index.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 import { conditionsOf, isConditionTrue } from "./conditions.js";
@@ -159,11 +159,7 @@ suite("the tomcat sample", (declareTest) => {
     );
     await untilServing(space, "main", "first", "third");
     await space.delete(Webapp, "first");
-    await eventually(
-      "the second is served",
-      async () => isConditionTrue((await space.get(Webapp, "second"))!),
-      COLLECTED,
-    );
+    await waitFor("the second is served", async () => isConditionTrue((await space.get(Webapp, "second"))!), COLLECTED);
     await untilServing(space, "main", "second", "third");
   }, 90_000);
 
@@ -197,20 +193,12 @@ suite("the tomcat sample", (declareTest) => {
     await createWebapp(space, "two");
     await untilServing(space, "main", "one", "two");
     await space.delete(Webapp, "one");
-    await eventually(
-      "one is gone from the pods",
-      async () => (await fetchersIn(space, "main")).length === 1,
-      COLLECTED,
-    );
+    await waitFor("one is gone from the pods", async () => (await fetchersIn(space, "main")).length === 1, COLLECTED);
     await untilServing(space, "main", "two");
     await space.delete(Tomcat, "main");
     const waiting = await space.until(Webapp, "two", (webapp) => !isConditionTrue(webapp));
     assert.is(waiting.status?.url, undefined);
-    await eventually(
-      "the servers are gone",
-      async () => (await space.get(Deployment, "main")) === undefined,
-      COLLECTED,
-    );
+    await waitFor("the servers are gone", async () => (await space.get(Deployment, "main")) === undefined, COLLECTED);
     assert.ok(await space.get(ConfigMap, "main.two"), "it waits for a Tomcat of the name");
     await createTomcat(space, "main");
     await untilServing(space, "main", "two");
@@ -230,7 +218,7 @@ suite("the tomcat sample", (declareTest) => {
       await first.quiet();
     }
     await using second = await space.start(controllers);
-    await eventually("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
+    await waitFor("all are reconciled again", () => new Set(second.events.map(({ primary }) => primary)).size === 3);
     await second.quiet();
     assert.equal(second.requests, []);
   });

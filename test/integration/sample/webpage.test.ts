@@ -2,7 +2,7 @@
 import { createLogger, createOperator, type ApiClient } from "@gen-operator/runtime";
 import { ConfigMap, Deployment, Ingress, Service, WebPage, webPageController } from "#webpage/generated/index.js";
 import { startTestApiServer, type TestApiServer } from "../../support/api-server.js";
-import { eventually } from "../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { startRecordedRun, type RecordedRun } from "./recorded-run.js";
 
@@ -39,7 +39,7 @@ suite("the webpage sample", (test) => {
       spec: { html: "<h1>hello</h1>", host: `page-${pages}.example.com`, ...spec },
     });
   const readyPage = (client: ApiClient, { metadata }: WebPage) =>
-    eventually(
+    waitFor(
       `${metadata.name} is ready`,
       async () => {
         const page = await client.get(WebPage, metadata);
@@ -96,7 +96,7 @@ suite("the webpage sample", (test) => {
     await settle();
     run.requests.length = 0;
     await tester.client.mergePatch(WebPage, page.metadata, { spec: { replicas: 2 } });
-    await eventually(
+    await waitFor(
       "two replicas",
       async () => (await tester.client.get(Deployment, page.metadata))?.spec?.replicas === 2,
     );
@@ -114,9 +114,9 @@ suite("the webpage sample", (test) => {
     await tester.client.create(WebPage, page);
     await readyPage(tester.client, page);
     await tester.client.delete(Service, page.metadata);
-    await eventually("the service is back", () => tester.client.get(Service, page.metadata));
+    await waitFor("the service is back", () => tester.client.get(Service, page.metadata));
     await tester.client.mergePatch(ConfigMap, page.metadata, { data: { "index.html": "hacked" } });
-    await eventually("the document is back", async () => {
+    await waitFor("the document is back", async () => {
       const configMap = await tester.client.get(ConfigMap, page.metadata);
       return (
         Object.values(configMap?.data ?? {}).includes(page.spec.html) && !JSON.stringify(configMap).includes("hacked")
@@ -126,7 +126,7 @@ suite("the webpage sample", (test) => {
     run.requests.length = 0;
     const before = run.events.length;
     await tester.client.mergePatch(ConfigMap, page.metadata, { metadata: { labels: { team: "blue" } } });
-    await eventually("the foreign change is seen", () => run.events.length > before);
+    await waitFor("the foreign change is seen", () => run.events.length > before);
     await settle();
     assert.equal(run.requests, [], "a pass over what is as desired makes no request");
     assert.is((await tester.client.get(ConfigMap, page.metadata))?.metadata.labels?.["team"], "blue");
@@ -140,14 +140,11 @@ suite("the webpage sample", (test) => {
     await tester.client.create(WebPage, page);
     await readyPage(tester.client, page);
     await tester.client.mergePatch(WebPage, page.metadata, { spec: { exposed: false } });
-    await eventually(
-      "the ingress is gone",
-      async () => (await tester.client.get(Ingress, page.metadata)) === undefined,
-    );
+    await waitFor("the ingress is gone", async () => (await tester.client.get(Ingress, page.metadata)) === undefined);
     await readyPage(tester.client, page);
     assert.ok(await tester.client.get(Service, page.metadata));
     await tester.client.mergePatch(WebPage, page.metadata, { spec: { exposed: true } });
-    await eventually("the ingress is back", () => tester.client.get(Ingress, page.metadata));
+    await waitFor("the ingress is back", () => tester.client.get(Ingress, page.metadata));
     await tester.client.delete(WebPage, page.metadata);
     assert.ok(run.events.every(({ error }) => error === undefined));
   });
@@ -163,7 +160,7 @@ suite("the webpage sample", (test) => {
       assert.ok(first.requests.length > 0);
     }
     await using second = await startRun(await server());
-    await eventually("the page is reconciled again", () =>
+    await waitFor("the page is reconciled again", () =>
       second.events.some(({ primary }) => primary.endsWith(page.metadata.name)),
     );
     await settle();
@@ -180,7 +177,7 @@ suite("the webpage sample", (test) => {
       await tester.client.create(WebPage, page);
       await readyPage(tester.client, page);
       await tester.client.delete(WebPage, page.metadata, { propagationPolicy: "Foreground" });
-      await eventually(
+      await waitFor(
         "nothing is left",
         async () => {
           const left = await Promise.all(

@@ -1,7 +1,7 @@
 // What an operator notices of a cluster's own controllers: the helpers of the laws beside this file. The same laws hold for
 // kube-controller-manager and for our simulation of it, on a real API server and on the embedded one.
 import { apiRequest, apiRequestOrThrow, type ApiObject, type Connection } from "../api-request.js";
-import { eventually } from "../eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 
 /** How long a law may take to come true; a real namespace takes seconds to go. */
 export const PATIENCE = { timeoutMs: 40_000 };
@@ -86,12 +86,12 @@ export async function release(cluster: Connection, namespace: string, name: stri
 
 /** Waits until a ConfigMap is gone. */
 export async function isGone(cluster: Connection, namespace: string, name: string): Promise<void> {
-  await eventually(`${name} is gone`, async () => (await find(cluster, namespace, name)) === undefined, PATIENCE);
+  await waitFor(`${name} is gone`, async () => (await find(cluster, namespace, name)) === undefined, PATIENCE);
 }
 
 /** Waits until a namespace is gone. */
 export async function namespaceIsGone(cluster: Connection, namespace: string): Promise<void> {
-  await eventually(
+  await waitFor(
     "the namespace is gone",
     async () => (await apiRequest(cluster, `GET /api/v1/namespaces/${namespace}`)).status === 404,
     PATIENCE,

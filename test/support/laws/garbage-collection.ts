@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../api-request.js";
-import { eventually } from "../eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import {
   PATIENCE,
@@ -64,7 +64,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       const second = await createConfigMap(cluster, namespace, "second");
       await createConfigMap(cluster, namespace, "child", { owners: [first, second] });
       await remove(cluster, first, "Background");
-      await eventually(
+      await waitFor(
         "the reference to the owner that is gone is removed",
         async () => (await ownersOf(cluster, namespace, "child")).join() === "second",
         PATIENCE,
@@ -133,7 +133,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
         finalizers: ["example.com/hold"],
       });
       await remove(cluster, owner, "Foreground");
-      await eventually(
+      await waitFor(
         "the deletion has reached the grandchild",
         async () => (await find(cluster, namespace, "grandchild"))?.metadata.deletionTimestamp,
         PATIENCE,
@@ -158,7 +158,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       await createConfigMap(cluster, namespace, "child", { owners: [owner], finalizers: ["example.com/hold"] });
       await remove(cluster, owner, "Foreground");
       await isGone(cluster, namespace, "owner");
-      await eventually(
+      await waitFor(
         "the dependent is being deleted",
         async () => (await find(cluster, namespace, "child"))?.metadata.deletionTimestamp,
         PATIENCE,
@@ -213,7 +213,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       const namespace = await createNamespace(cluster);
       await apiRequest(cluster, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: WIDGET_CRD });
       const widgets = `/apis/simulation.example.com/v1/namespaces/${namespace}/widgets`;
-      await eventually("widgets are served", async () => (await apiRequest(cluster, `GET ${widgets}`)).status === 200);
+      await waitFor("widgets are served", async () => (await apiRequest(cluster, `GET ${widgets}`)).status === 200);
       const owner = await createConfigMap(cluster, namespace, "owner");
       const widget = await apiRequestOrThrow(cluster, `POST ${widgets}`, {
         body: {
@@ -226,7 +226,7 @@ export function declareGarbageCollectionLaws(test: DeclareTest, connect: () => P
       await sleep(RESTRAINT_MS);
       assert.ok(await find(cluster, namespace, "child"));
       await remove(cluster, owner, "Background");
-      await eventually(
+      await waitFor(
         "the widget is gone",
         async () => (await apiRequest(cluster, `GET ${widgets}/w`)).status === 404,
         PATIENCE,

@@ -1,5 +1,5 @@
 import { apiRequestOrThrow, type Connection } from "../api-request.js";
-import { eventually } from "../eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import {
   type Condition,
@@ -37,7 +37,7 @@ export function declareNamespaceLaws(test: DeclareTest, connect: () => Promise<C
       const namespace = await createNamespace(cluster);
       await createConfigMap(cluster, namespace, "held", { finalizers: ["example.com/hold"] });
       await apiRequestOrThrow(cluster, `DELETE /api/v1/namespaces/${namespace}`);
-      const conditions = await eventually(
+      const conditions = await waitFor(
         "the conditions are written",
         async () =>
           (await apiRequestOrThrow(cluster, `GET /api/v1/namespaces/${namespace}`)).status?.["conditions"] as

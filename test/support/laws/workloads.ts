@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../api-request.js";
-import { eventually } from "../eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, type DeclareTest } from "../suite.js";
 import { type Condition, RESTRAINT_MS } from "./cluster-steps.js";
 
@@ -116,7 +116,7 @@ export function declareWorkloadLaws(test: DeclareTest, connect: () => Promise<Co
     );
     assert.is((status["containerStatuses"] as { ready: boolean }[])[0]?.ready, true);
     await apiRequestOrThrow(cluster, `DELETE ${path}`);
-    await eventually("the pod is gone", async () => (await apiRequest(cluster, `GET ${path}`)).status === 404);
+    await waitFor("the pod is gone", async () => (await apiRequest(cluster, `GET ${path}`)).status === 404);
   });
 
   test("a workload that is ready is left alone", async () => {
@@ -156,7 +156,7 @@ interface Settled {
 
 /** Waits until the status has these values. */
 function settled(cluster: Connection, path: string, values: Record<string, unknown>): Promise<Settled> {
-  return eventually(`${path} has ${JSON.stringify(values)}`, async () => {
+  return waitFor(`${path} has ${JSON.stringify(values)}`, async () => {
     const { metadata, status = {} } = await apiRequestOrThrow(cluster, `GET ${path}`);
     if (Object.entries(values).some(([field, value]) => status[field] !== value)) return undefined;
     const managers = (metadata.managedFields ?? []).map(({ manager, subresource }) => `${manager} ${subresource}`);

@@ -50,7 +50,7 @@ suite("test runner", (test) => {
       declared: 2,
       passed: 2,
       failed: 0,
-      skipped: 1,
+      skipped: ["passes › three: shows that a skipped test is counted"],
       passedTitles: ["one", "two"],
       failures: [],
       finished: true,
@@ -92,6 +92,13 @@ suite("test runner", (test) => {
     assert.is(code, 1);
     assert.match(output, "failed: no-such-folder: no test files");
     assert.ok(output.endsWith("1 passed, 1 failed\n"));
+  });
+
+  test("what is skipped is named with its reason, and counted in the last line", async () => {
+    const { code, output } = await runAll("unit/support/fixtures/passes.fixture.js");
+    assert.is(code, 0);
+    const named = "unit/support/fixtures/passes.fixture › passes › three: shows that a skipped test is counted";
+    assert.ok(output.endsWith(`skipped: ${named}\n2 passed, 0 failed, 1 skipped\n`), output);
   });
 
   test("a run of nothing fails", async () => {

@@ -1,7 +1,7 @@
 import { KeyedQueue } from "#apiserver/simulate/keyed-queue.js";
 import fc from "fast-check";
 import { setTimeout as sleep } from "node:timers/promises";
-import { eventually } from "../../../support/eventually.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const noError = () => {};
@@ -56,7 +56,7 @@ suite("keyed queue", (test) => {
     queue.add("a", 5_000);
     queue.add("a", 20);
     queue.add("a", 5_000);
-    await eventually("worked", () => workedAt > 0);
+    await waitFor("worked", () => workedAt > 0);
     assert.ok(workedAt - startedAt < 2_000);
     queue.close();
   });
@@ -72,7 +72,7 @@ suite("keyed queue", (test) => {
       },
     });
     queue.add("a");
-    await eventually("succeeded", () => runs === 3);
+    await waitFor("succeeded", () => runs === 3);
     assert.equal(errors, ["a: Error: not yet", "a: Error: not yet"]);
   });
 

@@ -201,7 +201,7 @@ suite("resource cache", (test) => {
     cache.observe({ object: object("1", { labels: { red: "" } }) });
     assert.throws(() => {
       view.get(KEY)!.object.metadata.labels!["red"] = "no";
-    });
+    }, "read only property 'red'");
   });
 
   const laws = "own events are swallowed, changes of others never lost, nothing comes back";

@@ -6,6 +6,9 @@ import type { JsonValue, JsonPatchOperation } from "#runtime/base/kubernetes-obj
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "#runtime/match/json-patch.js";
 import { assert, suite } from "../../../support/suite.js";
 
+/** What a server says of every operation that does not fit. */
+const REFUSED = "the server rejected our request due to an error in our request";
+
 const scalar = fc.oneof(fc.constantFrom("a", "b", ""), fc.integer({ min: 0, max: 2 }), fc.boolean());
 const names = fc.constantFrom("a", "b", "x/y", "~1");
 const { value: json } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -71,13 +74,13 @@ suite("json patch", (test) => {
     test(title, () => assert.equal(jsonDiff(before, after), operations));
 
   test("a patch does not undo what somebody did to the same list or map meanwhile", () => {
-    const throws = (live: JsonValue, before: object, after: object) => {
+    const refuses = (path: string, { live, before, after }: { live: JsonValue; before: object; after: object }) => {
       const operations = jsonDiff(before, after);
-      assert.throws(() => applyJsonPatch(live, operations));
-      assert.throws(() => applyOnServer(live, operations));
+      assert.throws(() => applyJsonPatch(live, operations), `${path} is not as tested`);
+      assert.throws(() => applyOnServer(live, operations), REFUSED);
     };
-    throws({ list: ["a", "b", "theirs"] }, { list: ["a", "b"] }, { list: ["b"] });
-    throws({ labels: { theirs: "x" } }, {}, { labels: { ours: "x" } });
+    refuses("/list", { live: { list: ["a", "b", "theirs"] }, before: { list: ["a", "b"] }, after: { list: ["b"] } });
+    refuses("/labels", { live: { labels: { theirs: "x" } }, before: {}, after: { labels: { ours: "x" } } });
   });
 
   const operations: JsonPatchOperation[][] = [
@@ -100,19 +103,20 @@ suite("json patch", (test) => {
     assert.equal(applyJsonPatch({ a: 1 }, operations[0]!), { new: true });
   });
 
-  for (const each of [
-    { op: "remove", path: "/missing" },
-    { op: "add", path: "/list/4", value: 1 },
-    { op: "replace", path: "/list/-", value: 1 },
-    { op: "test", path: "/list/0", value: "b" },
-    { op: "add", path: "/list/0/x", value: 1 },
-    { op: "remove", path: "/missing/x" },
-    { op: "twist", path: "/list" },
-  ])
+  const unfitting = [
+    [{ op: "remove", path: "/missing" }, "there is no /missing"],
+    [{ op: "add", path: "/list/4", value: 1 }, "there is no item 4 in a list of 4"],
+    [{ op: "replace", path: "/list/-", value: 1 }, "there is no item - in a list of 3"],
+    [{ op: "test", path: "/list/0", value: "b" }, "/list/0 is not as tested"],
+    [{ op: "add", path: "/list/0/x", value: 1 }, "there is no /list/0/x"],
+    [{ op: "remove", path: "/missing/x" }, "there is no /missing/x"],
+    [{ op: "twist", path: "/list" }, '"twist" is no operation of a JSON patch'],
+  ] as const;
+  for (const [each, message] of unfitting)
     test(`${JSON.stringify(each)} does not fit, nor does it at the server`, () => {
       const before = { list: ["a", "b", "c"] };
-      assert.throws(() => applyJsonPatch(before, [each as JsonPatchOperation]));
-      assert.throws(() => applyOnServer(before, [each]));
+      assert.throws(() => applyJsonPatch(before, [each as JsonPatchOperation]), message);
+      assert.throws(() => applyOnServer(before, [each]), REFUSED, JSON.stringify(each));
     });
 });
 

@@ -89,6 +89,17 @@ suite("expectations", (test) => {
     assert.is(registry.size, 0);
   });
 
+  test("what is expected of a primary that is gone goes with its timer, and nobody has to ask for that", () => {
+    const { seen, registry, clock, timedOut } = create();
+    seen().expect({ name: "one", timeoutMs: 1000, isFulfilled: () => false });
+    registry.forget(key);
+    assert.is(registry.size, 0);
+    assert.is(clock.nextDueAt, undefined);
+    clock.advance(5000);
+    assert.equal(timedOut, []);
+    assert.is(seen().current, undefined);
+  });
+
   test("after the end no timer is left, and none is made", () => {
     const { seen, registry, clock } = create();
     seen().expect({ name: "one", timeoutMs: 1000, isFulfilled: () => false });

@@ -90,6 +90,22 @@ suite("secondary access", (test) => {
     assert.equal(access.list(primary, configMap, { source: "x" }), [objectOf("a")]);
   });
 
+  test("a source that is named gives what belongs to the primary, and nothing else that it knows in the namespace", () => {
+    const [related, unrelated] = [objectOf("a"), objectOf("b")];
+    const byKey = { "home/a": related, "home/b": unrelated };
+    const access = accessTo(sourceOf("maps", configMap, { related: [related], byKey }));
+    assert.equal(access.list(primary, configMap, { source: "maps" }), [related]);
+    assert.is(access.find(primary, configMap, { source: "maps" }), related);
+  });
+
+  test("a type that several sources have is read through all of them, unless one is named", () => {
+    const [a, b] = [objectOf("a"), objectOf("b")];
+    const access = accessTo(sourceOf("x", configMap, { related: [a] }), sourceOf("y", configMap, { related: [b] }));
+    assert.equal(access.list(primary, configMap), [a, b]);
+    assert.throws(() => access.find(primary, configMap), "2 resources of the type ConfigMap.v1");
+    assert.is(access.find(primary, configMap, { source: "y" }), b);
+  });
+
   test("an object is found by its name, in the namespace of the primary unless another is given, whether or not it is related", () => {
     const byKey = { "home/a": objectOf("a"), "away/a": objectOf("a", "1", "away") };
     const access = accessTo(

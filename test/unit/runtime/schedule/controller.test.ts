@@ -76,6 +76,17 @@ suite("controller: what is reconciled", (test) => {
     assert.is(started.length, 3);
   });
 
+  test("50 run at once unless the controller says otherwise, whatever another one does", async () => {
+    const busy = createBed({ maxConcurrentReconciles: 1 });
+    busy.hold();
+    const { observe, settle, started, hold } = createBed();
+    hold();
+    for (const bed of [busy, { observe }]) for (let index = 0; index < 60; index++) bed.observe({ name: `p${index}` });
+    await busy.settle();
+    await settle();
+    assert.equal([busy.started.length, started.length], [1, 50]);
+  });
+
   test("what somebody edits is reconciled before what a list brings", async () => {
     const { observe, settle, started, controller } = createBed({ isStarted: false });
     for (const name of ["a", "b"]) observe({ name }, { isInitial: true });

@@ -112,6 +112,29 @@ suite("informer source", (test) => {
     await source.stop();
   });
 
+  test("a filter is asked once about an event that stands for several: with the state before the first and the last one", async () => {
+    const asked: (string | undefined)[][] = [];
+    const versionOf = ({ metadata }: KubernetesObject) => metadata.resourceVersion;
+    const onUpdate = (after: KubernetesObject, before: KubernetesObject) => {
+      asked.push([versionOf(before), versionOf(after)]);
+      return false;
+    };
+    const { source, informer, notified, next } = await startSource({ filters: { onUpdate } }, [
+      objectOf("home/a", ownedBy("one")),
+    ]);
+    const before = versionOf(source.view.get("home/a")!.object);
+    notified();
+    source.view.beginWrite("home/a");
+    const [foreign, own] = [next("home/a", ownedBy("one")), next("home/a", ownedBy("one"))];
+    informer.observe(foreign);
+    informer.observe(own);
+    assert.equal(asked, [], "nothing is told while the write is under way");
+    source.view.endWrite("home/a", { entry: { object: own }, isOwn: true });
+    assert.equal(asked, [[before, versionOf(own)]]);
+    assert.equal(notified(), [], "what the filter rejects is told nobody");
+    await source.stop();
+  });
+
   test("a write that fails holds nothing back", async () => {
     const { source, informer, notified, next } = await startSource();
     source.view.beginWrite("home/a");

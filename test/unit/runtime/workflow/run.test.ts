@@ -224,6 +224,23 @@ suite("workflow run", (test) => {
     assert.ok(run.history.includes("deleted a"));
   });
 
+  test("in a cleanup the delete postcondition of what Kubernetes collects is not asked", async () => {
+    const asked: string[] = [];
+    const postconditionOf = (name: string) => () => {
+      asked.push(name);
+      return true;
+    };
+    const run = createRun([
+      dependentOf("a", { deletePostcondition: postconditionOf("a") }),
+      dependentOf("b", { isGarbageCollected: false, deletePostcondition: postconditionOf("b") }),
+    ]);
+    await reconcileWorkflow(run.options);
+    const metadata = { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
+    const result = await cleanupWorkflow({ ...run.options, primary: { ...primary, metadata } });
+    assert.equal(asked, ["b"]);
+    assert.ok(result.isReady);
+  });
+
   test("the built-in conditions read what is live", async () => {
     const { result } = await reconcile([
       dependentOf("a", { readyPostcondition: ready }),
@@ -263,6 +280,31 @@ suite("workflow run", (test) => {
     );
     assert.is(calls.size, 8);
     assert.ok([...calls.values()].every((count) => count === 1));
+  });
+
+  test("nothing is kept from one run for the next: each asks everything again, and goes by the answers of now", async () => {
+    let isWanted = false;
+    const asked: string[] = [];
+    const asks = (name: string, answer: () => boolean) => () => {
+      asked.push(name);
+      return answer();
+    };
+    const run = createRun([
+      dependentOf("a", { readyPostcondition: asks("a is ready", () => true) }),
+      dependentOf("b", { dependsOn: ["a"], reconcilePrecondition: asks("b is wanted", () => isWanted) }),
+    ]);
+    const first = await reconcileWorkflow(run.options);
+    isWanted = true;
+    const second = await reconcileWorkflow(run.options);
+    assert.equal([first.dependents["b"]?.kind, second.dependents["b"]?.kind], ["deleted", "created"]);
+    assert.equal(
+      asked.filter((each) => each === "a is ready"),
+      ["a is ready", "a is ready"],
+    );
+    assert.equal(
+      asked.filter((each) => each === "b is wanted"),
+      ["b is wanted", "b is wanted"],
+    );
   });
 
   test("whatever the graph, the conditions and the timing: order is kept, and errors stay where they are", async () => {

@@ -40,14 +40,17 @@ suite("untying", (test) => {
   test("does not fit an object that somebody changed there meanwhile", () => {
     const object = objectOf({ annotations: link, ownerReferences: [owner("1"), owner("2")] });
     const operations = untyingOperations(object, "1");
-    const changed: Partial<ObjectMeta>[] = [
-      { annotations: { ...link, "gen-operator.dev/dependent": "b" } },
-      { ownerReferences: [owner("2"), owner("1")] },
-      { uid: "other" },
+    const changed: [path: string, metadata: Partial<ObjectMeta>][] = [
+      [
+        "/metadata/annotations/gen-operator.dev~1dependent",
+        { annotations: { ...link, "gen-operator.dev/dependent": "b" } },
+      ],
+      ["/metadata/ownerReferences/0/uid", { ownerReferences: [owner("2"), owner("1")] }],
+      ["/metadata/uid", { uid: "other" }],
     ];
-    for (const metadata of changed) {
+    for (const [path, metadata] of changed) {
       const other = objectOf({ annotations: link, ownerReferences: object.metadata.ownerReferences, ...metadata });
-      assert.throws(() => applyJsonPatch(other as never, operations));
+      assert.throws(() => applyJsonPatch(other as never, operations), `${path} is not as tested`);
     }
   });
 
