@@ -26,12 +26,6 @@ export function hasFinalizer({ metadata }: KubernetesObject, finalizer: string):
   return metadata.finalizers?.includes(finalizer) ?? false;
 }
 
-/** What an object gets besides its finalizer, in the same request. */
-export interface FinalizerAddition extends FinalizerPatch {
-  /** Returns the annotations that an object lacks; it gets none if absent. */
-  readonly annotationsFor?: ((object: KubernetesObject) => { readonly [name: string]: string }) | undefined;
-}
-
 /**
  * Puts a finalizer on an object by a JSON patch; returns its new state, or undefined if it is gone or being deleted.
  *
@@ -39,21 +33,16 @@ export interface FinalizerAddition extends FinalizerPatch {
  */
 export async function patchFinalizerIn(
   entry: DecodedResource,
-  options: FinalizerAddition,
+  options: FinalizerPatch,
 ): Promise<DecodedResource | undefined> {
-  const { finalizer, annotationsFor } = options;
+  const { finalizer } = options;
   const result = await patchFinalizers(entry.object, options, (current) => {
     const { metadata } = current;
     const { finalizers = [] } = metadata;
     if (metadata.deletionTimestamp !== undefined) return "stop";
-    const annotations = { ...metadata.annotations, ...annotationsFor?.(current) };
-    const after = {
-      ...metadata,
-      finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
-      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    };
-    const operations = jsonDiff({ metadata }, { metadata: after });
-    return operations.length === 0 ? "done" : { after, operations };
+    if (finalizers.includes(finalizer)) return "done";
+    const after = { ...metadata, finalizers: [...finalizers, finalizer] };
+    return { after, operations: jsonDiff({ metadata }, { metadata: after }) };
   });
   return result === "done" ? entry : result;
 }

@@ -35,8 +35,6 @@ export interface WrittenPrimary {
 export interface Preparation {
   readonly primary: DecodedResource;
   readonly finalizer: string;
-  /** Returns the annotations that a primary lacks, which it gets in the same request; it gets none if absent. */
-  readonly annotationsFor?: ((primary: KubernetesObject) => { readonly [name: string]: string }) | undefined;
 }
 
 /** Puts the finalizer on a primary; returns its new state, or undefined if it is gone. */
@@ -44,12 +42,10 @@ export async function addFinalizer(
   write: PrimaryWrite,
   preparation: Preparation,
 ): Promise<DecodedResource | undefined> {
-  const { primary, finalizer, annotationsFor } = preparation;
-  // An apply of the finalizer alone would remove whatever else was applied under this name before, and the next apply what it annotates.
+  const { primary, finalizer } = preparation;
+  // An apply of the finalizer alone would remove whatever else was applied under this name before.
   const hasApplied = ownedBy(primary, write.fieldManager) !== undefined;
-  const isAnnotated = annotationsFor !== undefined && Object.keys(annotationsFor(primary.object)).length > 0;
-  if (!write.usesServerSideApply || hasApplied || isAnnotated)
-    return patchFinalizerIn(primary, { ...write, finalizer, annotationsFor });
+  if (!write.usesServerSideApply || hasApplied) return patchFinalizerIn(primary, { ...write, finalizer });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
   try {

@@ -12,6 +12,7 @@ import type { Verdict } from "../match/match.js";
 import type { ApplyOptions, Mismatch, ObjectWriter, StatedObject, WriteTarget, Written } from "./object-writer.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import { deleteObject, untieObject } from "./remove.js";
+import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
 
@@ -139,8 +140,12 @@ export class Writer implements ObjectWriter {
     const isOwn = this.#isOwn(desired.metadata, live, options);
     if (!isOwn) checkAdoption({ definition, desired: desired.metadata, live: live.object }, options.existing);
     cache.put(live);
-    if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
-    if (isOwn && options.isOnlyCreated === true) return { kind: "unchanged", entry: live };
+    const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
+    if (isTerminating || (isOwn && options.isOnlyCreated === true)) {
+      const writing = { client: this.#client(), fieldManager: this.#fieldManager, fieldManagers: this.#fieldManagers };
+      const entry = await restoreLabel(target, { live, desired: desired.metadata }, writing);
+      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
+    }
     const wanted = isOwn ? application : { ...application, desired: options.adoption ?? desired };
     const verdict = this.#matcher.compare(wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };

@@ -17,6 +17,7 @@ import { LoopGuard } from "./loop-guard.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
 import type { ApplyOptions, ObjectWriter, StatedObject, WriterOptions, WriteTarget, Written } from "./object-writer.js";
 import { deleteObject, untieObject } from "./remove.js";
+import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
 
@@ -112,7 +113,11 @@ export class PutWriter implements ObjectWriter {
     }
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
-    if (isOwn && options.isOnlyCreated === true && !isTerminating) return { kind: "unchanged", entry: live };
+    if (isTerminating || (isOwn && options.isOnlyCreated === true)) {
+      const writing = { ...this.#options, client: this.#options.client() };
+      const entry = await restoreLabel(target, { live, desired: desired.metadata }, writing);
+      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
+    }
     const wanted = isOwn ? desired : (options.adoption ?? desired);
     return this.#replace(target, { desired: wanted, live, options: { ...options, isForced: false } });
   }

@@ -8,7 +8,7 @@ import {
 } from "../base/kubernetes-object.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import { LINK_ANNOTATIONS } from "../base/primary-link.js";
+import { CONTROLLER_LABEL, LINK_ANNOTATIONS } from "../base/primary-link.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import { hasForeignChange } from "../match/foreign-change.js";
 import { schemaOf } from "../match/schema-node.js";
@@ -82,20 +82,21 @@ export async function untieObject(
   }
 }
 
-/** Returns the operations that take owner references of an owner and the annotations of a dependent off an object. */
+/** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
 export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
   const removed = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
-  const annotations = LINK_ANNOTATIONS.flatMap((name) => {
-    const value = metadata.annotations?.[name];
-    const path = `/metadata/annotations/${name.replaceAll("/", "~1")}`;
+  const removedFrom = (member: "annotations" | "labels", name: string) => {
+    const value = metadata[member]?.[name];
+    const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
     return value === undefined ? [] : removed(path, { op: "test", path, value });
-  });
+  };
+  const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
   // From the last to the first, so that the places of those before stay right.
   const owners = [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
     const path = `/metadata/ownerReferences/${index}`;
     return uid === owner ? removed(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
   });
-  const operations = [...annotations, ...owners];
+  const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
   if (operations.length === 0) return [];
   return [{ op: "test", path: "/metadata/uid", value: metadata.uid ?? "" }, ...operations];
 }
@@ -128,10 +129,15 @@ function isUntied({ definition }: WriteTarget, before: KubernetesObject, after: 
   const owners = new Set(after.metadata.ownerReferences?.map(({ uid }) => uid));
   const isKept = (name: string) => !LINK_ANNOTATIONS.includes(name);
   const without = (object: KubernetesObject): KubernetesObject => {
-    const { annotations = {}, ownerReferences = [], ...rest } = object.metadata;
+    const {
+      annotations = {},
+      ownerReferences = [],
+      labels: { [CONTROLLER_LABEL]: _label, ...labels } = {},
+      ...rest
+    } = object.metadata;
     const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => isKept(name)));
     const others = ownerReferences.filter(({ uid }) => owners.has(uid));
-    const metadata: ObjectMeta = { ...rest, annotations: kept, ownerReferences: others };
+    const metadata: ObjectMeta = { ...rest, labels, annotations: kept, ownerReferences: others };
     return { ...object, metadata };
   };
   return !hasForeignChange(without(before), without(after), { owned: [], schema: schemaOf(definition) });
