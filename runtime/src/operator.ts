@@ -13,6 +13,7 @@ import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
 import { isKubernetes } from "./workflow/definition/workflow-definition.js";
+import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
 import type { ReconcileObserver } from "./schedule/reconcile-scope.js";
@@ -141,7 +142,9 @@ class RunnableOperator implements Operator {
       const { observer, onLoop } = this.#options;
       const guarded = observer && this.#guarded("reconciles", observer);
       const guardedLoop = onLoop && this.#guarded("loops", onLoop);
-      const shared = { client, clusters, informers, logger, observer: guarded, onLoop: guardedLoop, fieldManagers };
+      const selectorOf = shareSelectors(controllers);
+      const observers = { observer: guarded, onLoop: guardedLoop };
+      const shared = { client, clusters, informers, logger, ...observers, fieldManagers, selectorOf };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);

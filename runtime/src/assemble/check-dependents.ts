@@ -1,5 +1,5 @@
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { inventoryOf, removedOf, withoutEntries } from "../workflow/inventory.js";
+import { isSameKind } from "../workflow/prune.js";
 import {
   isKubernetes,
   type ExternalDependent,
@@ -42,9 +42,14 @@ function checkRemoved(
   { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
   fail: (problem: string) => Error,
 ): void {
-  const present = removedOf(own).find((entry) => withoutEntries([entry], inventoryOf(workflow)).length === 0);
+  const present = Object.entries(own.removed ?? {}).find(([name, { resource, namespace, cluster }]) =>
+    workflow.dependents.some((each) => {
+      if (!isKubernetes(each) || each.mode === "readOnly" || each.name !== name) return false;
+      return isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster;
+    }),
+  );
   if (present !== undefined)
-    throw fail(`says that dependent "${present.name}" is removed, and has it${where}; take it out of one of them`);
+    throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.

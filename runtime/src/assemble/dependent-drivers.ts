@@ -1,4 +1,5 @@
 // Which event source and which writer each dependent of a controller has.
+import { selectorOf } from "../base/primary-link.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
@@ -97,10 +98,45 @@ function isElsewhere(source: EventSource): boolean {
   return "connection" in source && source.connection !== undefined;
 }
 
+/** Returns the label selector of the watch of a dependent of a controller; undefined if that has none. */
+export type SelectorOf = (controller: ControllerDefinition, dependent: KubernetesDependent) => string | undefined;
+
+/**
+ * Returns the selectors for the dependents of these controllers: what they write has the label of its controller, and watches of one place
+ * select the labels of all controllers that write there, so that they are one watch. What others write is selected as the user says.
+ */
+export function shareSelectors(controllers: readonly ControllerDefinition[]): SelectorOf {
+  const writers = new Map<string, string[]>();
+  for (const controller of controllers)
+    for (const dependent of dependentsOf(controller).filter(isKubernetes)) {
+      const place = placeOf(controller, dependent);
+      if (place !== undefined) writers.set(place, [...(writers.get(place) ?? []), controller.name]);
+    }
+  return (controller, dependent) => {
+    const place = placeOf(controller, dependent);
+    const { labelSelector } = dependent;
+    return place === undefined ? labelSelector : selectorOf(writers.get(place) ?? [controller.name], labelSelector);
+  };
+}
+
+// What is watched for objects of the controller alone; undefined if others' objects are needed as well.
+function placeOf(controller: ControllerDefinition, dependent: KubernetesDependent): string | undefined {
+  const { name, resource, cluster, namespace, labelSelector, fieldSelector, mode, eventSource } = dependent;
+  const isRead = (each: KubernetesDependent) => each.mode === "readOnly" && each.eventSource === name;
+  if (mode === "readOnly" || eventSource !== undefined) return undefined;
+  if (dependentsOf(controller).filter(isKubernetes).some(isRead)) return undefined;
+  const namespaces = namespace === undefined ? controller.namespaces : [namespace];
+  const selectors = [labelSelector, fieldSelector];
+  return JSON.stringify(
+    [resource.apiVersion, resource.kind, cluster, namespaces, ...selectors].map((each) => each ?? null),
+  );
+}
+
 /** Returns what a controller watches of a dependent. */
 export function watchOf(
-  { filters, cluster, mode, ...dependent }: KubernetesDependent,
+  { filters, cluster, mode, labelSelector: _stated, ...dependent }: KubernetesDependent,
   clusters: ReadonlyMap<string, ApiClient> | undefined,
+  labelSelector: string | undefined,
 ): DependentWatch {
   const isActivatedLater = dependent.activationCondition !== undefined;
   const connection = cluster === undefined ? undefined : clusters?.get(cluster)?.connection;
@@ -108,6 +144,7 @@ export function watchOf(
     throw new Error(`dependent "${dependent.name}" lives in cluster "${cluster}", which the operator does not know`);
   return {
     ...dependent,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
     connection,
     isActivatedLater,
     isReadOnly: mode === "readOnly",

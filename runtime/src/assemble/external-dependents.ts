@@ -1,6 +1,6 @@
 // What the external dependents of one controller are made of: what is to be known of each, and where the ids of its resources are kept.
-import { createHash } from "node:crypto";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { labelValueOf } from "../base/primary-link.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -180,10 +180,4 @@ function withoutResources(source: ViewSource): EventSource & Pick<ViewSource, "s
     stop: () => source.stop(),
     secondariesOf: () => [],
   };
-}
-
-// A value of a label has 63 characters at most (1.36, IsValidLabelValue).
-function labelValueOf(name: string): string {
-  if (/^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(name)) return name;
-  return createHash("sha256").update(name).digest("hex").slice(0, 32);
 }

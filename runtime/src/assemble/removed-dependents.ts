@@ -1,22 +1,23 @@
 import { findError, type ApiError } from "../base/errors.js";
-import type { ObjectKey } from "../base/kubernetes-object.js";
-import { byDefaultAnnotations } from "../sources/mappers.js";
+import { selectorOf } from "../base/primary-link.js";
+import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { ViewSource } from "../sources/kind/kind-source.js";
-import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import type { DriverParts } from "./dependent-drivers.js";
+import { byDefaultAnnotations } from "../sources/mappers.js";
+import {
+  isKubernetes,
+  type KubernetesDependent,
+  type RemovedDependent,
+} from "../workflow/definition/workflow-definition.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { definitionOf, entryKeyOf, isOfKind, type InventoryEntry } from "../workflow/inventory.js";
 import { KubernetesDriver, type DependentSource } from "../workflow/dependents/kubernetes-driver.js";
-import type { RemovedDrivers, RemovedEntry } from "../workflow/prune.js";
-import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
+import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune.js";
 import { Writer } from "../write/apply.js";
+import type { DriverParts } from "./dependent-drivers.js";
 
-interface Opened {
-  readonly driver: Promise<DependentDriver | undefined>;
-  /** The primaries of which something may be left. */
-  readonly users: Set<ObjectKey>;
-  /** The event source of its own, which ends with the last user. */
-  readonly source?: string;
+/** The watch of a dependent, which shows what other dependents of the kind left as well. */
+interface WatchedDependent {
+  readonly dependent: KubernetesDependent;
+  readonly source: DependentSource;
 }
 
 const NOT_SERVED = new Error("its kind is not served");
@@ -25,116 +26,112 @@ const NOT_SERVED = new Error("its kind is not served");
 const TRY_AGAIN_AFTER_MS = 10_000;
 
 /**
- * The drivers of what a controller no longer has. Each needs to know what is left: from the watch of a dependent that looks at the same
- * objects, or from one of its own, of metadata alone, as long as a primary notes that something may be left.
+ * Where objects of a controller may be that no dependent wants: in the watches of its dependents, and in watches of metadata alone for the
+ * kinds that the workflow names as removed. Such a watch begins with the first reconcile and lasts until the controller stops.
  */
-export class RemovedDependents implements RemovedDrivers {
+export class RemovedDependents implements RemovedKinds {
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
-  readonly #opened = new Map<string, Opened>();
+  readonly #dependents: readonly WatchedDependent[];
+  readonly #kinds = new Map<DependentSource["cache"], WatchedKind>();
+  readonly #opened = new Map<string, Promise<WatchedKind>>();
   readonly #failures = new Map<string, { readonly at: number; readonly error: unknown }>();
 
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
     this.#parts = parts;
+    this.#dependents = dependentsOf(definition)
+      .filter(isKubernetes)
+      .map((dependent, index) => ({ dependent, source: parts.sources.dependents[index]! }))
+      .filter(({ dependent }) => dependent.mode !== "readOnly");
+    for (const { dependent, source } of this.#dependents) this.#kindOf(dependent, source);
   }
 
-  async open(removed: RemovedEntry, primary: ObjectKey): Promise<DependentDriver | undefined> {
-    const key = entryKeyOf(removed.entry);
+  get watched(): readonly WatchedKind[] {
+    return [...this.#kinds.values()];
+  }
+
+  async open(name: string, removed: RemovedDependent): Promise<WatchedKind | undefined> {
+    const shared = this.#dependents.find(({ dependent }) => seesAllOf(dependent, removed));
+    if (shared !== undefined) return this.#kindOf(shared.dependent, shared.source);
+    const { resource, namespace, cluster } = removed;
+    const key = JSON.stringify([resource.group, resource.kind, namespace, cluster]);
     const failure = this.#failures.get(key);
-    if (failure !== undefined && performance.now() - failure.at < TRY_AGAIN_AFTER_MS) {
-      if (isNotServed(failure.error)) return undefined;
-      throw failure.error;
-    }
+    if (failure !== undefined && performance.now() - failure.at < TRY_AGAIN_AFTER_MS) return absentOr(failure.error);
     let opened = this.#opened.get(key);
-    if (opened === undefined) this.#opened.set(key, (opened = this.#begin(removed)));
-    if (!removed.isDeclared) opened.users.add(primary);
+    if (opened === undefined) this.#opened.set(key, (opened = this.#watch(name, removed)));
     try {
-      return await opened.driver;
+      return await opened;
     } catch (error) {
-      await this.#end(key, opened);
+      if (this.#opened.get(key) === opened) this.#opened.delete(key);
       this.#failures.set(key, { at: performance.now(), error });
-      // A kind that does not exist has no objects.
-      if (isNotServed(error)) return undefined;
+      return absentOr(error);
+    }
+  }
+
+  async #watch(name: string, removed: RemovedDependent): Promise<WatchedKind> {
+    const { sources } = this.#parts;
+    const { resource } = removed;
+    // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
+    if (!(await this.#clientOf(removed).isServed(resource))) throw NOT_SERVED;
+    const source = this.#createSource(`removed ${name} (${resource.plural})`, removed);
+    try {
+      await sources.register(source);
+      // After the stop nothing is started any more, and what is not known must not be taken for gone.
+      if (source.health.status !== "healthy") throw new Error(`the watch of ${resource.plural} does not run`);
+    } catch (error) {
+      await sources.deregister(source.name);
       throw error;
     }
+    const nothing = async () => {};
+    return this.#kindOf(removed, { cache: source.view, activate: nothing, deactivate: nothing });
   }
 
-  close({ entry, isDeclared }: RemovedEntry, primary: ObjectKey): void {
-    const key = entryKeyOf(entry);
-    const opened = this.#opened.get(key);
-    opened?.users.delete(primary);
-    // What the workflow says is looked for at every primary.
-    if (opened !== undefined && opened.users.size === 0 && !isDeclared) void this.#end(key, opened);
-  }
-
-  #begin({ entry, policy }: RemovedEntry): Opened {
-    const users = new Set<ObjectKey>();
-    const shared = this.#sharedSource(entry);
-    if (shared !== undefined) return { users, driver: Promise.resolve(this.#driverOf(entry, policy, shared)) };
-    const name = `removed ${entry.name} (${entry.plural})`;
-    const start = async () => {
-      // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
-      if (!(await this.#clientOf(entry).isServed(definitionOf(entry)))) throw NOT_SERVED;
-      const source = this.#createSource(name, entry);
-      await this.#parts.sources.register(source);
-      // After the stop nothing is started any more, and what is not known must not be taken for gone.
-      if (source.health.status !== "healthy") throw new Error(`the watch of ${entry.plural} does not run`);
-      const nothing = async () => {};
-      return this.#driverOf(entry, policy, { cache: source.view, activate: nothing, deactivate: nothing });
-    };
-    return { users, source: name, driver: start() };
-  }
-
-  async #end(key: string, opened: Opened): Promise<void> {
-    if (this.#opened.get(key) !== opened) return;
-    this.#opened.delete(key);
-    if (opened.source !== undefined) await this.#parts.sources.deregister(opened.source);
-  }
-
-  #createSource(name: string, entry: InventoryEntry): ViewSource {
-    const { primary } = this.#definition.workflow;
-    const connection = this.#clientOf(entry).connection;
-    const isElsewhere = entry.cluster !== undefined;
+  #createSource(name: string, { resource, namespace, cluster }: RemovedDependent): ViewSource {
+    const { name: controller, workflow } = this.#definition;
+    const isElsewhere = cluster !== undefined;
     return new ViewSource({
       name,
       request: {
-        definition: definitionOf(entry),
+        definition: resource,
+        labelSelector: selectorOf([controller]),
         isMetadataOnly: true,
-        connection: isElsewhere ? connection : undefined,
+        connection: isElsewhere ? this.#clientOf({ cluster }).connection : undefined,
       },
-      namespaces: entry.namespace === undefined ? "sameAsController" : [entry.namespace],
+      namespaces: namespace === undefined ? "sameAsController" : [namespace],
       isInternal: true,
-      mapper: isElsewhere ? byDefaultAnnotations({ definition: primary }) : undefined,
+      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
     });
   }
 
-  // A dependent of the same kind that sees all objects that are meant.
-  #sharedSource(entry: InventoryEntry): DependentSource | undefined {
-    const { dependents } = this.#definition.workflow;
-    const watched = dependents.filter(isKubernetes);
-    const index = watched.findIndex((each) => seesAllOf(each, entry));
-    return index === -1 ? undefined : this.#parts.sources.dependents[index];
+  #kindOf(place: Pick<RemovedDependent, "resource" | "cluster">, source: DependentSource): WatchedKind {
+    let kind = this.#kinds.get(source.cache);
+    if (kind === undefined) {
+      const drivers = {
+        delete: this.#driverOf(place, source, "delete"),
+        orphan: this.#driverOf(place, source, "orphan"),
+      };
+      kind = { resource: place.resource, cluster: place.cluster, driverFor: (policy) => drivers[policy] };
+      this.#kinds.set(source.cache, kind);
+    }
+    return kind;
   }
 
-  #driverOf(entry: InventoryEntry, policy: RemovedEntry["policy"], source: DependentSource): DependentDriver {
+  #driverOf(
+    place: Pick<RemovedDependent, "resource" | "cluster">,
+    source: DependentSource,
+    onDelete: "delete" | "orphan",
+  ): DependentDriver {
     const { fieldManager = this.#definition.name, name: controller } = this.#definition;
-    const client = () => this.#clientOf(entry);
-    const definition: KubernetesDependent = {
-      name: entry.name,
-      resource: source.cache.definition,
-      dependsOn: [],
-      isGarbageCollected: false,
-      onDelete: policy === "orphan" ? "orphan" : "delete",
-      usesServerSideApply: entry.put !== true,
-    };
-    const edges = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
-    const node = { definition, ...edges };
+    const client = () => this.#clientOf(place);
+    const { definition: resource } = source.cache;
+    const definition = { name: "removed", resource, dependsOn: [], isGarbageCollected: false, onDelete };
+    const node = { definition, dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
     const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
     return new KubernetesDriver({ node, source, writer, client, controller });
   }
 
-  #clientOf({ cluster }: InventoryEntry) {
+  #clientOf({ cluster }: Pick<RemovedDependent, "cluster">) {
     const { client, clusters } = this.#parts;
     if (cluster === undefined) return client;
     const found = clusters?.get(cluster);
@@ -143,14 +140,17 @@ export class RemovedDependents implements RemovedDrivers {
   }
 }
 
-function seesAllOf(dependent: KubernetesDependent, entry: InventoryEntry): boolean {
+function seesAllOf(dependent: KubernetesDependent, removed: RemovedDependent): boolean {
   const { resource, cluster, namespace, labelSelector, fieldSelector, eventSource, activationCondition } = dependent;
   const isWhole = [labelSelector, fieldSelector, eventSource, activationCondition, dependent.filters].every(
     (limit) => limit === undefined,
   );
-  return isWhole && cluster === entry.cluster && namespace === entry.namespace && isOfKind(entry, resource);
+  const isPlace = cluster === removed.cluster && namespace === removed.namespace;
+  return isWhole && isPlace && isSameKind(removed.resource, resource);
 }
 
-function isNotServed(error: unknown): boolean {
-  return error === NOT_SERVED || findError<ApiError>(error, "ApiError")?.code === 404;
+// A kind that does not exist has no objects.
+function absentOr(error: unknown): undefined {
+  if (error === NOT_SERVED || findError<ApiError>(error, "ApiError")?.code === 404) return undefined;
+  throw error;
 }

@@ -7,7 +7,7 @@ import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
 import { ControllerSources } from "../sources/controller-sources.js";
 import { crdSource } from "../sources/kind/crd-source.js";
-import { DriverFactory, watchOf } from "./dependent-drivers.js";
+import { DriverFactory, watchOf, type SelectorOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
@@ -37,6 +37,8 @@ export interface SharedParts {
   readonly onLoop?: LoopObserver | undefined;
   /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
+  /** Returns what the watches of dependents select. */
+  readonly selectorOf: SelectorOf;
 }
 
 /** Returns under which name a controller writes. */
@@ -93,7 +95,7 @@ export class RunningController {
       client,
       primaries,
       driverOf: (node) => drivers.create(node),
-      removedDrivers: new RemovedDependents(definition, parts),
+      removedKinds: new RemovedDependents(definition, parts),
       writer,
       secondaries: this.#sources,
       resources: this.#createOperations(shared),
@@ -230,7 +232,7 @@ export class RunningController {
   }
 
   #createSources(
-    { client, clusters, informers, logger }: SharedParts,
+    { client, clusters, informers, logger, selectorOf }: SharedParts,
     externals: ExternalDependents,
   ): ControllerSources {
     const { definition } = this;
@@ -242,7 +244,7 @@ export class RunningController {
       primary: workflow.primary,
       dependents: dependentsOf(definition)
         .filter(isKubernetes)
-        .map((each) => watchOf(each, clusters)),
+        .map((each) => watchOf(each, clusters, selectorOf(definition, each))),
       externals: externals.watches,
       sources: [
         ...this.#sourcesOfUser(facts),

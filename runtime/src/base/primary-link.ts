@@ -1,4 +1,5 @@
-import type { ObjectMeta } from "./kubernetes-object.js";
+import { createHash } from "node:crypto";
+import { keyOf, type ObjectMeta } from "./kubernetes-object.js";
 import type { ResourceDefinition } from "./resource-definition.js";
 
 // These tie a dependent to its primary where an owner reference cannot: across namespaces, and where the runtime deletes in order.
@@ -15,17 +16,52 @@ export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
 /** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
 
-/** Annotation with the name of the controller whose dependent it is: two controllers may have dependents of one name for one primary. */
-export const CONTROLLER_NAME = "gen-operator.dev/controller";
-
 /** Annotation with the key of the item, for objects of a bulk dependent. */
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
 
-/** Returns the annotation in which a controller notes at a primary which kinds of dependents that has. */
-export function inventoryAnnotationOf(controller: string): string {
-  // What stands behind the slash is a label name of at most 63 characters (1.36, IsQualifiedName).
-  const name = controller.replace(/[^A-Za-z0-9_.-]/g, "-").slice(0, 61);
-  return `inventory.gen-operator.dev/${/^[A-Za-z0-9].*[A-Za-z0-9]$|^[A-Za-z0-9]$/.test(name) ? name : `x${name}x`}`;
+/** Annotation with the key of the object itself: a copy that somebody makes of it has another name, and is not ours. */
+export const OBJECT_KEY = "gen-operator.dev/object";
+
+/** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
+export const CONTROLLER_LABEL = "gen-operator.dev/controller";
+
+/** Returns the value of the label for a controller: its name, or a stable hash of a name that is no value of a label. */
+export function labelValueOf(controller: string): string {
+  // A value of a label has 63 characters at most (1.36, IsValidLabelValue).
+  if (/^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(controller)) return controller;
+  return createHash("sha256").update(controller).digest("hex").slice(0, 32);
+}
+
+/** Returns the label selector for what controllers wrote, limited by a selector of the user. */
+export function selectorOf(controllers: readonly string[], limit?: string): string {
+  const values = [...new Set(controllers.map(labelValueOf))].sort();
+  const own = values.length === 1 ? `${CONTROLLER_LABEL}=${values[0]}` : `${CONTROLLER_LABEL} in (${values.join(",")})`;
+  return limit === undefined ? own : `${own},${limit}`;
+}
+
+/** Tells whether a controller wrote an object, by its label, or by the annotation of earlier versions; undefined if it has neither. */
+export function isWrittenBy({ labels, annotations }: Partial<ObjectMeta>, controller: string): boolean | undefined {
+  const label = labels?.[CONTROLLER_LABEL];
+  if (label !== undefined) return label === labelValueOf(controller);
+  const annotation = annotations?.[CONTROLLER_LABEL];
+  return annotation === undefined ? undefined : annotation === controller;
+}
+
+/** Tells whether an object lacks the label that a desired one has, so that no watch shows it. */
+export function lacksLabel(live: Partial<ObjectMeta>, desired: Partial<ObjectMeta>): boolean {
+  const label = desired.labels?.[CONTROLLER_LABEL];
+  return label !== undefined && live.labels?.[CONTROLLER_LABEL] !== label;
+}
+
+/** Tells whether the annotations of an object are its own or copied from another; undefined if an earlier version wrote them. */
+export function isOriginal(metadata: ObjectMeta): boolean | undefined {
+  const key = metadata.annotations?.[OBJECT_KEY];
+  return key === undefined ? undefined : key === keyOf(metadata);
+}
+
+/** Tells whether an object has this very primary as an owner, and not an earlier one of the same name. */
+export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: ObjectMeta): boolean {
+  return live.ownerReferences?.some((owner) => owner.uid === uid) === true;
 }
 
 /** Returns what stands in the annotation of the primary's type. */
@@ -38,10 +74,10 @@ export const OWNER_INDEX = "owner";
 
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
 
-const DEPENDENT = [CONTROLLER_NAME, DEPENDENT_NAME, DEPENDENT_ITEM] as const;
+const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
-/** The annotations by which an object is a dependent of a primary. */
-export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT];
+/** The annotations by which an object is a dependent of a primary, in this version and earlier ones. */
+export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT, OBJECT_KEY, CONTROLLER_LABEL];
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
@@ -51,10 +87,11 @@ export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<Object
   return isAnnotated && PRIMARY.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
 
-/** Tells whether a live object says that it was made as the same item of the same dependent of the same controller. */
+/** Tells whether a live object says that it was made as the same item of the same dependent, and by no other controller. */
 export function sharesDependent(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
-  const isStated = desired.annotations?.[CONTROLLER_NAME] !== undefined;
-  return isStated && DEPENDENT.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
+  const isStated = desired.annotations?.[DEPENDENT_NAME] !== undefined;
+  const isOthers = live.labels?.[CONTROLLER_LABEL] !== undefined && lacksLabel(live, desired);
+  return isStated && !isOthers && DEPENDENT.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
 
 /** Says who else an object belongs to, so that it cannot be tied to a primary; undefined if it is free. */

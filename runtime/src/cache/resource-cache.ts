@@ -261,11 +261,7 @@ export class ResourceCache {
   }
 
   /** Takes the whole state at once. */
-  replace(
-    entries: readonly DecodedResource[],
-    version: string,
-    options: { readonly isRestored?: boolean } = {},
-  ): void {
+  replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
     this.endReplace(version);

@@ -30,12 +30,6 @@ export interface FinalizerWrite {
   readonly cause?: WriteCause | undefined;
 }
 
-/** What a primary gets besides its finalizer, in the same request. */
-export interface FinalizerAddition extends FinalizerWrite {
-  /** Returns the annotations that a primary lacks; it gets none if absent. */
-  readonly annotationsFor?: ((object: KubernetesObject) => { readonly [name: string]: string }) | undefined;
-}
-
 /**
  * Puts a finalizer on an object by a JSON patch; returns its new state, or undefined if it is gone or being deleted.
  *
@@ -43,18 +37,14 @@ export interface FinalizerAddition extends FinalizerWrite {
  */
 export async function patchFinalizerIn(
   entry: DecodedResource,
-  { finalizer, annotationsFor, ...write }: FinalizerAddition,
+  { finalizer, ...write }: FinalizerWrite,
 ): Promise<DecodedResource | undefined> {
   const add = async (state: DecodedResource) => {
     const { metadata } = state.object;
     const { finalizers = [] } = metadata;
     if (metadata.deletionTimestamp !== undefined) return undefined;
-    const annotations = { ...metadata.annotations, ...annotationsFor?.(state.object) };
-    const after = {
-      ...metadata,
-      finalizers: finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer],
-      ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    };
+    if (finalizers.includes(finalizer)) return state;
+    const after = { ...metadata, finalizers: [...finalizers, finalizer] };
     return patch(state, jsonDiff({ metadata }, { metadata: after }), write);
   };
   return onLatest(entry, add, write);

@@ -10,14 +10,13 @@ import { type SecondarySources } from "../sources/secondary-sources.js";
 import type { Context, ResourceOperations } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import type { PlanNode } from "../workflow/plan.js";
-import type { RemovedDrivers } from "../workflow/prune.js";
+import { pruneWorkflow, type RemovedKinds } from "../workflow/prune.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import type { Writer } from "../workflow/dependents/kubernetes-driver.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import { reportError } from "./error-status.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { hasFinalizer, removeFinalizer, finalizerNameOf, finalizerOf } from "./finalizer.js";
-import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
 import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -32,8 +31,8 @@ export interface PrimaryDependencies {
   readonly primaries: ResourceView;
   /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows. */
   driverOf(node: PlanNode, index: number): DependentDriver;
-  /** Finds what is left of dependents that the workflow no longer has; nothing is looked for if absent. */
-  readonly removedDrivers?: RemovedDrivers;
+  /** Where objects may be that no dependent wants. Default: nothing is pruned. */
+  readonly removedKinds?: RemovedKinds;
   /** Writes as the field manager of the controller. */
   readonly writer: Writer;
   /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
@@ -77,12 +76,11 @@ export class PrimaryReconciler {
   readonly #workflows: ControllerWorkflows;
   readonly #contexts: ContextFactory;
   readonly #write: PrimaryWrite;
-  readonly #inventory: InventoryKeeper | undefined;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, usesServerSideApply = true, name, indexes = {} } = definition;
+    const { workflow, usesServerSideApply = true, indexes = {} } = definition;
     const { client, primaries, writer } = dependencies;
     const { secondaries = noSecondarySources, resources, expectations } = dependencies;
     this.#definition = definition;
@@ -90,18 +88,15 @@ export class PrimaryReconciler {
     this.#finalizer = finalizerNameOf(definition);
     const target = { definition: workflow.primary, cache: primaries };
     this.#write = { target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
-    const { removedDrivers } = dependencies;
-    const prunes = removedDrivers !== undefined && definition.reconcilesOnAllEvents !== true;
-    const others = Object.values(definition.workflows ?? {});
-    const kept = { controller: name, workflow, others, write: this.#write };
-    const inventory = prunes ? new InventoryKeeper({ ...kept, removedDrivers }) : undefined;
-    this.#inventory = inventory;
+    const { removedKinds } = dependencies;
+    const kinds = definition.reconcilesOnAllEvents === true ? undefined : removedKinds;
     this.#workflows = new ControllerWorkflows(definition, {
       driverOf: (node, index) => dependencies.driverOf(node, index),
       secondaries: dependencies.secondaries,
       namespaces: () => this.#namespaces(),
       clock: dependencies.clock,
-      complete: (options, result, isCleanup) => inventory?.prune(options, result, isCleanup) ?? Promise.resolve(result),
+      complete: async (run, result, isCleanup) =>
+        kinds === undefined ? result : pruneWorkflow({ run, result, isCleanup, workflow, kinds }),
     });
     this.#contexts = new ContextFactory({
       client,
@@ -151,11 +146,10 @@ export class PrimaryReconciler {
   /** Forgets what is kept for a primary that is gone. */
   release(key: ObjectKey): void {
     this.#workflows.release(key);
-    this.#inventory?.release(key);
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const entry = await this.#prepared(attempt.scope);
+    const entry = await this.#withFinalizer(attempt.scope);
     // The primary is gone, or has become another one: there will be an event.
     if (entry === undefined) return;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
@@ -253,13 +247,6 @@ export class PrimaryReconciler {
     }
   }
 
-  // The finalizer and the inventory are there before anything is made.
-  async #prepared(scope: ReconcileScope): Promise<DecodedResource | undefined> {
-    const withFinalizer = await this.#withFinalizer(scope);
-    if (withFinalizer === undefined || this.#inventory === undefined) return withFinalizer;
-    return this.#inventory.note(withFinalizer, scope.logger);
-  }
-
   /** Whether the reconciler sees the errors of dependents in the result, so that they are not thrown. */
   #isTold(name: "reconcile" | "cleanup"): boolean {
     const { reconciler, workflow } = this.#definition;
@@ -270,9 +257,7 @@ export class PrimaryReconciler {
     const { entry } = scope;
     const { finalizer } = this.#write;
     if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
-    const inventory = this.#inventory;
-    const annotationsFor = inventory && ((primary: KubernetesObject) => inventory.annotationsFor(primary));
-    return addFinalizer(this.#write, { primary: entry, finalizer, annotationsFor, cause: causeOf(scope) });
+    return addFinalizer(this.#write, { primary: entry, finalizer, cause: causeOf(scope) });
   }
 
   async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {

@@ -50,8 +50,6 @@ export interface Preparation {
   readonly primary: DecodedResource;
   readonly finalizer: string;
   readonly cause?: WriteCause | undefined;
-  /** Returns the annotations that a primary lacks, which it gets in the same request; it gets none if absent. */
-  readonly annotationsFor?: ((primary: KubernetesObject) => { readonly [name: string]: string }) | undefined;
 }
 
 /** Puts the finalizer on a primary; returns its new state, or undefined if it is gone. */
@@ -59,13 +57,12 @@ export async function addFinalizer(
   write: PrimaryWrite,
   preparation: Preparation,
 ): Promise<DecodedResource | undefined> {
-  const { primary, finalizer, annotationsFor, cause } = preparation;
+  const { primary, finalizer, cause } = preparation;
   const { target, writer } = write;
-  // An apply of the finalizer alone would remove whatever else was applied under this name before, and the next apply what it annotates.
+  // An apply of the finalizer alone would remove whatever else was applied under this name before.
   const hasApplied = ownedBy(primary, writer.sender.fieldManager) !== undefined;
-  const isAnnotated = annotationsFor !== undefined && Object.keys(annotationsFor(primary.object)).length > 0;
-  if (!write.usesServerSideApply || hasApplied || isAnnotated)
-    return patchFinalizerIn(primary, { target, sender: writer.sender, finalizer, annotationsFor, cause });
+  if (!write.usesServerSideApply || hasApplied)
+    return patchFinalizerIn(primary, { target, sender: writer.sender, finalizer, cause });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
   try {

@@ -19,6 +19,7 @@ import type {
 import { applicationOf, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./plan.js";
 import { createPostponedError, type WriteCause } from "./postponed-write.js";
 import { untieObject } from "./remove.js";
+import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./secret-data.js";
 import { Sender, type DeletionOptions, type SenderOptions } from "./send.js";
 
@@ -148,8 +149,12 @@ export class Writer implements ObjectWriter {
     const isOwn = this.#isOwn(metadata, live, options);
     if (!isOwn) checkAdoption({ definition, desired: metadata, live: live.object }, options.existing);
     cache.put(live);
-    if (live.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: live };
-    if (isOwn && options.isOnlyCreated === true) return { kind: "unchanged", entry: live };
+    const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
+    if (isTerminating || (isOwn && options.isOnlyCreated === true)) {
+      const { cause } = options;
+      const entry = await restoreLabel(this.sender, target, { live, desired: metadata, cause });
+      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
+    }
     const wanted = isOwn || options.adoption === undefined ? plan : planApply(definition, options.adoption, false);
     const verdict = this.#compare(target, wanted, live);
     if (verdict.matches) return { kind: "created", entry: live };

@@ -17,6 +17,7 @@ import { onLatest } from "./on-latest.js";
 import { planCreate, planUpdate } from "./plan.js";
 import { createPostponedError } from "./postponed-write.js";
 import { untieObject } from "./remove.js";
+import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./secret-data.js";
 import { Sender, type DeletionOptions, type SenderOptions, type Sending } from "./send.js";
 
@@ -87,7 +88,11 @@ export class PutWriter implements ObjectWriter {
     }
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
-    if (isOwn && options.isOnlyCreated === true && !isTerminating) return { kind: "unchanged", entry: live };
+    if (isTerminating || (isOwn && options.isOnlyCreated === true)) {
+      const { cause } = options;
+      const entry = await restoreLabel(this.#sender, target, { live, desired: desired.metadata, cause });
+      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
+    }
     const wanted = isOwn ? desired : (options.adoption ?? desired);
     return this.#replace(target, { desired: wanted, live, options: { ...options, isForced: false } });
   }

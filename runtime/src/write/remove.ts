@@ -1,5 +1,5 @@
 import type { JsonPatchOperation, KubernetesObject } from "../base/kubernetes-object.js";
-import { LINK_ANNOTATIONS } from "../base/primary-link.js";
+import { CONTROLLER_LABEL, LINK_ANNOTATIONS } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { UntieOptions } from "./object-writer.js";
@@ -26,19 +26,20 @@ export async function untieObject(
   sender.forget(target, live.object);
 }
 
-/** Returns the operations that take owner references of an owner and the annotations of a dependent off an object. */
+/** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
 export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
   const removed = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
-  const annotations = LINK_ANNOTATIONS.flatMap((name) => {
-    const value = metadata.annotations?.[name];
-    const path = `/metadata/annotations/${name.replaceAll("/", "~1")}`;
+  const removedFrom = (member: "annotations" | "labels", name: string) => {
+    const value = metadata[member]?.[name];
+    const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
     return value === undefined ? [] : removed(path, { op: "test", path, value });
-  });
+  };
+  const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
   // From the last to the first, so that the places of those before stay right.
   const owners = [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
     const path = `/metadata/ownerReferences/${index}`;
     return uid === owner ? removed(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
   });
-  const operations = [...annotations, ...owners];
+  const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
   return operations.length === 0 ? [] : [uidTest(metadata.uid), ...operations];
 }

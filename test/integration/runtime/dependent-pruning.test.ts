@@ -13,20 +13,28 @@ import {
   writesOf,
 } from "../josdk/sample-dependents.js";
 import { ConfigMap, Sample, Secret } from "../josdk/sample-kind.js";
-import { HOLD, notedIn, openSpace, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
+import { HOLD, openSpace, removedSecrets, runFirst, sample, secretOf, startSecond } from "./two-versions.js";
+
+const isOf = (dependent: string) => (object: KubernetesObject) =>
+  object.metadata.annotations?.["gen-operator.dev/dependent"] === dependent;
 
 suite("a dependent that the workflow no longer has", (test) => {
-  test("is deleted, and nothing is watched for it before and afterwards", async () => {
+  test("is deleted where the workflow names it, and its kind is watched as long as it does", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("a"), secretOf("b")]);
-    assert.equal(await notedIn(space), ["a", "b"]);
     {
-      await using running = await startSecond(space, [configOf("a")]);
+      await using running = await startSecond(space, [configOf("a")], removedSecrets("b"));
       await space.untilGone(Secret, "one-b");
-      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
       await running.quiet();
-      assert.equal(Object.keys(running.operator.controller("sample").health()), ["primary", "a"]);
+      assert.equal(Object.keys(running.operator.controller("sample").health()), [
+        "primary",
+        "a",
+        "removed b (secrets)",
+      ]);
       assert.ok(await space.get(ConfigMap, "one-a"));
+      assert.equal(running.events.at(-1)?.workflow?.removed, {
+        b: { kind: "deleted", isGone: true, because: "the workflow no longer has it" },
+      });
       assert.equal(
         running.events.flatMap(({ error }) => error ?? []),
         [],
@@ -35,14 +43,43 @@ suite("a dependent that the workflow no longer has", (test) => {
     await using again = await startSecond(space, [configOf("a")]);
     await waitFor("it is reconciled", () => again.events.length > 0);
     await again.quiet();
+    assert.equal(Object.keys(again.operator.controller("sample").health()), ["primary", "a"]);
     assert.equal(again.requests, [], "a pass with nothing to do makes no request");
+  });
+
+  test("is deleted without being named where another dependent has its kind", async () => {
+    await using space = await openSpace();
+    await runFirst(space, [configOf("a"), configOf("b"), bulkOf("many")]);
+    await using running = await startSecond(space, [configOf("a")]);
+    await space.untilGone(ConfigMap, "one-b");
+    await running.quiet();
+    assert.ok(await space.get(ConfigMap, "one-a"));
+  });
+
+  test("is not forgotten when an older version, which still runs, makes it anew", async () => {
+    await using space = await openSpace();
+    const former = [configOf("a"), configOf("same"), secretOf("b")];
+    await runFirst(space, former);
+    await using running = await startSecond(space, [configOf("a")], removedSecrets("b"));
+    await space.untilGone(Secret, "one-b");
+    await space.untilGone(ConfigMap, "one-same");
+    {
+      await using _ = await space.start([dependentController(former)]);
+      await waitFor("it was made anew", () =>
+        running.requests.filter((request) => request.startsWith("DELETE")).length > 2 ? true : undefined,
+      );
+    }
+    await space.untilGone(Secret, "one-b");
+    await space.untilGone(ConfigMap, "one-same");
+    await running.quiet();
+    assert.is(await space.get(Secret, "one-b"), undefined);
   });
 
   test("goes in the order opposite to that in which it was made", async () => {
     await using space = await openSpace();
     await runFirst(space, [configOf("keep"), secretOf("first"), configOf("last", { dependsOn: ["first"] })]);
     await space.patch(ConfigMap, "one-last", { metadata: { finalizers: [HOLD] } });
-    await using running = await startSecond(space, [configOf("keep")]);
+    await using running = await startSecond(space, [configOf("keep")], removedSecrets("first"));
     await space.until(ConfigMap, "one-last", ({ metadata }) => metadata.deletionTimestamp !== undefined);
     await running.quiet();
     assert.ok(await space.get(Secret, "one-first"), "it waits until what was made after it is gone");
@@ -53,7 +90,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     });
     await space.patch(ConfigMap, "one-last", { metadata: { finalizers: null } });
     await space.untilGone(Secret, "one-first");
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "keep");
+    await running.quiet();
     assert.equal(
       writesOf(running).filter((write) => write.startsWith("DELETE")),
       ["DELETE configmaps/one-last 200", "DELETE secrets/one-first 200"],
@@ -62,10 +99,9 @@ suite("a dependent that the workflow no longer has", (test) => {
 
   test("is deleted with the last of the workflow's dependents, too", async () => {
     await using space = await openSpace();
-    await runFirst(space, [configOf("a", { isGarbageCollected: false })]);
-    await using _ = await startSecond(space, []);
-    await space.untilGone(ConfigMap, "one-a");
-    await waitFor("nothing is noted any more", async () => (await notedIn(space)).length === 0);
+    await runFirst(space, [secretOf("a", { isGarbageCollected: false })]);
+    await using _ = await startSecond(space, [], removedSecrets("a"));
+    await space.untilGone(Secret, "one-a");
   });
 
   test("keeps its objects when it only got another name", async () => {
@@ -74,11 +110,9 @@ suite("a dependent that the workflow no longer has", (test) => {
     await runFirst(space, [named("before")]);
     const before = await space.get(ConfigMap, "same");
     await using running = await startSecond(space, [named("after")]);
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "after");
+    await space.until(ConfigMap, "same", isOf("after"));
     await running.quiet();
-    const after = await space.get(ConfigMap, "same");
-    assert.is(after?.metadata.uid, before?.metadata.uid);
-    assert.is(after?.metadata.annotations?.["gen-operator.dev/dependent"], "after");
+    assert.is((await space.get(ConfigMap, "same"))?.metadata.uid, before?.metadata.uid);
   });
 
   test("is not deleted while one that has not said what it wants could claim it", async () => {
@@ -92,9 +126,10 @@ suite("a dependent that the workflow no longer has", (test) => {
     await untilOutcome(running, "after", "waiting");
     await running.quiet();
     const before = await space.get(ConfigMap, "same");
-    assert.is(before?.metadata.annotations?.["gen-operator.dev/dependent"], "before");
+    assert.ok(isOf("before")(before!));
     await space.patch(Sample, "one", { spec: { other: "open" } });
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "gate,after");
+    await space.until(ConfigMap, "same", isOf("after"));
+    await running.quiet();
     assert.is((await space.get(ConfigMap, "same"))?.metadata.uid, before?.metadata.uid);
   });
 
@@ -106,7 +141,7 @@ suite("a dependent that the workflow no longer has", (test) => {
       await space.patch(Secret, "one-ordered", { metadata: { finalizers: [HOLD] } });
       // Both are left when the primary is deleted, because the operator was away.
       await space.delete(Sample, "one");
-      await using running = await startSecond(space, [configOf("stays")]);
+      await using running = await startSecond(space, [configOf("stays")], removedSecrets("ordered"));
       await space.until(Secret, "one-ordered", ({ metadata }) => metadata.deletionTimestamp !== undefined);
       await running.quiet();
       assert.ok(await space.get(Sample, "one"), "the finalizer stays until it is gone");
@@ -126,7 +161,7 @@ suite("a dependent that the workflow no longer has", (test) => {
 suite("the policy for a removed dependent", (test) => {
   const resource = Secret.definition;
 
-  test("delete is for what no inventory tells of", async () => {
+  test("delete is for what is left otherwise, with inventory: false", async () => {
     await using space = await openSpace();
     {
       const controller = dependentController([secretOf("b")], { workflow: { inventory: false } });
@@ -135,15 +170,17 @@ suite("the policy for a removed dependent", (test) => {
       await space.until(Secret, "one-b", () => true);
       await running.quiet();
     }
-    assert.equal(await notedIn(space), []);
     {
-      await using running = await startSecond(space, [configOf("a")], { inventory: false });
+      await using running = await startSecond(space, [configOf("a"), secretOf("c")], { inventory: false });
       await waitFor("it is reconciled", () => running.events.length > 0);
       await running.quiet();
       assert.ok(await space.get(Secret, "one-b"));
     }
-    await using _ = await startSecond(space, [configOf("a")], { removed: { b: { resource, policy: "delete" } } });
+    const removed = { b: { resource, policy: "delete" } } as const;
+    await using running = await startSecond(space, [configOf("a")], { removed, inventory: false });
     await space.untilGone(Secret, "one-b");
+    await running.quiet();
+    assert.ok(await space.get(Secret, "one-c"), "nobody names it");
   });
 
   test("keep leaves it as it is", async () => {
@@ -151,7 +188,7 @@ suite("the policy for a removed dependent", (test) => {
     await runFirst(space, [configOf("a"), secretOf("b")]);
     const before = await space.get(Secret, "one-b");
     await using running = await startSecond(space, [configOf("a")], { removed: { b: { resource, policy: "keep" } } });
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
+    await waitFor("it is reconciled", () => running.events.length > 0);
     await running.quiet();
     assert.equal(await space.get(Secret, "one-b"), before);
     assert.equal(running.events.at(-1)?.workflow?.removed, { b: { kind: "left" } });
@@ -164,11 +201,9 @@ suite("the policy for a removed dependent", (test) => {
     const removed = { b: { resource, policy: "keep" } } as const;
     const first = dependentController([configOf("a")], { workflow: { removed } });
     await using running = await space.start([first, { ...dependentController([secretOf("b")]), name: "other" }]);
-    const isTheirs = (object: KubernetesObject) =>
-      object.metadata.annotations?.["gen-operator.dev/controller"] === "other";
+    const isTheirs = (object: KubernetesObject) => object.metadata.labels?.["gen-operator.dev/controller"] === "other";
     const after = await space.until(Secret, "one-b", isTheirs);
     assert.is(after.metadata.uid, before?.metadata.uid);
-    await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
     await running.quiet();
     assert.ok(await space.get(Secret, "one-b"));
   });
@@ -186,8 +221,7 @@ suite("the policy for a removed dependent", (test) => {
         "one-b",
         (object) => object.metadata.ownerReferences === undefined,
       );
-      assert.is(metadata.annotations, undefined);
-      await waitFor("the inventory is up to date", async () => (await notedIn(space)).join() === "a");
+      assert.equal([metadata.annotations, metadata.labels], [undefined, undefined]);
       await running.quiet();
       await space.delete(Sample, "one");
       await untilCollected(space, ConfigMap, "one-a");
@@ -248,7 +282,7 @@ suite("an object under a former name", (test) => {
     await space.untilGone(Sample, "one");
   });
 
-  test("is not looked for without an inventory", async () => {
+  test("is not looked for with inventory: false", async () => {
     await using space = await openSpace();
     await using running = await space.start([dependentController([byValue], { workflow: { inventory: false } })]);
     await space.create(Sample, sample("first"));
@@ -269,13 +303,14 @@ suite("what is not a dependent of this controller", (test) => {
     const { apiVersion } = Sample.definition;
     const ownerReferences = [{ apiVersion, kind: "Sample", name: "one", uid: metadata.uid ?? "" }];
     await space.create(Secret, { metadata: { name: "users", ownerReferences } });
-    const { annotations, ownerReferences: owners } = original;
-    await space.create(Secret, { metadata: { name: "copy", annotations, ownerReferences: owners } });
+    const { annotations, labels, ownerReferences: owners } = original;
+    await space.create(Secret, { metadata: { name: "copy", annotations, labels, ownerReferences: owners } });
     const other = dependentController([
       configOf("a", { desired: () => ({ metadata: { name: "others" } }) }),
       secretOf("b", { desired: (() => ({ metadata: { name: "others" } })) as never }),
     ]);
-    await using running = await space.start([{ ...other, name: "other" }, dependentController([configOf("a")])]);
+    const second = dependentController([configOf("a")], { workflow: removedSecrets("b") });
+    await using running = await space.start([{ ...other, name: "other" }, second]);
     await space.untilGone(Secret, "one-b");
     await space.until(Secret, "others", () => true);
     await running.quiet();
@@ -289,7 +324,7 @@ suite("what is not a dependent of this controller", (test) => {
   });
 
   for (const inventory of [true, false])
-    test(`is not deleted in place of what is, ${inventory ? "with" : "without"} an inventory`, async () => {
+    test(`is not deleted in place of what is, ${inventory ? "with" : "without"} pruning`, async () => {
       await using space = await openSpace();
       const ordered = { isGarbageCollected: false, deletePostcondition: deleted };
       const dependents = [configOf("a", ordered), bulkOf("many", ordered)];
@@ -298,7 +333,8 @@ suite("what is not a dependent of this controller", (test) => {
       const names = ["one-a", "one-many-0"];
       for (const name of names) {
         const { metadata } = await space.until(ConfigMap, name, () => true);
-        await space.create(ConfigMap, { metadata: { name: `${name}-copy`, annotations: metadata.annotations ?? {} } });
+        const { annotations, labels } = metadata;
+        await space.create(ConfigMap, { metadata: { name: `${name}-copy`, annotations, labels } });
       }
       await running.quiet();
       await space.patch(Sample, "one", { spec: { number: 0 } });

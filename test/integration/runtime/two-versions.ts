@@ -3,12 +3,10 @@ import { waitFor } from "#runtime/base/wait-for.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { configOf, dependentController } from "../josdk/sample-dependents.js";
 import { Sample, Secret } from "../josdk/sample-kind.js";
-import { spacesOf, type Space } from "../josdk/space.js";
+import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 
 /** A namespace with the controllers of Kubernetes. */
 export const openSpace = spacesOf({ simulate: true });
-/** Where a primary notes its dependents. */
-export const ANNOTATION = "inventory.gen-operator.dev/sample";
 /** A finalizer that keeps an object until the test takes it off. */
 export const HOLD = "example.com/hold";
 /** What a test creates as its primary. */
@@ -23,18 +21,22 @@ export function secretOf(name: string, rest: Partial<KubernetesDependent> = {}):
   return { ...configOf(name), resource: Secret.definition, desired: desired as never, ...rest };
 }
 
-/** The names that a primary notes. */
-export async function notedIn(space: Space, name = "one"): Promise<string[]> {
-  const text = (await space.get(Sample, name))?.metadata.annotations?.[ANNOTATION];
-  return text === undefined ? [] : (JSON.parse(text) as { name: string }[]).map(({ name }) => name);
+/** Says that Secrets of these dependents may be left. */
+export const removedSecrets = (...names: readonly string[]) => ({
+  removed: Object.fromEntries(names.map((name) => [name, { resource: Secret.definition, policy: "delete" as const }])),
+});
+
+/** Waits until a reconcile has left the workflow ready, and nothing happens any more. */
+export async function untilReady(running: TestOperator): Promise<void> {
+  await waitFor("all is made", () => running.events.at(-1)?.workflow?.isReady === true);
+  await running.quiet();
 }
 
 /** Runs a first version until it has made its dependents, and stops it. */
 export async function runFirst(space: Space, dependents: readonly KubernetesDependent[]): Promise<void> {
   await using running = await space.start([dependentController(dependents)]);
   await space.create(Sample, sample());
-  await waitFor("all is made", () => running.events.at(-1)?.workflow?.isReady === true);
-  await running.quiet();
+  await untilReady(running);
 }
 
 /** Starts the version after it. */

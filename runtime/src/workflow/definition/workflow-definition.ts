@@ -226,11 +226,8 @@ export interface WorkflowDefinition {
   readonly exceptions?: "throw" | "result";
   /** How many steps are done at once, of all primaries together; 50 unless given. */
   readonly maxConcurrency?: number;
-  /**
-   * Whether what the workflow no longer has, or no longer wants under a name, is deleted; true unless given. Each primary then has an
-   * annotation that says which kinds of dependents it has.
-   */
+  /** Whether objects of a watched kind that no dependent wants are deleted. Default: true. False: only what `removed` names. */
   readonly inventory?: boolean;
-  /** Dependents of earlier versions, by the names that they had; these are looked for whether or not there is an inventory. */
+  /** Dependents of earlier versions, by the names that they had. Their kinds are watched as long as they stand here. */
   readonly removed?: { readonly [name: string]: RemovedDependent };
 }

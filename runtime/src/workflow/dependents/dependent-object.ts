@@ -8,10 +8,13 @@ import {
 } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
-  CONTROLLER_NAME,
+  CONTROLLER_LABEL,
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
+  labelValueOf,
+  lacksLabel,
   LINK_ANNOTATIONS,
+  OBJECT_KEY,
   PRIMARY_NAME,
   PRIMARY_NAMESPACE,
   PRIMARY_TYPE,
@@ -69,11 +72,17 @@ export function completeDesired(
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
-  const annotations = annotationsOf(dependent, primary, { definition, item, controller });
+  const label = controller === undefined ? undefined : labelValueOf(controller);
+  const other = metadata.labels?.[CONTROLLER_LABEL];
+  if (other !== undefined && other !== label)
+    throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
+  const key = controller === undefined ? undefined : keyOf({ name: metadata.name, namespace });
+  const annotations = annotationsOf(dependent, primary, { definition, item, key });
   const owner = ownerReferenceTo(primary, definition);
   const others = metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
   const link = {
     ...(namespace === undefined ? {} : { namespace }),
+    ...(label === undefined ? {} : { labels: { ...metadata.labels, [CONTROLLER_LABEL]: label } }),
     annotations: { ...metadata.annotations, ...annotations },
     ...(isGarbageCollected ? { ownerReferences: [...others, owner] } : {}),
   };
@@ -82,11 +91,13 @@ export function completeDesired(
 
 /** Returns what of a completed object names it and ties it to its primary, without its content. */
 export function linkOf({ metadata }: DesiredObject): DesiredObject {
-  const { name, namespace, annotations = {}, ownerReferences } = metadata;
+  const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
+  const label = labels?.[CONTROLLER_LABEL];
   return {
     metadata: {
       name,
       ...(namespace === undefined ? {} : { namespace }),
+      ...(label === undefined ? {} : { labels: { [CONTROLLER_LABEL]: label } }),
       annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => LINK_ANNOTATIONS.includes(key))),
       ...(ownerReferences === undefined ? {} : { ownerReferences }),
     },
@@ -98,6 +109,7 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
   const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
   const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
   return (
+    !lacksLabel(live.metadata, desired.metadata) &&
     Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
     ownerReferences.every(({ uid }) => owners.has(uid))
   );
@@ -106,7 +118,7 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
 function annotationsOf(
   { isGarbageCollected, name }: KubernetesDependent,
   { metadata }: KubernetesObject,
-  { definition, item, controller }: Pick<DesiredOwner, "definition" | "item" | "controller">,
+  { definition, item, key }: Pick<DesiredOwner, "definition" | "item"> & { readonly key: ObjectKey | undefined },
 ): { [key: string]: string } {
   const annotations: { [key: string]: string } = {};
   if (!isGarbageCollected) {
@@ -114,8 +126,8 @@ function annotationsOf(
     if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
     annotations[PRIMARY_TYPE] = typeOfPrimary(definition);
   }
-  if (controller !== undefined) annotations[CONTROLLER_NAME] = controller;
   annotations[DEPENDENT_NAME] = name;
+  if (key !== undefined) annotations[OBJECT_KEY] = key;
   if (item !== undefined) annotations[DEPENDENT_ITEM] = item;
   return annotations;
 }

@@ -62,8 +62,14 @@ export interface DependentDriver {
   find(run: FindRun, wanted?: Wanted): Live | undefined;
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
-  /** Returns what was made as this dependent and is not wanted any more, such as an object under its former name; none unless given. */
-  findLeftovers?(run: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[];
+  /**
+   * Returns those objects of the controller that are tied to a primary and meant, in the kind and cluster of this dependent, whichever
+   * dependent they were written as. Absent where nothing can be left.
+   */
+  findLeftovers?(
+    run: Pick<DriverRun, "primary">,
+    isMeant: (dependent: string, id: ObjectKey) => boolean,
+  ): readonly Live[];
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
   write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
   /**

@@ -1,6 +1,7 @@
 // Where the ids of external resources are kept that nothing but the runtime knows (JOSDK DependentResourceWithExplicitState).
 import { createHash } from "node:crypto";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { CONTROLLER_LABEL } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ResourceWrite } from "../../write/kind-operations.js";
@@ -29,7 +30,7 @@ export interface ConfigMapStateOptions {
   readonly dependent: string;
   /** The kind of the primaries. */
   readonly primary: ResourceDefinition;
-  /** The value of the label. */
+  /** The value of the labels: what stands for the name of the controller. */
   readonly label: string;
   readonly view: Pick<ResourceView, "get">;
   apply(object: AppliedConfigMap): Promise<unknown>;
@@ -83,7 +84,7 @@ export class ConfigMapState implements ExternalStateStore {
       metadata: {
         name: nameOf(name, this.#options.dependent),
         namespace,
-        labels: { [STATE_LABEL]: this.#options.label },
+        labels: { [STATE_LABEL]: this.#options.label, [CONTROLLER_LABEL]: this.#options.label },
         ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
       },
       data: Object.fromEntries([...ids].map(([key, id]) => [encodeKey(key), id])),

@@ -2,7 +2,15 @@ import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import { CONTROLLER_NAME, DEPENDENT_ITEM, DEPENDENT_NAME, OWNER_INDEX } from "../../base/primary-link.js";
+import {
+  DEPENDENT_ITEM,
+  DEPENDENT_NAME,
+  isOriginal,
+  isOwnedBy,
+  isWrittenBy,
+  OWNER_INDEX,
+  PRIMARY_NAME,
+} from "../../base/primary-link.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ObjectWriter } from "../../write/object-writer.js";
 import type { WriteCause } from "../../write/postponed-write.js";
@@ -112,11 +120,20 @@ export class KubernetesDriver implements DependentDriver {
     return items;
   }
 
-  findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly DecodedResource[] {
-    if (this.#isReadOnly || this.#controller === undefined) return [];
-    return this.#ownOf(primary).filter(({ object: { metadata } }) => {
-      const isOurs = metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
-      return isOurs && !wanted.has(keyOf(metadata));
+  findLeftovers(
+    { primary: { metadata } }: Pick<DriverRun, "primary">,
+    isMeant: (dependent: string, id: ObjectKey) => boolean,
+  ): readonly DecodedResource[] {
+    const controller = this.#controller;
+    if (this.#isReadOnly || controller === undefined) return [];
+    return [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
+      const entry = this.#source.cache.get(key);
+      const live = entry?.object.metadata;
+      const name = live?.annotations?.[DEPENDENT_NAME];
+      if (live === undefined || name === undefined || !isMeant(name, key)) return [];
+      // An owner of the name of the primary may be an earlier one.
+      const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
+      return isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry!) ? entry! : [];
     });
   }
 
@@ -212,13 +229,18 @@ export class KubernetesDriver implements DependentDriver {
     return own.length > 1 ? own.sort(byAge) : own;
   }
 
-  #isOwn({ object, owned }: DecodedResource): boolean {
-    const { name, usesServerSideApply = true } = this.#definition;
-    const { annotations } = object.metadata;
-    const isOurs = (annotations?.[CONTROLLER_NAME] ?? this.#controller) === this.#controller;
-    // A copy that somebody made of an object has its annotations, but was not applied by us.
-    const isGenuine = !usesServerSideApply || owned !== undefined;
-    return isOurs && isGenuine && annotations?.[DEPENDENT_NAME] === name;
+  #isOwn(entry: DecodedResource): boolean {
+    const { metadata } = entry.object;
+    // A watch of the user may show objects of which somebody took the label off.
+    const isOurs = this.#controller === undefined || isWrittenBy(metadata, this.#controller) !== false;
+    return isOurs && metadata.annotations?.[DEPENDENT_NAME] === this.#definition.name && this.#isGenuine(entry);
+  }
+
+  // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: what they
+  // applied is told from its copies by its managed fields, as long as nobody strips these.
+  #isGenuine({ object, owned }: DecodedResource): boolean {
+    const { usesServerSideApply = true } = this.#definition;
+    return isOriginal(object.metadata) ?? (!usesServerSideApply || owned !== undefined);
   }
 
   #onlyOf(primary: KubernetesObject): DecodedResource | undefined {

@@ -88,17 +88,34 @@ suite("completeDesired", (test) => {
     );
   });
 
-  test("an item, and the controller, are noted at the object", () => {
+  test("an item, the controller and the object itself are noted at the object", () => {
     const { metadata } = completeDesired(
-      { metadata: { name: "x", annotations: { theirs: "y" } } },
+      { metadata: { name: "x", annotations: { theirs: "y" }, labels: { app: "z" } } },
       { dependent: dependentOf(), primary, definition, item: "k", controller: "page" },
     );
     assert.equal(metadata.annotations, {
       theirs: "y",
-      "gen-operator.dev/controller": "page",
       "gen-operator.dev/dependent": "map",
+      "gen-operator.dev/object": "home/x",
       "gen-operator.dev/item": "k",
     });
+    assert.equal(metadata.labels, { app: "z", "gen-operator.dev/controller": "page" });
+  });
+
+  test("the label of the controller cannot be set to anything else", () => {
+    const completeWith = (value: string) =>
+      completeDesired(
+        { metadata: { name: "x", labels: { "gen-operator.dev/controller": value } } },
+        { dependent: dependentOf(), primary, definition, controller: "page" },
+      );
+    assert.is(completeWith("page").metadata.labels?.["gen-operator.dev/controller"], "page");
+    assert.throws(
+      () => completeWith("other"),
+      (error: Error) =>
+        error.name === "TerminalError" &&
+        error.message ===
+          'desired() of dependent "map" sets the label gen-operator.dev/controller to "other", which the runtime sets itself; leave it out',
+    );
   });
 
   test("an owner that the user states, too, is there once, beside others", () => {

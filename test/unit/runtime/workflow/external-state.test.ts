@@ -39,7 +39,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     await state.write({ primary }, "", "id-1");
     const [{ metadata, ...rest }] = [...objects.values()] as [KubernetesObject];
     assert.equal(rest as object, { data: { id: "id-1" } });
-    assert.equal(metadata.labels, { [STATE_LABEL]: "shop" });
+    assert.equal(metadata.labels, { [STATE_LABEL]: "shop", "gen-operator.dev/controller": "shop" });
     const owner = { apiVersion: page.apiVersion, kind: page.kind, name: "one", uid: "u1", controller: true };
     assert.equal(metadata.ownerReferences, [owner]);
     await state.remove({ primary }, "other");

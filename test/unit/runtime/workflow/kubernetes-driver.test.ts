@@ -129,7 +129,9 @@ suite("driver of objects of Kubernetes", (test) => {
     store({ name: "b", dependent: "one" });
     assert.is(driver.find(run)?.object.metadata.name, "b");
     assert.equal(
-      driver.findLeftovers(run, new Set(["home/b"])).map(({ object }) => object.metadata.name),
+      driver
+        .findLeftovers(run, (name, id) => name === "one" && id !== "home/b")
+        .map(({ object }) => object.metadata.name),
       ["a"],
     );
   });
@@ -152,9 +154,9 @@ suite("pruning", (test) => {
     isTied: fc.boolean(),
   });
   const kinds = fc.constantFrom("unchanged", "waiting", "failed", "inactive", "deleted" as const);
-  const node = fc.record({ kind: kinds, wants: fc.option(fc.nat(7), { nil: undefined }) });
+  const node = fc.record({ kind: kinds, wants: fc.option(fc.nat(7), { nil: undefined }), isReady: fc.boolean() });
 
-  test("deletes what this controller made and no dependent wants, and nothing else, whatever the run came to", async () => {
+  test("deletes what this controller made and no dependent wants, once what takes its place is ready", async () => {
     const input = fc.tuple(fc.array(stored, { maxLength: 8 }), fc.tuple(node, node));
     await fc.assert(
       fc.asyncProperty(input, async ([objects, outcomes]) => {
@@ -165,31 +167,38 @@ suite("pruning", (test) => {
         const asked = outcomes.filter(isAskedOf).map(({ wants = 0 }) => wants);
         // That two want one object is an error of its own.
         fc.pre(new Set(asked).size === asked.length);
-        const said = outcomes.map((outcome, index) => {
-          const { kind, wants } = outcome;
-          const isAsked = isAskedOf(outcome);
-          if (isAsked) drivers[index]!.complete(run, { metadata: { name: `o${wants ?? 0}` } });
-          return isAsked ? [`o${wants ?? 0}`] : kind === "deleted" ? [] : undefined;
+        outcomes.forEach((outcome, index) => {
+          const metadata = { name: `o${outcome.wants ?? 0}` };
+          if (isAskedOf(outcome)) drivers[index]!.complete(run, { metadata });
         });
-        const dependents = Object.fromEntries(
-          outcomes.map(({ kind }, index) => [names[index]!, { kind } as DependentOutcome]),
-        );
-        const entry = { name: "old", apiVersion: "v1", kind: "ConfigMap", plural: "configmaps" };
+        const outcomeOf = ({ kind, isReady }: (typeof outcomes)[number]) =>
+          ({
+            kind,
+            ...(kind === "unchanged" ? { isReady } : kind === "deleted" ? { isGone: isReady } : {}),
+          }) as DependentOutcome;
+        const dependents = outcomes.map((outcome, index) => [names[index]!, outcomeOf(outcome)] as const);
         const oldDriver = createOldDriver(run, objects);
+        const kind = { resource: dependentOf("old").resource, driverFor: () => oldDriver.driver };
         await pruneWorkflow({
-          ...{ plan, drivers, run, isCleanup: false, findsLeftovers: true },
-          result: createWorkflowResult(Object.entries(dependents)),
-          removed: [{ entry, policy: "delete", isDeclared: false }],
-          removedDrivers: { open: async () => oldDriver.driver, close: () => {} },
+          run: { ...run, plan, drivers } as never,
+          isCleanup: false,
+          result: createWorkflowResult(dependents),
+          workflow: {},
+          kinds: { watched: [kind], open: async () => undefined },
         });
-        const isRivalSilent = outcomes.some(({ kind }, index) => kind !== "inactive" && said[index] === undefined);
-        const claimed = new Set(said.flatMap((wanted) => wanted ?? []));
+        const isSilent = (outcome: (typeof outcomes)[number]) =>
+          outcome.kind !== "inactive" && outcome.kind !== "deleted" && !isAskedOf(outcome);
+        const isSettled = ({ kind, isReady }: (typeof outcomes)[number]) =>
+          kind === "inactive" || ((kind === "unchanged" || kind === "deleted") && isReady);
+        const mayGo = (dependent: string) => {
+          const outcome = outcomes[names.indexOf(dependent as never)];
+          if (outcome === undefined) return outcomes.every(isSettled);
+          return outcome.kind === "deleted" || (outcome.kind === "unchanged" && outcome.isReady);
+        };
         const expected = objects.flatMap(({ dependent, controller, isApplied, isTied }, index) => {
           if (dependent === undefined || controller !== "page" || !isApplied || !isTied) return [];
-          const name = `o${index}`;
-          if (dependent === "old") return isRivalSilent || claimed.has(name) ? [] : [`delete ${name}`];
-          const wanted = said[names.indexOf(dependent)];
-          return wanted === undefined || wanted.includes(name) ? [] : [`delete ${name}`];
+          const isHeld = !mayGo(dependent) || outcomes.some(isSilent) || asked.includes(index);
+          return isHeld ? [] : [`delete o${index}`];
         });
         assert.equal([...told, ...oldDriver.told].sort(), expected.sort());
       }),
