@@ -87,7 +87,8 @@ export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
-export type { ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
+export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
+export type { GivenUp, GivenUpPrimary } from "./schedule/reconcile-scope.js";
 export type {
   ConditionOutcome,
   DependentOutcome,

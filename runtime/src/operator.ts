@@ -15,7 +15,7 @@ import type { LoopObserver } from "./operate/loop-reporter.js";
 import { isKubernetes } from "./workflow/definition/workflow-definition.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
-import type { ReconcileObserver } from "./schedule/reconcile-scope.js";
+import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -64,7 +64,7 @@ export interface Operator extends AsyncDisposable {
 /** A controller of a started operator (JOSDK's RegisteredController). */
 export type RegisteredController = Pick<
   RunningController,
-  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "isStarted" | "counts"
+  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "givenUp" | "isStarted" | "counts"
 >;
 
 const STOP_TIMEOUT_MS = 30_000;

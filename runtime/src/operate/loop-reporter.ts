@@ -2,7 +2,6 @@ import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
-import { NOT_SCHEDULED, TimerQueue, type TimerItem } from "../schedule/timer-queue.js";
 import type { LoopingDependent, LoopListener } from "../workflow/dependents/loop-listener.js";
 import { writeEvent } from "./kubernetes-event.js";
 
@@ -40,22 +39,17 @@ export interface LoopReporterOptions {
   readonly clock?: Clock;
 }
 
-/** An object that is left as it is for a while. */
-interface Postponed extends TimerItem<Postponed> {
-  readonly primary: ObjectKey;
-  at: LoopingDependent;
-}
-
 /** Tells people of loops, once each, and comes back to what was postponed. */
 export class LoopReporter implements LoopListener {
   readonly #options: LoopReporterOptions;
-  readonly #timers: TimerQueue<Postponed>;
-  /** What is postponed, by primary and object. */
-  readonly #postponed = new Map<string, Postponed>();
+  readonly #clock: Clock;
+  /** What ends the wait for each postponed write, by primary and object. */
+  readonly #postponed = new Map<string, () => void>();
+  #isClosed = false;
 
   constructor(options: LoopReporterOptions) {
     this.#options = options;
-    this.#timers = new TimerQueue({ clock: options.clock ?? systemClock, onDue: (each) => this.#resume(each) });
+    this.#clock = options.clock ?? systemClock;
   }
 
   onLoop(at: LoopingDependent, { differences, ...loop }: Parameters<LoopListener["onLoop"]>[1]): void {
@@ -76,23 +70,22 @@ export class LoopReporter implements LoopListener {
   }
 
   onPostponed(at: LoopingDependent, pauseMs: number): void {
+    if (this.#isClosed) return;
     const primary = keyOf(at.primary.metadata);
     const key = postponedKeyOf(primary, at);
-    const postponed = this.#postponed.get(key) ?? { ...NOT_SCHEDULED, primary, at };
-    postponed.at = at;
-    this.#postponed.set(key, postponed);
-    this.#timers.schedule(postponed, pauseMs);
+    const resume = () => {
+      this.#postponed.delete(key);
+      this.#options.reconcile(primary, { source: at.dependent, object: at.object });
+    };
+    this.#postponed.get(key)?.();
+    this.#postponed.set(key, this.#clock.schedule(pauseMs, resume));
   }
 
   /** Forgets what was postponed; nothing is reconciled any more because of it. */
   close(): void {
-    this.#timers.close();
+    this.#isClosed = true;
+    for (const cancel of this.#postponed.values()) cancel();
     this.#postponed.clear();
-  }
-
-  #resume({ primary, at }: Postponed): void {
-    this.#postponed.delete(postponedKeyOf(primary, at));
-    this.#options.reconcile(primary, { source: at.dependent, object: at.object });
   }
 
   #announce(at: LoopingDependent, event: LoopEvent): void {

@@ -19,7 +19,8 @@ import { hasFinalizer, removeFinalizer, finalizerNameOf, finalizerOf } from "./f
 import { InventoryKeeper } from "./inventory-keeper.js";
 import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { ContextFactory } from "./reconcile-context.js";
-import type { PrimaryOutcome, ReconcileScope } from "../schedule/reconcile-scope.js";
+import type { PrimaryOutcome } from "./reconcile-event.js";
+import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import { conditionsManagerOf, writeConditions } from "./write-conditions.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 import { ControllerWorkflows, WorkflowRuns } from "./workflow-runs.js";

@@ -9,7 +9,7 @@ import type { ControllerDefinition } from "#runtime/reconcile/controller-definit
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {
