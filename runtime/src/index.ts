@@ -1,8 +1,9 @@
 // Running an operator
 export { createOperator } from "./operator.js";
-export type { Operator, OperatorOptions, RegisteredController } from "./operator.js";
+export type { ConnectedOperator, Operator, OperatorOptions, RegisteredController } from "./operator.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
 export { runOperator } from "./run-operator.js";
+export type { RunOperatorOptions } from "./run-operator.js";
 
 // What reconcilers return and throw
 export {

@@ -1,7 +1,7 @@
 // An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
-import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
+import { createOperator, type ConnectedOperator, type OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
@@ -120,7 +120,7 @@ export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, 
 
 /** An operator and what it did. */
 export interface PageOperator extends AsyncDisposable {
-  readonly operator: Operator;
+  readonly operator: ConnectedOperator;
   /** Every reconcile that ended. */
   readonly events: ReconcileEvent[];
   /** Every request but watches: method, path without query, status. */
