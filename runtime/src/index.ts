@@ -1,8 +1,9 @@
 // Running an operator
 export { createOperator } from "./operator.js";
-export type { Operator, OperatorOptions, RegisteredController } from "./operator.js";
+export type { ConnectedOperator, Operator, OperatorOptions, RegisteredController } from "./operator.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
 export { runOperator } from "./run-operator.js";
+export type { RunOperatorOptions } from "./run-operator.js";
 
 // What reconcilers return and throw
 export {
@@ -87,7 +88,8 @@ export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
-export type { ReconcileEvent, ReconcileObserver } from "./schedule/reconcile-scope.js";
+export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
+export type { GivenUp, GivenUpPrimary } from "./schedule/reconcile-scope.js";
 export type {
   ConditionOutcome,
   DependentOutcome,

@@ -16,7 +16,7 @@ import { isKubernetes } from "./workflow/definition/workflow-definition.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
-import type { ReconcileObserver } from "./schedule/reconcile-scope.js";
+import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions {
@@ -47,10 +47,13 @@ export interface OperatorOptions {
 
 /** A running or stopped set of controllers. */
 export interface Operator extends AsyncDisposable {
-  /** The client that the operator uses; throws before a connection is found. */
-  readonly client: ApiClient;
-  /** Resolves when all that is watched is known and reconciling has begun. It may be started again after it was stopped. */
-  start(): Promise<void>;
+  /** The client that the operator uses; `undefined` until a start has found a connection. */
+  readonly client: ApiClient | undefined;
+  /**
+   * Resolves to the operator, with its client, when all that is watched is known and reconciling has begun. It may be started again after it
+   * was stopped.
+   */
+  start(): Promise<ConnectedOperator>;
   /**
    * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.
    * Does nothing to an operator that was not started.
@@ -62,10 +65,15 @@ export interface Operator extends AsyncDisposable {
   health(): OperatorHealth;
 }
 
+/** An operator that has a client: after its start, or from the beginning if it was given its connection. */
+export interface ConnectedOperator extends Operator {
+  readonly client: ApiClient;
+}
+
 /** A controller of a started operator (JOSDK's RegisteredController). */
 export type RegisteredController = Pick<
   RunningController,
-  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "isStarted" | "counts"
+  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "givenUp" | "isStarted" | "counts"
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -76,6 +84,10 @@ const UNFINISHED =
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
+export function createOperator(
+  options: OperatorOptions & Required<Pick<OperatorOptions, "connection">>,
+): ConnectedOperator;
+export function createOperator(options: OperatorOptions): Operator;
 export function createOperator(options: OperatorOptions): Operator {
   return new RunnableOperator(options);
 }
@@ -108,12 +120,11 @@ class RunnableOperator implements Operator {
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
 
-  get client(): ApiClient {
-    if (this.#client === undefined) throw new Error("the operator has no connection yet; start it, or give it one");
+  get client(): ApiClient | undefined {
     return this.#client;
   }
 
-  async start(): Promise<void> {
+  async start(): Promise<ConnectedOperator> {
     const previous = this.#session;
     const before = previous?.stopped;
     if (this.#session !== undefined && before === undefined) throw new Error("the operator is started already");
@@ -154,9 +165,10 @@ class RunnableOperator implements Operator {
       throw reason;
     }
     this.#logger.info(
-      { controllers: controllers.map(({ name }) => name), server: this.client.connection.server },
+      { controllers: controllers.map(({ name }) => name), server: this.client?.connection.server },
       "started",
     );
+    return this as ConnectedOperator;
   }
 
   async stop(): Promise<boolean> {

@@ -1,59 +1,84 @@
-import { setFlagsFromString } from "node:v8";
-import { messageOf, type Logger, type LogLevel, createLogger } from "./base/logger.js";
+import { createLogger, createSafeLogger, messageOf, type Logger, type LogLevel } from "./base/logger.js";
 import { createOperator, type OperatorOptions } from "./operator.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 
-// V8 compiles a function with its optimising compiler after so many bytes of bytecode were run; Node's own value is 132 KiB. An operator works in
-// short bursts after long pauses, in which most of what is compiled so eagerly never pays: this saves a sixth of the CPU of a start.
-const OPTIMISE_AFTER_BYTES = 1_200_000;
-// undici parses HTTP by WebAssembly, of which V8 compiles one large function again with its optimising compiler soon after the start: that takes
-// 35 MB for a moment, the peak of a small operator, and a fifth of the CPU of its start.
-const ONLY_BASELINE_WASM = "--liftoff-only";
+/** What a process that runs an operator may be given. */
+export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers"> {
+  /** Stops the operator when it is aborted, as SIGTERM does. */
+  readonly signal?: AbortSignal;
+}
+
+// After the stop the process ends by itself, unless a timer or a socket of the user's code keeps it alive.
+const EXIT_GRACE_MS = 2_000;
 
 /**
- * Runs controllers as a process: starts them, stops them gracefully at SIGTERM and SIGINT, and sets the exit code.
+ * Runs controllers as a process, until SIGTERM, SIGINT or `signal` asks for the end. Resolves when all is stopped; what follows the call
+ * may close what the user opened. The exit code is 1 if the start failed or a reconcile did not end in time. An error that nobody
+ * catches, such as that of a floating promise, is logged with its stack and ends the process with 1.
  *
  * The environment variable LOG_LEVEL chooses debug, info, warn, error or silent; LOG_FORMAT chooses json or pretty, which is what a terminal
- * gets. START_TIMEOUT_SECONDS makes the process exit with 1 if it could not start in time; without it, it keeps trying.
+ * gets. START_TIMEOUT_SECONDS gives up a start that takes longer; without it, the operator keeps trying.
  */
 export async function runOperator(
   controllers: readonly ControllerDefinition[],
-  options: Omit<OperatorOptions, "controllers"> = {},
+  options: RunOperatorOptions = {},
 ): Promise<void> {
-  setFlagsFromString(`--interrupt-budget=${OPTIMISE_AFTER_BYTES}`);
-  setFlagsFromString(ONLY_BASELINE_WASM);
-  const logger = options.logger ?? loggerFromEnvironment();
+  const { signal, ...rest } = options;
+  const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
-  const startTimeoutMs =
-    options.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
+  const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
   const operator = createOperator({
-    ...options,
+    ...rest,
     controllers,
     logger,
     ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
   });
-  let isStopping = false;
-  const onSignal = (signal: NodeJS.Signals) => {
-    // Whoever asks twice does not want to wait.
-    if (isStopping) process.exit(1);
-    isStopping = true;
-    logger.info({ signal }, "stopping");
-    void operator.stop().then((isFinished) => {
-      // A function that never returns would keep the process alive.
-      process.exit(isFinished ? 0 : 1);
-    });
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
+  const end = awaitEnd(logger, signal);
   try {
-    await operator.start();
+    await Promise.race([operator.start(), end.asked]);
+    await end.asked;
+    if (!(await operator.stop())) process.exitCode = 1;
   } catch (error) {
-    if (isStopping) return;
     logger.error({}, messageOf(error));
     process.exitCode = 1;
-    process.removeListener("SIGTERM", onSignal);
-    process.removeListener("SIGINT", onSignal);
+  } finally {
+    end.release();
   }
+}
+
+/** Waits for whoever ends the process. */
+function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly asked: Promise<void>; release(): void } {
+  let resolve = () => {};
+  const asked = new Promise<void>((done) => (resolve = done));
+  let isAsked = false;
+  const onSignal = (name: NodeJS.Signals) => {
+    // Whoever asks twice does not want to wait.
+    if (isAsked) process.exit(1);
+    isAsked = true;
+    logger.info({ signal: name }, "stopping");
+    resolve();
+  };
+  const onAbort = () => {
+    logger.info({ reason: messageOf(signal?.reason) }, "stopping");
+    resolve();
+  };
+  const onFatal = (error: unknown) => {
+    const stack = error instanceof Error ? error.stack : undefined;
+    logger.error({ stack }, `nobody caught an error, which ends the operator: ${messageOf(error)}`);
+    process.exit(1);
+  };
+  process.on("SIGTERM", onSignal).on("SIGINT", onSignal).on("uncaughtException", onFatal);
+  if (signal?.aborted === true) onAbort();
+  else signal?.addEventListener("abort", onAbort, { once: true });
+  return {
+    asked,
+    release() {
+      signal?.removeEventListener("abort", onAbort);
+      process.off("SIGTERM", onSignal).off("SIGINT", onSignal).off("uncaughtException", onFatal);
+      // The process belongs to somebody else if only `signal` was aborted.
+      if (isAsked) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
+    },
+  };
 }
 
 function loggerFromEnvironment(): Logger {

@@ -50,8 +50,7 @@ suite("kubectl wait --for=condition=Ready", (test) => {
           kubeconfig: server.kubeconfig,
           logger: createLogger("error"),
         });
-        await operator.start();
-        const { client } = operator;
+        const { client } = await operator.start();
         const spec = { tomcat: "main", contextPath: "shop", url: "https://archives.example.com/shop.war" };
         await client.create(Webapp, Webapp.create({ metadata: { name: "shop", namespace: NAMESPACE }, spec }));
         const wait = (seconds: number) => `wait --for=condition=Ready webapp/shop --timeout=${seconds}s`;

@@ -21,8 +21,12 @@ export interface PeersOptions {
 
 const OURS = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 
-/** The operator of the workload on this repository's runtime. */
-export const ourOperator: OperatorCommand = { name: "gen-operator", program: process.execPath, args: [OURS] };
+/** The operator of the workload on this repository's runtime, with the flags of a generated project. */
+export const ourOperator: OperatorCommand = {
+  name: "gen-operator",
+  program: process.execPath,
+  args: ["--liftoff-only", OURS],
+};
 
 /** What is measured of one implementation. */
 interface Contestant {

@@ -24,7 +24,9 @@ import { ResourceOperations } from "../write/resource-operations.js";
 import type { SourceHealth } from "../base/health.js";
 import { finalizerNameOf } from "../reconcile/finalizer.js";
 import { synchronous } from "../base/promises.js";
-import type { ReconcileObserver } from "../schedule/reconcile-scope.js";
+import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
+import type { GivenUp } from "../schedule/reconcile-scope.js";
+import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts {
@@ -60,7 +62,7 @@ export function fieldManagersOf(definition: ControllerDefinition): readonly stri
 export class RunningController {
   readonly definition: ControllerDefinition;
   readonly #sources: ControllerSources;
-  readonly #controller: Controller;
+  readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
   #namespaces: readonly string[] | undefined;
@@ -177,6 +179,11 @@ export class RunningController {
   /** How each of its event sources is doing, by name. */
   health(): { readonly [source: string]: SourceHealth } {
     return this.#sources.health();
+  }
+
+  /** The primaries whose last reconcile failed without a quick retry left. */
+  get givenUp(): GivenUp {
+    return this.#controller.givenUp;
   }
 
   /** What keeps it from starting. */

@@ -1,4 +1,5 @@
 import type { SourceHealth } from "../base/health.js";
+import type { GivenUp } from "../schedule/reconcile-scope.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {
@@ -6,6 +7,8 @@ export interface ControllerHealth {
   readonly isStarted: boolean;
   /** How each event source is doing, by name. */
   readonly sources: { readonly [name: string]: SourceHealth };
+  /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
+  readonly givenUp: GivenUp;
 }
 
 /** How an operator is doing. */
@@ -20,6 +23,7 @@ export interface OperatorHealth {
 export interface HealthSubject {
   readonly definition: { readonly name: string };
   readonly isStarted: boolean;
+  readonly givenUp: GivenUp;
   health(): { readonly [source: string]: SourceHealth };
 }
 
@@ -28,7 +32,7 @@ export function healthOf(controllers: readonly HealthSubject[] | undefined): Ope
   if (controllers === undefined) return { status: "stopped", controllers: {} };
   const all = controllers.map((each) => [
     each.definition.name,
-    { isStarted: each.isStarted, sources: each.health() },
+    { isStarted: each.isStarted, sources: each.health(), givenUp: each.givenUp },
   ]) satisfies [string, ControllerHealth][];
   return { status: statusOf(all.map(([, health]) => health)), controllers: Object.fromEntries(all) };
 }

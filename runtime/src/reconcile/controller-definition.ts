@@ -69,6 +69,11 @@ export interface ControllerDefinition {
   readonly usesServerSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
+  /**
+   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its place to other primaries; its own
+   * primary waits for its end. Default: 30 minutes. 0 for never.
+   */
+  readonly reconcileTimeoutMs?: number;
   /** How many primaries are reconciled at once; 50 unless given. */
   readonly maxConcurrentReconciles?: number;
 }

@@ -1,15 +1,10 @@
-import { setMaxListeners } from "node:events";
 import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
 import type { ResourceChange } from "../cache/resource-cache.js";
-import { TimerQueue } from "./timer-queue.js";
-import { WorkQueue } from "./work-queue.js";
-import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KnownPrimary } from "./known-primary.js";
-import { createPrimaryFilter, type PrimaryFilter } from "./primary-filter.js";
+import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
   isDeletionNext,
@@ -18,90 +13,107 @@ import {
   type ProcessorEffect,
   type ProcessorEvent,
   type ProcessorSettings,
+  type Transition,
 } from "./processor-state.js";
-import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
+import { rateLimiterFactoryOf, type RateLimiterFactory, type RateLimitOptions } from "./rate-limiter.js";
 import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
-import type { PrimaryOutcome, ReconcileScope, ReconcileEvent, ReconcileObserver } from "./reconcile-scope.js";
-import { guardedRetryOf } from "./retry.js";
+import type {
+  GivenUp,
+  PrimaryLookup,
+  PrimaryOutcome,
+  PrimaryRunner,
+  ReconcileEvent,
+  ReconcileObserver,
+} from "./reconcile-scope.js";
+import { guardedRetryOf, type Retry, type RetryOptions } from "./retry.js";
 import { Turns } from "./turns.js";
-import { synchronous } from "../base/promises.js";
+import { WorkQueue } from "./work-queue.js";
 
-/** Does the work of a reconcile; knows nothing of when. */
-export interface PrimaryRunner {
-  /** Reconciles one primary; a failure is part of the outcome. */
-  run(scope: ReconcileScope): Promise<PrimaryOutcome>;
-  /** Tells whether a primary should have the finalizer of the controller and does not. */
-  lacksFinalizer(primary: KubernetesObject): boolean;
-  /** Told that a primary is gone, so that what is kept for it can be forgotten. */
-  release?(key: ObjectKey): void;
-}
-
-/** The primaries as they are known now. */
-export interface PrimaryLookup {
-  get(key: ObjectKey): DecodedResource | undefined;
-  has(key: ObjectKey): boolean;
-  /** Fetches what `has` tells of and `get` does not return, because the cache keeps only a part. */
-  load?(keys: readonly ObjectKey[]): Promise<void>;
+/** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
+export interface ScheduleSettings extends Pick<
+  PrimaryFilterOptions,
+  "hasDefaultFilters" | "isGenerationAware" | "filters"
+> {
+  /** Names the controller in logs. */
+  readonly name: string;
+  readonly workflow: { readonly primary: { readonly kind: string } };
+  readonly retry?: RetryOptions | Retry;
+  readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
+  /** Default: 10 hours. 0 for never. */
+  readonly maxReconciliationIntervalMs?: number;
+  /** Default: 30 minutes. 0 for never. */
+  readonly reconcileTimeoutMs?: number;
+  readonly reconcilesOnAllEvents?: boolean;
+  /** Default: 50 */
+  readonly maxConcurrentReconciles?: number;
 }
 
 /** What a controller works with; the caches are filled by somebody else. */
-export interface ControllerDependencies {
+export interface ControllerDependencies<Result> {
   readonly primaries: PrimaryLookup;
-  readonly runner: PrimaryRunner;
+  readonly runner: PrimaryRunner<Result>;
   readonly logger: Logger;
-  readonly observer?: ReconcileObserver | undefined;
+  readonly observer?: ReconcileObserver<Result> | undefined;
   readonly clock?: Clock | undefined;
+  /** Returns a number from 0 to 1, which intervals are varied by. Default: `Math.random` */
+  readonly random?: () => number;
 }
 
 /** A change of a primary; what brought it is an edit that somebody saw unless it says otherwise. */
 export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; readonly isFinalStateUnknown?: boolean };
 
-// JOSDK's defaults.
 const MAX_CONCURRENT_RECONCILES = 50;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
+const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
+// Health is for people: the first of the primaries that are given up say enough.
+const MAX_GIVEN_UP = 10;
 
 // What is the same every time is made once.
 const TIMER: ProcessorEvent = { kind: "timer" };
 const STARTED: ProcessorEvent = { kind: "started" };
 const MISSED: ProcessorEvent = { kind: "missed" };
-const NO_EFFECTS: readonly ProcessorEffect[] = [];
+const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 
 /**
  * Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired.
  *
- * The decisions are those of `processor.ts`; this has the time, the queues and the reconciles under way. Every public function is one
- * turn of the event loop, so nothing happens in between.
+ * The decisions are those of `processor.ts`; this has the time, the queue and the reconciles under way. Every public function is one
+ * turn of the event loop, so nothing happens in between. `Result` is what a workflow returns.
  */
-export class Controller {
-  readonly #definition: ControllerDefinition;
-  readonly #dependencies: ControllerDependencies;
+export class Controller<Result = unknown> {
+  readonly #definition: ScheduleSettings;
+  readonly #dependencies: ControllerDependencies<Result>;
   readonly #clock: Clock;
+  readonly #random: () => number;
   readonly #settings: ProcessorSettings;
   readonly #surroundings: RunSurroundings;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
   readonly #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
-  readonly #timers: TimerQueue<KnownPrimary>;
   readonly #turns = new Turns(() => this.#fill());
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
-  readonly #abort = new AbortController();
+  readonly #running = new Set<KnownPrimary>();
+  /** Reconciles that do not end; they hold no place any more. */
+  readonly #hung = new Set<KnownPrimary>();
+  /** The messages of the primaries that are given up. */
+  readonly #givenUp = new Map<KnownPrimary, string>();
   #isStarted = false;
   #isPaused = false;
   #isStopped = false;
+  #isAborted = false;
   #onIdle = () => {};
   #idle: Promise<void> | undefined;
 
-  constructor(definition: ControllerDefinition, dependencies: ControllerDependencies) {
+  constructor(definition: ScheduleSettings, dependencies: ControllerDependencies<Result>) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
-    const { clock = systemClock, runner, logger } = dependencies;
-    // Every reconcile under way may wait on it.
-    setMaxListeners(0, this.#abort.signal);
+    const { clock = systemClock, runner, logger, random } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = clock;
+    this.#random = random ?? Math.random;
     this.#settings = {
-      retry: guardedRetryOf(definition.retry, logger),
+      retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
       reconcilesOnAllEvents: definition.reconcilesOnAllEvents ?? false,
     };
@@ -110,15 +122,15 @@ export class Controller {
       kind: definition.workflow.primary.kind,
       logger,
       clock,
-      signal: this.#abort.signal,
       settings: this.#settings,
+      timeoutMs: definition.reconcileTimeoutMs ?? RECONCILE_TIMEOUT_MS,
       isImminent: (key) => this.isImminent(key),
+      onHung: (key) => this.#freePlaceOf(key),
     };
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
-    this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit);
+    this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
     this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
-    this.#timers = new TimerQueue({ clock, onDue: (primary) => void this.#apply(primary, TIMER) });
   }
 
   /** Starts reconciling; what was asked for before is done now. */
@@ -146,17 +158,20 @@ export class Controller {
    */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
-    this.#queue.close();
-    this.#timers.close();
+    this.#queue.clear();
+    for (const primary of this.#primaries.values()) primary.cancelTimer();
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
-    if (this.#queue.runningCount === 0) this.#onIdle();
+    if (this.#underWay.length === 0) this.#onIdle();
     const finished = idle.then(() => true);
     let cancel = () => {};
     const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
     const isFinished = await Promise.race([finished, late]);
     cancel();
-    this.#abort.abort(new Error("the operator stops"));
-    for (const { run } of this.#primaries.values()) run?.close();
+    this.#isAborted = true;
+    for (const { run } of this.#underWay) {
+      run?.abort(new Error("the operator stops"));
+      run?.close();
+    }
     return isFinished;
   }
 
@@ -178,8 +193,11 @@ export class Controller {
       this.#onDeletion(missed, primaryReasonOf("deleted", isInitial));
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
-    if (!this.#isRelevant(change, this.#primaries.get(key)?.seen)) return;
-    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion: deletionTimestamp !== undefined });
+    const seen = this.#primaries.get(key)?.seen;
+    if (!this.#isRelevant(change, seen)) return;
+    const isMarkedForDeletion = deletionTimestamp !== undefined;
+    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isEdit(object, seen) });
+    if (isMarkedForDeletion) this.#endRunOf(key);
   }
 
   /** Takes a change of something that belongs to these primaries. */
@@ -200,10 +218,22 @@ export class Controller {
     return primary !== undefined && isImminent(primary.state, this.#settings);
   }
 
+  /** The primaries whose last reconcile failed without a quick retry left. */
+  get givenUp(): GivenUp {
+    const primaries = [...this.#givenUp]
+      .slice(0, MAX_GIVEN_UP)
+      .map(([{ key: primary, state }, error]) => ({ primary, failures: state.failures, error }));
+    return { count: this.#givenUp.size, primaries };
+  }
+
   /** Counts what is kept, for whoever wants to see that it goes. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
-    const { readyCount: queued, runningCount: running } = this.#queue;
-    return { states: this.#primaries.size, timers: this.#timers.size, queued, running };
+    const timers = [...this.#primaries.values()].filter(({ hasTimer }) => hasTimer).length;
+    return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#underWay.length };
+  }
+
+  get #underWay(): readonly KnownPrimary[] {
+    return [...this.#running, ...this.#hung];
   }
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
@@ -213,6 +243,12 @@ export class Controller {
     // What a filter rejects is not reconciled, and goes all the same.
     const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
     this.#tell(key, { ...facts, isStarted });
+    this.#endRunOf(key);
+  }
+
+  // Where deletions are reconciled as well, the reconcile of the state before has to be whole.
+  #endRunOf(key: ObjectKey): void {
+    if (!this.#settings.reconcilesOnAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
   // Whether there is an object of this name now that the user's filters let through.
@@ -238,28 +274,29 @@ export class Controller {
     for (const effect of effects) this.#carryOut(primary, effect);
   }
 
-  /** `now` is the time, if it has just been read. */
-  #apply(primary: KnownPrimary, event: ProcessorEvent, now?: number): readonly ProcessorEffect[] {
-    const { state, effects } = transitionOf(primary.state, event, this.#settings);
+  #apply(primary: KnownPrimary, event: ProcessorEvent): Transition {
+    const transition = transitionOf(primary.state, event, this.#settings);
+    const { state, effects } = transition;
     if (state === undefined) this.#primaries.delete(primary.key);
-    // A left-over node of the clock may hold a primary that is gone for a while, but not what it knew.
     primary.state = state ?? NEW_STATE;
-    for (const effect of effects) this.#carryOut(primary, effect, now);
-    return effects;
+    for (const effect of effects) this.#carryOut(primary, effect);
+    return transition;
   }
 
-  #carryOut(primary: KnownPrimary, effect: ProcessorEffect, now?: number): void {
+  #carryOut(primary: KnownPrimary, effect: ProcessorEffect): void {
     switch (effect.kind) {
       case "submit":
-        this.#queue.add(primary, effect.priority);
+        if (!this.#isStopped) this.#queue.add(primary, effect.priority);
         if (this.#isStarted && !this.#isPaused) this.#turns.wake();
         return;
       case "schedule":
-        return this.#timers.schedule(primary, effect.delayMs, now);
+        return this.#wake(primary, effect.delayMs);
+      case "scheduleAt":
+        return this.#wake(primary, effect.at - this.#clock.now());
       case "scheduleResync":
-        return this.#timers.schedule(primary, this.#settings.resyncAfterMs ?? Infinity, now);
+        return this.#wake(primary, this.#resyncAfterMs());
       case "cancelTimer":
-        return this.#timers.cancel(primary);
+        return primary.cancelTimer();
       case "release":
         return this.#release(primary);
       case "log":
@@ -267,17 +304,29 @@ export class Controller {
     }
   }
 
+  #wake(primary: KnownPrimary, delayMs: number): void {
+    if (!this.#isStopped) primary.wakeAfter(delayMs, this.#clock, () => this.#apply(primary, TIMER));
+  }
+
+  // Up to a tenth less, so that primaries that were met at once do not come back at once. Node keeps a list of timers for each
+  // duration, so there are a hundred durations and not one for each primary.
+  #resyncAfterMs(): number {
+    const { resyncAfterMs = Infinity } = this.#settings;
+    return resyncAfterMs * (1 - Math.floor(this.#random() * 100) / 1000);
+  }
+
   #release(primary: KnownPrimary): void {
     primary.forgetObject();
-    this.#queue.remove(primary);
-    this.#timers.cancel(primary);
+    this.#queue.delete(primary);
+    primary.cancelTimer();
+    this.#givenUp.delete(primary);
     this.#dependencies.runner.release?.(primary.key);
   }
 
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && this.#queue.runningCount < this.#maxRunning) {
+    while (this.#isStarted && !this.#isPaused && this.#running.size < this.#maxRunning) {
       // Neither the clock nor a turn is needed for nothing.
-      if (this.#queue.readyCount === 0) return;
+      if (this.#queue.size === 0) return;
       const now = this.#clock.now();
       if (!this.#turns.mayGoOn(now)) return;
       const primary = this.#queue.take();
@@ -288,74 +337,55 @@ export class Controller {
 
   #begin(primary: KnownPrimary, now: number): void {
     const { key, state } = primary;
-    const { primaries } = this.#dependencies;
-    const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : primaries.get(key);
-    if (entry === undefined && !primaries.has(key)) return this.#skip(primary, MISSED);
-    const delayMs = this.#createLimiter === undefined ? 0 : this.#takeFrom(this.#createLimiter, primary, now);
-    if (delayMs > 0) return this.#skip(primary, { kind: "limited", delayMs });
+    const entry = isDeletionNext(state, this.#settings) ? state.lastKnown : this.#dependencies.primaries.get(key);
+    if (entry === undefined) return void this.#apply(primary, MISSED);
+    const delayMs = (primary.limiter ??= this.#createLimiter?.())?.take(now) ?? 0;
+    if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
     this.#apply(primary, STARTED);
-    const run = (primary.run = new ReconcileRun(key, { state, startedAt: now, around: this.#surroundings }));
-    const outcome = entry === undefined ? this.#loadAndRun(primary, run) : this.#run(primary, run, entry);
-    outcome.then(
+    const run = new ReconcileRun(key, { entry, state, startedAt: now }, this.#surroundings);
+    primary.run = run;
+    if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
+    this.#running.add(primary);
+    this.#run(run).then(
       (ended) => this.#finish(primary, run, ended),
-      (error: unknown) => this.#finish(primary, run, failedOutcome(error)),
+      (error: unknown) => this.#finish(primary, run, failedOutcome(error) as PrimaryOutcome<Result>),
     );
   }
 
-  #takeFrom(createLimiter: RateLimiterFactory, primary: KnownPrimary, now: number): number {
-    try {
-      primary.limiter ??= createLimiter();
-      return synchronous(primary.limiter.take(now));
-    } catch (error) {
-      this.#dependencies.logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
-      return 0;
-    }
+  // A runner that is not asynchronous may throw.
+  async #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
+    return this.#dependencies.runner.run(run);
   }
 
-  #skip(primary: KnownPrimary, event: ProcessorEvent): void {
-    this.#queue.done(primary);
-    this.#apply(primary, event);
-  }
-
-  // A cache that keeps only a part of the primaries has to fetch this one.
-  async #loadAndRun(primary: KnownPrimary, run: ReconcileRun): Promise<PrimaryOutcome> {
-    const { primaries } = this.#dependencies;
-    await primaries.load?.([run.key]);
-    const entry = primaries.get(run.key);
-    if (entry === undefined) throw new Error(`${this.#surroundings.kind} "${run.key}" could not be read`);
-    return this.#run(primary, run, entry);
-  }
-
-  #run(primary: KnownPrimary, run: ReconcileRun, entry: DecodedResource): Promise<PrimaryOutcome> {
-    run.entry = entry;
-    if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
-    try {
-      return this.#dependencies.runner.run(run);
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
-  }
-
-  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome): void {
-    const { key, uid } = run;
-    const { primaries } = this.#dependencies;
-    run.close();
-    this.#queue.done(primary);
-    const known = primaries.get(key);
-    const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
-    const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
-    const now = this.#clock.now();
-    const event = { kind: "finished", outcome, now, uid, knownUid, isKnown } as const;
-    // Nothing is left to decide after the end, and what fails then fails because of it.
-    const effects = this.#abort.signal.aborted ? NO_EFFECTS : this.#apply(primary, event, now);
-    primary.run = undefined;
-    const { observer } = this.#dependencies;
-    if (observer !== undefined) this.#report(observer, run.eventOf(outcome, effects, now));
-    if (this.#queue.runningCount === 0) this.#onIdle();
+  #freePlaceOf(key: ObjectKey): void {
+    const primary = this.#primaries.get(key);
+    if (primary === undefined || !this.#running.delete(primary)) return;
+    this.#hung.add(primary);
     this.#fill();
   }
 
-  #report(observer: ReconcileObserver, event: ReconcileEvent): void {
+  #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome<Result>): void {
+    const { key, uid, isEnded } = run;
+    run.close();
+    this.#running.delete(primary);
+    this.#hung.delete(primary);
+    const known = this.#dependencies.primaries.get(key);
+    const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
+    const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
+    const now = this.#clock.now();
+    const event = { kind: "finished", outcome, isEnded, now, uid, knownUid, isKnown } as const;
+    // The operator has stopped and the signal is aborted: what fails now fails because of that.
+    const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event);
+    primary.run = undefined;
+    if (transition.state?.isGivenUp === true) this.#givenUp.set(primary, messageOf(outcome.failure?.error));
+    else this.#givenUp.delete(primary);
+    const { observer } = this.#dependencies;
+    if (observer !== undefined) this.#report(observer, run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
+    if (this.#running.size + this.#hung.size === 0) this.#onIdle();
+    this.#fill();
+  }
+
+  #report(observer: ReconcileObserver<Result>, event: ReconcileEvent<Result>): void {
     try {
       observer(event);
     } catch (error) {

@@ -30,6 +30,16 @@ type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
 export type PrimaryFilter = (change: Change, seen: Seen | undefined) => boolean;
 
 /**
+ * Tells whether a primary is a new generation, another object, or marked for deletion since the last reconcile saw it; also if it has no
+ * generation to tell by.
+ */
+export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): boolean {
+  const { uid, generation, deletionTimestamp } = metadata;
+  if (seen === undefined || generation === undefined || seen.uid !== uid) return true;
+  return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
+}
+
+/**
  * Creates the filter of a controller's primaries (JOSDK's ControllerEventSource and InternalEventFilters).
  *
  * Changes are compared with what the last reconcile saw instead of with the state before: an own write may have brought a foreign
@@ -38,11 +48,7 @@ export type PrimaryFilter = (change: Change, seen: Seen | undefined) => boolean;
 export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
   const { hasDefaultFilters = true, isGenerationAware = true, logger } = options;
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
-  const isNews = ({ metadata }: KubernetesObject, seen: Seen | undefined): boolean => {
-    const { uid, generation, deletionTimestamp } = metadata;
-    if (seen === undefined || !isGenerationAware || generation === undefined || seen.uid !== uid) return true;
-    return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
-  };
+  const isNews = (object: KubernetesObject, seen: Seen | undefined) => !isGenerationAware || isEdit(object, seen);
   // A primary that is going gets no finalizer any more.
   const lacksFinalizer = (primary: KubernetesObject) =>
     primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);

@@ -3,7 +3,6 @@ import { messageOf } from "../base/logger.js";
 import {
   isImminent,
   resync,
-  waitFor,
   type PrimaryState,
   type ProcessorEffect,
   type ProcessorEvent,
@@ -13,48 +12,77 @@ import {
 
 // A retry that is further away than this keeps its time, however many changes fail before it (JOSDK 5.4).
 const SHORT_WAIT_MS = 5_000;
+// The pause for events that are no edits. It is longer than any interval of the default retry.
+const FIRST_HOLD_MS = 3_000;
+const HOLD_FACTOR = 1.5;
+const LONGEST_HOLD_MS = 15_000;
 
 /** Returns what a failed reconcile leads to; `running` is the state while it ran. */
 export function afterFailure(
   running: PrimaryState,
-  { outcome, now }: ProcessorEvent & { readonly kind: "finished" },
+  { outcome, isEnded, now }: ProcessorEvent & { readonly kind: "finished" },
   settings: ProcessorSettings,
 ): Transition {
   const { error = undefined, isHandled = false } = outcome.failure ?? {};
-  const state: PrimaryState = { ...running, running: "nothing" };
-  const { priority, retry } = state;
-  if (isImminent(running, settings)) {
+  const { priority, retry } = running;
+  const isPending = isImminent(running, settings);
+  if (isPending && running.isEdited) {
+    const state: PrimaryState = { ...running, running: "nothing" };
     const isLast = settings.retry.isLastAttempt(retry);
-    const log = logOf(error, { what: "and runs again for a new change", isHandled, isLast, isSuperseded: true });
+    const log = isEnded
+      ? ended(error)
+      : logOf(error, { what: "and runs again for a new change", isHandled, isLast, isSuperseded: true });
     return { state, effects: [log, { kind: "submit", priority }] };
   }
+  const failures = running.failures + 1;
+  const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);
+  const state: PrimaryState = { ...running, running: "nothing", failures, isGivenUp: false, heldUntil: now + holdMs };
   const giveUp = (): Transition => {
-    const what = "and is not tried again before something changes";
-    const next = resync(state, settings);
-    return { state: next.state, effects: [logOf(error, { what, isHandled, isLast: true }), ...next.effects] };
+    const log = logOf(error, { what: "and is not tried again before something changes", isHandled, isLast: true });
+    const given: PrimaryState = { ...state, isGivenUp: true };
+    const next = isPending ? hold(given, holdMs) : resync(given, settings);
+    return { state: next.state, effects: [log, ...next.effects] };
   };
   const retryIn = (waiting: PrimaryState, retryAfterMs: number): Transition => {
     const fields = { retryAfterMs, attempt: waiting.retry?.attempt ?? 0 };
-    const next = waitFor(waiting, "retry", retryAfterMs);
-    return { state: next.state, effects: [logOf(error, { isHandled, isLast: false, fields }), ...next.effects] };
+    const what = waiting.isGivenUp ? "and is tried again less and less often" : undefined;
+    const log = logOf(error, { what, isHandled, isLast: waiting.isGivenUp, fields });
+    if (isPending && holdMs < retryAfterMs) {
+      const next = hold(waiting, holdMs);
+      return { state: next.state, effects: [log, ...next.effects] };
+    }
+    const effect = { kind: "schedule", delayMs: retryAfterMs, timer: "retry" } as const;
+    return { state: { ...waiting, timer: "retry" }, effects: [log, effect] };
   };
   if (everyPart(error, (part) => findError(part, "TerminalError") !== undefined)) return giveUp();
   const retryAfter = findError<RetryAfterError>(error, "RetryAfterError");
   // A time that is none would be no pause at all.
   if (retryAfter !== undefined && isDelay(retryAfter.retryAfterMs)) return retryIn(state, retryAfter.retryAfterMs);
   const remainingMs = (retry?.dueAt ?? now) - now;
-  if (remainingMs > SHORT_WAIT_MS) return retryIn(state, remainingMs);
+  if (remainingMs > SHORT_WAIT_MS) return retryIn({ ...state, isGivenUp: running.isGivenUp }, remainingMs);
   const next = settings.retry.next(retry, error);
   if (next === undefined) return giveUp();
-  return retryIn({ ...state, retry: { ...next, dueAt: now + next.intervalMs } }, next.intervalMs);
+  const { isSlow = false } = next;
+  // A longest interval that is shorter goes on.
+  const delayMs = isSlow ? Math.min(next.intervalMs, settings.resyncAfterMs ?? Infinity) : next.intervalMs;
+  return retryIn({ ...state, isGivenUp: isSlow, retry: { ...next, dueAt: now + delayMs } }, delayMs);
+}
+
+function hold(state: PrimaryState, delayMs: number): Transition {
+  return { state: { ...state, timer: "hold" }, effects: [{ kind: "schedule", delayMs, timer: "hold" }] };
 }
 
 function isDelay(ms: number): boolean {
   return Number.isFinite(ms) && ms >= 0;
 }
 
+function ended(error: unknown): ProcessorEffect {
+  const message = `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`;
+  return { kind: "log", level: "debug", message, fields: {} };
+}
+
 interface FailureLog {
-  readonly what?: string;
+  readonly what?: string | undefined;
   readonly isHandled: boolean;
   readonly isLast: boolean;
   readonly isSuperseded?: boolean;

@@ -16,8 +16,8 @@ export type Eventing =
   /** The primary is gone, and something came after that. */
   | "additionalAfterDelete";
 
-/** What a primary waits for on the clock. */
-export type TimerKind = "retry" | "reschedule" | "resync" | "limit";
+/** What a primary waits for on the clock; `hold` is the end of the pause after a failure, for events that came during it. */
+export type TimerKind = "retry" | "reschedule" | "resync" | "limit" | "hold";
 
 /** Where the retries of a primary stand, with the time of the next one. */
 export interface ScheduledRetry extends RetryState {
@@ -33,8 +33,18 @@ export interface PrimaryState {
   readonly reasons: readonly ReconcileReason[];
   /** The highest of all reasons. */
   readonly priority: ReconcilePriority;
+  /** Whether the primary itself was edited, replaced or deleted since its last reconcile started. */
+  readonly isEdited: boolean;
   readonly retry: ScheduledRetry | undefined;
-  /** What the time in the timer queue stands for. */
+  /** Reconciles that failed since the last success. */
+  readonly failures: number;
+  /** Whether the last reconcile failed and no quick retry is left. */
+  readonly isGivenUp: boolean;
+  /** Until when events that are no edits wait, after a failure. */
+  readonly heldUntil: number | undefined;
+  /** Reconciles in a row that asked for another one almost at once. */
+  readonly hurries: number;
+  /** What the timer of the primary stands for. */
   readonly timer: TimerKind | undefined;
   /** The last state of a primary that is gone, where deletions are reconciled. */
   readonly lastKnown: DecodedResource | undefined;
@@ -51,6 +61,8 @@ export type ProcessorEvent =
       readonly reason: ReconcileReason;
       readonly uid: string | undefined;
       readonly isMarkedForDeletion: boolean;
+      /** Whether it is a new generation, a new object, or marked for deletion since the last reconcile started. */
+      readonly isEdit: boolean;
     }
   | {
       readonly kind: "deleted";
@@ -72,6 +84,8 @@ export type ProcessorEvent =
   | {
       readonly kind: "finished";
       readonly outcome: PrimaryOutcome;
+      /** Whether the run was ended early, because its primary is being deleted. */
+      readonly isEnded: boolean;
       readonly now: number;
       /** The object that was reconciled. */
       readonly uid: string | undefined;
@@ -85,6 +99,8 @@ export type ProcessorEffect =
   /** Reconcile it when its turn comes. */
   | { readonly kind: "submit"; readonly priority: ReconcilePriority }
   | { readonly kind: "schedule"; readonly delayMs: number; readonly timer: Exclude<TimerKind, "resync"> }
+  /** Schedule it for this time of the clock, which may be over. */
+  | { readonly kind: "scheduleAt"; readonly at: number }
   /** Schedule it after the longest interval. */
   | { readonly kind: "scheduleResync" }
   | { readonly kind: "cancelTimer" }
@@ -118,7 +134,12 @@ export const NEW_STATE: PrimaryState = {
   running: "nothing",
   reasons: [],
   priority: "background",
+  isEdited: false,
   retry: undefined,
+  failures: 0,
+  isGivenUp: false,
+  heldUntil: undefined,
+  hurries: 0,
   timer: undefined,
   lastKnown: undefined,
   isFinalStateUnknown: false,
@@ -139,15 +160,23 @@ export const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
 /** What a success leads to after which nothing happened: most primaries wait for nothing but the longest interval, and share this. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
+/** Why a primary is marked, and whether the primary itself changed. */
+export interface Mark {
+  readonly reason: ReconcileReason;
+  readonly isEdit?: boolean;
+}
+
 /** Returns the state with one more reason to reconcile. */
-export function markState(state: PrimaryState, eventing: Eventing, reason: ReconcileReason): PrimaryState {
+export function markState(state: PrimaryState, eventing: Eventing, { reason, isEdit = false }: Mark): PrimaryState {
   const { reasons } = state;
   const isNews =
     reasons.length === 0 || (reasons.length < MAX_REASONS && !reasons.some((known) => isSame(known, reason)));
   const priority = state.priority === "edit" ? "edit" : priorityOf(reason);
-  if (!isNews && priority === state.priority && eventing === state.eventing) return state;
+  const isEdited = state.isEdited || isEdit;
+  const isSameMark = priority === state.priority && eventing === state.eventing && isEdited === state.isEdited;
+  if (!isNews && isSameMark) return state;
   const all = !isNews ? reasons : reasons.length === 0 ? [reason] : [...reasons, reason];
-  return { ...state, eventing, reasons: all, priority };
+  return { ...state, eventing, reasons: all, priority, isEdited };
 }
 
 /** Tells whether a primary is gone as far as the processor was told. */

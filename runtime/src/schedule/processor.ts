@@ -1,7 +1,8 @@
 // When a primary is reconciled: the state machine of JOSDK's EventProcessor and ResourceStateManager, without time and without queues.
 //
 // Promises: never two reconciles of one primary at once; after the last event of a primary there is a reconcile that sees it, unless
-// the primary is gone; of a primary that is gone nothing is kept.
+// the primary is gone; of a primary that is gone nothing is kept. After a failure only an edit of the primary runs at once: every other
+// event waits for the retry, or for the end of a pause that grows from 3 to 15 s with each failure, whichever comes first.
 import { messageOf } from "../base/logger.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import {
@@ -35,6 +36,10 @@ const CANCEL_AND_SUBMIT: typeof SUBMIT = {
 };
 // Soon enough for whoever waits, and seldom enough for whoever limits (JOSDK).
 const SHORTEST_LIMIT_MS = 50;
+// A reschedule below this is meant as "at once". The first ten in a row are taken as that; later ones wait longer and longer.
+const HURRY_MS = 100;
+const FREE_HURRIES = 10;
+const LONGEST_HURRY_MS = 1_000;
 /** The reason of a reconcile of an object that took the place of another one unseen. */
 const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
 
@@ -82,11 +87,19 @@ function submitAnew(state: PrimaryState): Transition {
   return { state, effects: CANCEL_AND_SUBMIT[state.priority] };
 }
 
+// An event during the pause after a failure: the timer of the retry, if that comes first, or of the pause submits it.
+function submitUnlessHeld(state: PrimaryState): Transition {
+  const { heldUntil: at, retry, timer, running, isEdited } = state;
+  if (at === undefined || isEdited || running !== "nothing") return submit(state);
+  if (timer === "hold" || (timer === "retry" && retry !== undefined && retry.dueAt <= at)) return stay(state);
+  return { state: { ...state, timer: "hold" }, effects: [{ kind: "scheduleAt", at }] };
+}
+
 function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
-  const { uid, isMarkedForDeletion, reason } = event;
+  const { uid, isMarkedForDeletion } = event;
   // The deletion may have been missed: an object that was made anew counts, be it on its way out as well.
   if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
-  return submit(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", reason));
+  return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
 
 function afterSecondary(
@@ -95,8 +108,9 @@ function afterSecondary(
   settings: ProcessorSettings,
 ): Transition {
   if (state.eventing === "finalizerRemoved") return stay(state);
-  if (!isDeleted(state)) return submit(markState(state, "event", reason));
-  return settings.reconcilesOnAllEvents ? submit(markState(state, "additionalAfterDelete", reason)) : stay(state);
+  if (!isDeleted(state)) return submitUnlessHeld(markState(state, "event", { reason }));
+  if (!settings.reconcilesOnAllEvents) return stay(state);
+  return submitUnlessHeld(markState(state, "additionalAfterDelete", { reason }));
 }
 
 function afterDeletion(
@@ -119,7 +133,7 @@ function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown 
   const isAnother = lastKnown !== undefined && lastKnown.object.metadata.uid !== entry.object.metadata.uid;
   const eventing = running === "deletion" && isAnother ? "additionalAfterDelete" : "deleted";
   const retry = isAnother ? undefined : state.retry;
-  return { ...markState(state, eventing, reason), retry, lastKnown: entry, isFinalStateUnknown };
+  return { ...markState(state, eventing, { reason, isEdit: true }), retry, lastKnown: entry, isFinalStateUnknown };
 }
 
 function afterTimer(state: PrimaryState): Transition {
@@ -127,9 +141,9 @@ function afterTimer(state: PrimaryState): Transition {
   // When the reconcile under way ends, there is a new time.
   if (state.running !== "nothing" || eventing === "finalizerRemoved" || timer === undefined) return stay(state);
   const idle = { ...state, timer: undefined };
-  if (timer === "limit") return submit(idle);
+  if (timer === "limit" || timer === "hold") return submit(idle);
   const reason = timer === "retry" ? { kind: timer, attempt: state.retry?.attempt ?? 1 } : { kind: timer };
-  return submit(markState(idle, eventing === "none" ? "event" : eventing, reason));
+  return submit(markState(idle, eventing === "none" ? "event" : eventing, { reason }));
 }
 
 function afterLimit(state: PrimaryState, delayMs: number): Transition {
@@ -137,10 +151,11 @@ function afterLimit(state: PrimaryState, delayMs: number): Transition {
 }
 
 function afterStart(state: PrimaryState, settings: ProcessorSettings): Transition {
-  const { retry, lastKnown, isFinalStateUnknown } = state;
+  const { retry, failures, isGivenUp, hurries, lastKnown, isFinalStateUnknown } = state;
+  const past = { retry, failures, isGivenUp, hurries };
   if (isDeletionNext(state, settings))
-    return stay({ ...NEW_STATE, eventing: "deleted", running: "deletion", retry, lastKnown, isFinalStateUnknown });
-  return retry === undefined ? STARTED : stay({ ...RUNNING_STATE, retry });
+    return stay({ ...NEW_STATE, ...past, eventing: "deleted", running: "deletion", lastKnown, isFinalStateUnknown });
+  return failures === 0 && hurries === 0 ? STARTED : stay({ ...RUNNING_STATE, ...past });
 }
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
@@ -160,7 +175,9 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
 }
 
 function succeeded(running: PrimaryState): PrimaryState {
-  return running === RUNNING_STATE ? NEW_STATE : { ...running, running: "nothing", retry: undefined, timer: undefined };
+  if (running === RUNNING_STATE) return NEW_STATE;
+  const { retry, failures, isGivenUp, timer } = NEW_STATE;
+  return { ...running, running: "nothing", retry, failures, isGivenUp, timer };
 }
 
 function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
@@ -173,12 +190,24 @@ function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings:
   if (state.eventing === "event") return submitAnew(state);
   const { rescheduleAfterMs } = outcome;
   if (rescheduleAfterMs === undefined) return resync(NEW_STATE, settings);
-  if (rescheduleAfterMs >= 0) return waitFor(state, "reschedule", rescheduleAfterMs);
+  if (rescheduleAfterMs >= 0) return reschedule(state, rescheduleAfterMs);
   const next = resync(state, settings);
   return {
     state: next.state,
     effects: [warning(`a reschedule after ${rescheduleAfterMs} ms is ignored`), ...next.effects],
   };
+}
+
+function reschedule(state: PrimaryState, askedMs: number): Transition {
+  const hurries = askedMs < HURRY_MS ? state.hurries + 1 : 0;
+  const excess = hurries - FREE_HURRIES;
+  const pauseMs = excess <= 0 ? 0 : Math.min(10 * 2 ** (excess - 1), LONGEST_HURRY_MS);
+  const next = waitFor({ ...state, hurries }, "reschedule", Math.max(askedMs, pauseMs));
+  if (excess !== 1) return next;
+  const message =
+    `rescheduleAfterMs was below ${HURRY_MS} ms ${hurries} times in a row; ` +
+    `the next reschedules of this primary wait longer and longer, up to ${LONGEST_HURRY_MS} ms`;
+  return { state: next.state, effects: [warning(message), ...next.effects] };
 }
 
 function afterDeletionFinish(
@@ -190,7 +219,7 @@ function afterDeletionFinish(
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
     // What took the place of the deleted object cannot wait for a deletion that is not tried again.
-    const isGivenUp = running.eventing === "deleted" && next.state?.timer !== "retry";
+    const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }
   const warnings =
@@ -216,6 +245,8 @@ function gone(isKnown: boolean): Transition {
 function recreated({ reasons, priority }: PrimaryState, effects: readonly ProcessorEffect[]): Transition {
   const waiting = { ...NEW_STATE, reasons, priority };
   const state =
-    reasons.length > 0 ? { ...waiting, eventing: "event" as const } : markState(waiting, "event", RECREATED);
+    reasons.length > 0
+      ? { ...waiting, eventing: "event" as const }
+      : markState(waiting, "event", { reason: RECREATED });
   return { state, effects: [...effects, ...SUBMIT[state.priority]] };
 }

@@ -1,3 +1,6 @@
+import { messageOf, type Logger } from "../base/logger.js";
+import { synchronous } from "../base/promises.js";
+
 /** How often one primary is reconciled at most, as JOSDK's LinearRateLimiter defines it. */
 export interface RateLimitOptions {
   /** 0 or less for no limit. */
@@ -31,10 +34,28 @@ export function createLinearRateLimiter({ maxReconciliations, withinMs }: RateLi
   };
 }
 
-/** Returns how limiters are made for a definition, which has options or a factory of its own; undefined if there is no limit. */
+/**
+ * Returns how limiters are made for a definition, which has options or a factory of its own; undefined if there is no limit. A limiter of
+ * the user that throws limits nothing.
+ */
 export function rateLimiterFactoryOf(
   rateLimit: RateLimitOptions | RateLimiterFactory | undefined,
+  logger: Logger,
 ): RateLimiterFactory | undefined {
-  if (rateLimit === undefined || typeof rateLimit === "function") return rateLimit;
-  return rateLimit.maxReconciliations > 0 ? () => createLinearRateLimiter(rateLimit) : undefined;
+  if (rateLimit === undefined) return undefined;
+  if (typeof rateLimit !== "function")
+    return rateLimit.maxReconciliations > 0 ? () => createLinearRateLimiter(rateLimit) : undefined;
+  return () => {
+    let limiter: RateLimiter | undefined;
+    return {
+      take(nowMs) {
+        try {
+          return synchronous((limiter ??= rateLimit()).take(nowMs));
+        } catch (error) {
+          logger.error({}, `the rate limiter failed, and limits nothing: ${messageOf(error)}`);
+          return 0;
+        }
+      },
+    };
+  };
 }

@@ -1,9 +1,8 @@
-import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
-import type { RunningTasks } from "./running-tasks.js";
+import type { RunningTasks } from "./reconcile-run.js";
 
 /** What one reconcile of one primary is called with: what is known when it starts. */
 export interface ReconcileScope {
@@ -19,14 +18,14 @@ export interface ReconcileScope {
   readonly reasons: readonly ReconcileReason[];
   /** Tells whether the primary is reconciled again as soon as this reconcile ends. */
   isNextReconcileImminent(): boolean;
-  /** Aborted when the operator stops or the reconcile is given up. */
+  /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly tasks: RunningTasks;
 }
 
-/** What became of a reconcile. */
-export interface PrimaryOutcome {
+/** What became of a reconcile; `Result` is that of its workflow. */
+export interface PrimaryOutcome<Result = unknown> {
   readonly kind: "reconcile" | "cleanup";
   /** Asks for another reconcile after this time; 0 for at once. */
   readonly rescheduleAfterMs?: number;
@@ -35,13 +34,29 @@ export interface PrimaryOutcome {
   readonly wroteStatus: boolean;
   readonly wroteResource: boolean;
   /** What the workflow did; absent if it was not reached. */
-  readonly workflow?: WorkflowResult;
+  readonly workflow?: Result;
   /** Why it failed; `isHandled` if the error status handler dealt with it, which makes it quiet while retries are left. */
   readonly failure?: { readonly error: unknown; readonly isHandled: boolean };
 }
 
-/** What an observer is told at the end of every reconcile. */
-export interface ReconcileEvent {
+/** Does the work of a reconcile; knows nothing of when. */
+export interface PrimaryRunner<Result> {
+  /** Reconciles one primary; a failure is part of the outcome. */
+  run(scope: ReconcileScope): Promise<PrimaryOutcome<Result>>;
+  /** Tells whether a primary should have the finalizer of the controller and does not. */
+  lacksFinalizer(primary: KubernetesObject): boolean;
+  /** Told that a primary is gone, so that what is kept for it can be forgotten. */
+  release?(key: ObjectKey): void;
+}
+
+/** The primaries as they are known now. */
+export interface PrimaryLookup {
+  get(key: ObjectKey): DecodedResource | undefined;
+  has(key: ObjectKey): boolean;
+}
+
+/** What an observer is told at the end of every reconcile; `Result` is that of its workflow. */
+export interface ReconcileEvent<Result = unknown> {
   readonly controller: string;
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
@@ -50,14 +65,33 @@ export interface ReconcileEvent {
   readonly reasons: readonly ReconcileReason[];
   readonly durationMs: number;
   /** What the workflow did; absent if it was not reached. */
-  readonly workflow?: WorkflowResult;
+  readonly workflow?: Result;
   /** Whether the status was written. */
   readonly wroteStatus: boolean;
   /** Absent after a success. */
   readonly error?: unknown;
   /** When the next attempt is made after a failure; absent if there is none. */
   readonly retryAfterMs?: number;
+  /** Whether no quick retry is left after this failure; absent otherwise. */
+  readonly isGivenUp?: true;
 }
 
 /** Called at the end of every reconcile; must not throw. */
-export type ReconcileObserver = (event: ReconcileEvent) => void;
+export type ReconcileObserver<Result = unknown> = (event: ReconcileEvent<Result>) => void;
+
+/** A primary whose last reconcile failed without a quick retry left. */
+export interface GivenUpPrimary {
+  /** `namespace/name` of the primary. */
+  readonly primary: ObjectKey;
+  /** Reconciles that failed since the last success. */
+  readonly failures: number;
+  /** The message of the last failure. */
+  readonly error: string;
+}
+
+/** The primaries that a controller has given up. */
+export interface GivenUp {
+  readonly count: number;
+  /** The first of them. */
+  readonly primaries: readonly GivenUpPrimary[];
+}

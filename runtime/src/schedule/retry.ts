@@ -3,17 +3,20 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
 /**
- * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. While the API server cannot be
- * reached or takes no requests, retries go on at the last interval: nothing would bring the object back when it is well again.
+ * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets up to 20 %
+ * longer at random.
+ *
+ * After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
+ * 413, 422). While the API server cannot be reached or takes no requests, they go on at the last quick interval.
  */
 export interface RetryOptions {
-  /** Retries after the first failure; -1 for no end, 0 for none. Default 5. */
+  /** Quick retries after the first failure; -1 for no end, 0 for no retries at all. Default: 5 */
   readonly maxAttempts?: number;
-  /** Default 2000. */
+  /** Default: 2000 */
   readonly initialIntervalMs?: number;
-  /** Default 1.5. */
+  /** Default: 1.5 */
   readonly multiplier?: number;
-  /** Caps the interval; -1 for no cap. Default: the interval that the default of five attempts ends with, or the initial one if that is longer. */
+  /** Caps the interval; -1 for no cap. Default: 15187.5, or the initial interval if that is longer */
   readonly maxIntervalMs?: number;
 }
 
@@ -21,8 +24,10 @@ export interface RetryOptions {
 export interface RetryState {
   /** Retries that were granted so far. */
   readonly attempt: number;
-  /** How long the last one that was granted waits. */
+  /** How long the last granted retry waits. */
   readonly intervalMs: number;
+  /** Whether the quick attempts are used up, so that health shows the primary as given up. Default: false */
+  readonly isSlow?: boolean;
 }
 
 /** Decides whether and when a failed reconcile is tried again; for anything that growing intervals do not cover, write your own. */
@@ -32,43 +37,75 @@ export interface Retry {
    * returned for this primary before; undefined for the first failure since a success.
    */
   next(state: RetryState | undefined, error: unknown): RetryState | undefined;
-  /** Tells whether no retry is left after the attempt that `state` stands for. */
+  /** Tells whether no quick retry is left after the attempt that `state` stands for. */
   isLastAttempt(state: RetryState | undefined): boolean;
 }
 
 const DEFAULTS = { maxAttempts: 5, initialIntervalMs: 2000, multiplier: 1.5, maxIntervalMs: 2000 * 1.5 ** 5 };
+const FIRST_SLOW_MS = 60_000;
+const LONGEST_SLOW_MS = 600_000;
+// Thousands of primaries that failed at once, because a webhook was down, do not come back at once.
+const JITTER = 0.2;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
-export function createRetry(options: RetryOptions = {}): Retry {
+export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
   const { maxAttempts, initialIntervalMs, multiplier } = { ...DEFAULTS, ...options };
   const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
   const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
+  const jittered = (intervalMs: number) => intervalMs * (1 + JITTER * random());
+  const quickMs = (attempt: number) => {
+    const grown = initialIntervalMs * multiplier ** Math.max(0, attempt - 2);
+    return attempt <= 2 || maxIntervalMs < 0 ? grown : Math.min(grown, maxIntervalMs);
+  };
   return {
     isLastAttempt,
     next(state, error) {
-      if (isLastAttempt(state)) return isOutage(error) ? state : undefined;
       const attempt = (state?.attempt ?? 0) + 1;
-      if (state === undefined || attempt <= 2) return { attempt, intervalMs: initialIntervalMs };
-      const grown = state.intervalMs * multiplier;
-      return { attempt, intervalMs: maxIntervalMs >= 0 ? Math.min(grown, maxIntervalMs) : grown };
+      if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt)) };
+      if (state === undefined) return undefined;
+      const lastQuickMs = quickMs(maxAttempts);
+      if (someAnswer(error, isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs) };
+      if (!someAnswer(error, mayGoAway)) return undefined;
+      const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxAttempts - 1), LONGEST_SLOW_MS);
+      return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs)), isSlow: true };
     },
   };
 }
 
 // Not 500: with that the API server refuses some objects.
 const OUTAGES: readonly number[] = [429, 502, 503, 504];
+// What the API server says of the object itself does not change with time.
+const REFUSALS: readonly number[] = [400, 413, 422];
 
-// Whether the API server could not do what was asked, whatever it was; of several failures one is enough.
-function isOutage(error: unknown): boolean {
-  if (error instanceof AggregateError && error.errors.length > 0) return (error.errors as unknown[]).some(isOutage);
-  const answer = findError<ApiError>(error, "ApiError");
-  return answer === undefined ? findError(error, "ConnectionError") !== undefined : OUTAGES.includes(answer.code);
+// Of several failures one is enough.
+function someAnswer(error: unknown, holds: (error: unknown, code: number | undefined) => boolean): boolean {
+  const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
+  return parts.some((part) =>
+    part !== error && part instanceof AggregateError
+      ? someAnswer(part, holds)
+      : holds(part, findError<ApiError>(part, "ApiError")?.code),
+  );
+}
+
+function isOutage(error: unknown, code: number | undefined): boolean {
+  return code === undefined ? findError(error, "ConnectionError") !== undefined : OUTAGES.includes(code);
+}
+
+function mayGoAway(_error: unknown, code: number | undefined): boolean {
+  return code === undefined || !REFUSALS.includes(code);
+}
+
+/** What the retry of a definition works with. */
+export interface RetrySurroundings {
+  readonly logger: Logger;
+  /** Returns a number from 0 to 1. Default: `Math.random` */
+  readonly random?: (() => number) | undefined;
 }
 
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */
-export function guardedRetryOf(retry: RetryOptions | Retry | undefined, logger: Logger): Retry {
-  if (retry === undefined || !("next" in retry)) return createRetry(retry);
-  const fallback = createRetry();
+export function guardedRetryOf(retry: RetryOptions | Retry | undefined, { logger, random }: RetrySurroundings): Retry {
+  if (retry === undefined || !("next" in retry)) return createRetry(retry, random);
+  const fallback = createRetry({}, random);
   const guarded = <Result>(decide: (by: Retry) => Result): Result => {
     try {
       return decide(retry);

@@ -101,7 +101,7 @@ suite("a controller that reconciles on all events", (test) => {
     await waitFor("it is gone", () => seen.at(-1) === "gone");
   });
 
-  test("tries a deletion again that failed, and an event meanwhile comes at once", async () => {
+  test("tries a deletion again that failed, and sooner because of an event", async () => {
     await using space = await openSpace();
     let failures = 2;
     const slow = { initialIntervalMs: 60_000, maxIntervalMs: 60_000, maxAttempts: 5 };

@@ -10,7 +10,7 @@ import { startTestApiServer, type TestApiServer, type TestApiServerOptions } fro
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 

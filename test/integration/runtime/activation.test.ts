@@ -88,7 +88,7 @@ suite("activation", (test) => {
     const message = (workflow!.errors.get("book") as Error).message;
     assert.match(message, 'dependent "book": Book.v1.example.com is not served');
     assert.match(message, "books.example.com is not installed");
-    await waitFor("the attempts are used up", () => page.logs.some((line) => line.includes("is not tried again")));
+    await waitFor("the attempts are used up", () => page.logs.some((line) => line.includes("less and less often")));
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     await page.operator.client.requester.send({ method: "POST", path, body: JSON.stringify(bookCrd) });
     const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;

@@ -214,7 +214,7 @@ suite("operator with lasting errors", (test) => {
     const { error, retryAfterMs } = await waitFor("a reconcile", () => page.events[0]);
     assert.match((error as Error).message, 'apply of the status of Page "default/one" failed: ');
     assert.match((error as Error).message, "status.observedGeneration");
-    assert.is(retryAfterMs, 100);
+    assert.ok(retryAfterMs! >= 100 && retryAfterMs! <= 120);
     observedGeneration = 7;
     await waitFor("the status is there", async () => {
       return (await page.operator.client.get(Page, ONE))?.status?.observedGeneration === 7;

@@ -1,7 +1,7 @@
 // An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
-import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
+import { createOperator, type ConnectedOperator, type OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
@@ -9,7 +9,7 @@ import type { ControllerDefinition } from "#runtime/reconcile/controller-definit
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
-import type { ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
+import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {
@@ -120,7 +120,7 @@ export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, 
 
 /** An operator and what it did. */
 export interface PageOperator extends AsyncDisposable {
-  readonly operator: Operator;
+  readonly operator: ConnectedOperator;
   /** Every reconcile that ended. */
   readonly events: ReconcileEvent[];
   /** Every request but watches: method, path without query, status. */

@@ -1,5 +1,4 @@
 // How an operator starts, or says why it cannot.
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -34,24 +33,6 @@ async function temporaryFolder() {
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };
 }
 
-const program = (server: string) => `
-  import { createLogger, runOperator } from ${JSON.stringify(import.meta.resolve("#runtime/index.js"))};
-  import { Page, configMapOf } from ${JSON.stringify(import.meta.resolve("./page-operator.js"))};
-  const workflow = { primary: Page.definition, dependents: [configMapOf("text")] };
-  await runOperator([{ name: "page", workflow }], { connection: { url: "${server}" } });
-`;
-
-async function run(source: string, env: NodeJS.ProcessEnv) {
-  const child = spawn(process.execPath, ["--input-type=module", "-e", source], {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let output = "";
-  child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
-  return { child, ended, output: () => output };
-}
-
 suite("operator start", (test) => {
   test("an unreachable server is named with its reason, and tried again until the time is up", async () => {
     await using server = await startPageServer();
@@ -79,26 +60,6 @@ suite("operator start", (test) => {
     await createPage(page);
     await untilText(page, "first");
     assert.is(second.url, url);
-  });
-
-  test("runOperator exits with 1 when START_TIMEOUT_SECONDS are over, and says why", async () => {
-    const { ended, output } = await run(program(NOWHERE), { START_TIMEOUT_SECONDS: "1" });
-    assert.is(await ended, 1);
-    const last = JSON.parse(output().trim().split("\n").at(-1)!) as { level: string; message: string };
-    assert.is(last.level, "error");
-    assert.match(last.message, "the operator could not start within 1000 ms");
-    assert.match(last.message, NOWHERE);
-  });
-
-  test("runOperator stops with 0 at SIGTERM, before and after the start", async () => {
-    await using server = await startPageServer();
-    for (const url of [NOWHERE, server.url]) {
-      const source = program(url).replace("connection: {", `connection: { token: "${server.token}",`);
-      const { child, ended, output } = await run(source, {});
-      await waitFor("it runs", () => output() !== "");
-      child.kill("SIGTERM");
-      assert.is(await ended, 0, output());
-    }
   });
 
   test("a kind without its definition is named with what to do, and works once it is installed", async () => {
@@ -191,8 +152,10 @@ suite("operator start", (test) => {
     const started = operator.start();
     await waitFor("it says so", () => logs.some((line) => line.includes(kubeconfig) && line.includes("trying again")));
     await server.writeKubeconfig(kubeconfig);
-    await started;
-    assert.is(operator.client.connection.server, server.url);
+    assert.is(operator.client, undefined, "there is none before a connection is found");
+    const { client } = await started;
+    assert.is(client.connection.server, server.url);
+    assert.is(operator.client, client);
   });
 
   test("a token file that changes is read again, and a rejected token at once", async () => {

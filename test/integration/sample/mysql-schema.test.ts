@@ -42,8 +42,7 @@ suite("the mysql-schema sample", (test) => {
   const cluster = shared(async () => {
     const server = await startTestApiServer({ crds: [CRD] });
     const tester = createOperator({ controllers: [], kubeconfig: server.kubeconfig, logger: createLogger("error") });
-    await tester.start();
-    const { client } = tester;
+    const { client } = await tester.start();
     const { host, port } = await database();
     for (const name of [ADMINISTRATOR.namespace, "other"]) await client.create(Namespace, { metadata: { name } });
     const login = { host, port: String(port), ...OPERATOR };

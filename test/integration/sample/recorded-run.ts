@@ -28,7 +28,7 @@ export async function startRecordedRun(
     observer: (event) => void events.push(event),
     onRequest: ({ method, path }: RequestObservation) => void requests.push(`${method} ${shorten(path)}`),
   });
-  await operator.start();
+  const { client } = await operator.start();
   const dispose = () => operator[Symbol.asyncDispose]();
-  return { operator, client: operator.client, events, requests, [Symbol.asyncDispose]: dispose };
+  return { operator, client, events, requests, [Symbol.asyncDispose]: dispose };
 }

@@ -30,8 +30,7 @@ suite("the webpage sample", (test) => {
       kubeconfig: (await server()).kubeconfig,
       logger: createLogger("error"),
     });
-    await other.start();
-    return other;
+    return other.start();
   };
   const newPage = (spec: Partial<WebPage["spec"]> = {}) =>
     WebPage.create({

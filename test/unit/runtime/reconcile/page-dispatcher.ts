@@ -9,9 +9,10 @@ import { ResourceView } from "#runtime/cache/resource-view.js";
 import { collectionPath, objectPath } from "#runtime/client/resource-path.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/primary-reconciler.js";
-import type { PrimaryOutcome, ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
+import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-event.js";
+import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
-import { RunningTasks } from "#runtime/schedule/running-tasks.js";
+import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import type {
   DependentArguments,
   DependentDefinition,

@@ -1,7 +1,7 @@
 // A controller on a clock that stands still, whose reconciles do what the test says.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
-import { Controller, type PrimaryLookup } from "#runtime/schedule/controller.js";
+import { Controller } from "#runtime/schedule/controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type { PrimaryOutcome, ReconcileScope, ReconcileEvent } from "#runtime/schedule/reconcile-scope.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
@@ -37,14 +37,21 @@ export interface Started {
 export interface BedOptions extends Partial<ControllerDefinition> {
   /** False to leave the start to the test. */
   readonly isStarted?: boolean;
+  /** Draws how long intervals are; the shortest retry and the longest resync unless given. */
+  readonly random?: () => number;
   /** Told about every reconcile besides the record. */
   readonly observer?: (event: ReconcileEvent) => void;
-  readonly load?: PrimaryLookup["load"];
   readonly lacksFinalizer?: (primary: KubernetesObject) => boolean;
 }
 
 /** Creates a controller without dependents, a cache that the test fills, and a record of all that happens. */
-export function createBed({ isStarted = true, load, lacksFinalizer, observer, ...definition }: BedOptions = {}) {
+export function createBed({
+  isStarted = true,
+  lacksFinalizer,
+  observer,
+  random = () => 0,
+  ...definition
+}: BedOptions = {}) {
   const clock = new VirtualClock();
   const cache = new Map<ObjectKey, DecodedResource>();
   const started: Started[] = [];
@@ -61,7 +68,7 @@ export function createBed({ isStarted = true, load, lacksFinalizer, observer, ..
   const controller = new Controller(
     { name: "page", workflow: { primary: page, dependents: [] }, ...definition },
     {
-      primaries: Object.assign(cache, load === undefined ? {} : { load }),
+      primaries: cache,
       runner: { run, lacksFinalizer: lacksFinalizer ?? (() => false), release: (key) => void released.push(key) },
       logger: { debug: logAs("debug"), info: logAs("info"), warn: logAs("warn"), error: logAs("error") },
       observer: (event) => {
@@ -69,6 +76,7 @@ export function createBed({ isStarted = true, load, lacksFinalizer, observer, ..
         observer?.(event);
       },
       clock,
+      random,
     },
   );
   if (isStarted) controller.start();

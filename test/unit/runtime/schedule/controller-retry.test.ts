@@ -5,16 +5,37 @@ import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, SUCCESS } from "./controller-bed.js";
 
 suite("controller: retries", (test) => {
-  test("a failing reconcile is tried again after 2, 2, 3, 4.5 and 6.75 s, then at the longest interval", async () => {
+  test("a failing reconcile is tried again after 2, 2, 3, 4.5 and 6.75 s, then after 1, 2, 4, 8 and 10 minutes", async () => {
     const { observe, settle, advance, times, respond } = createBed();
     respond(() => failureOf());
     observe();
     await settle();
     for (let second = 0; second < 80; second++) await advance(250);
-    assert.equal(times(), [0, 2000, 4000, 7000, 11_500, 18_250]);
-    await advance(10 * 60 * 60 * 1000);
-    assert.is(times().length, 7);
+    const quick = [0, 2000, 4000, 7000, 11_500, 18_250];
+    assert.equal(times(), quick);
+    for (let minute = 0; minute < 36; minute++) await advance(60_000);
+    const minutes = times()
+      .slice(quick.length)
+      .map((at) => Math.floor((at - 18_250) / 60_000));
+    assert.equal(minutes, [1, 3, 7, 15, 25, 35]);
   });
+
+  for (const error of [
+    new ApiError(400, {}),
+    new ApiError(413, {}),
+    new AggregateError([new Error("wrapped", { cause: new ApiError(422, {}) }), new ApiError(422, {})]),
+    new TerminalError("never"),
+  ])
+    test(`what does not change with time (${messageOf(error)}) is not tried slowly`, async () => {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 1 } });
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      await advance(2000);
+      const { length } = times();
+      await advance(9 * 60 * 60 * 1000);
+      assert.is(times().length, length);
+    });
 
   const unavailable = [
     new ConnectionError("nobody there"),
@@ -30,26 +51,23 @@ suite("controller: retries", (test) => {
       await settle();
       for (let second = 0; second < 5; second++) await advance(2000);
       assert.equal(times(), [0, 2000, 4000, 6000, 8000, 10_000]);
-      // What fails for another reason then is given up as ever.
+      // What fails for another reason then is tried slowly.
       respond(() => failureOf());
       await advance(2000);
-      await advance(60_000);
+      await advance(59_999);
       assert.is(times().length, 7);
+      await advance(1);
+      assert.is(times().length, 8);
     });
 
-  test("where no retries are wanted an outage is not retried either, nor is what the server says of the object", async () => {
-    const failures = [
-      { error: unavailable[0], maxAttempts: 0 },
-      { error: new ApiError(500, {}), maxAttempts: 1 },
-      { error: new TerminalError("no", { cause: unavailable[0] }), maxAttempts: 1 },
-    ];
-    for (const { error, maxAttempts } of failures) {
-      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts } });
+  test("where no retries are wanted there are none, not even slow ones or in an outage", async () => {
+    for (const error of [unavailable[0], new ApiError(500, {}), new Error("no")]) {
+      const { observe, settle, advance, times, respond } = createBed({ retry: { maxAttempts: 0 } });
       respond(() => failureOf(error));
       observe();
       await settle();
-      for (let second = 0; second < 5; second++) await advance(2000);
-      assert.is(times().length, error instanceof TerminalError ? 1 : 1 + maxAttempts, messageOf(error));
+      await advance(9 * 60 * 60 * 1000);
+      assert.is(times().length, 1, messageOf(error));
     }
   });
 

@@ -98,27 +98,6 @@ suite("controller: what is reconciled", (test) => {
       ["home/edited", "home/a", "home/b"],
     );
   });
-
-  test("a cache that keeps only a part of the primaries is asked to fetch one, and a failure to do so is retried", async () => {
-    let fails = true;
-    const bed = createBed({
-      load: (keys) => {
-        if (fails) return Promise.reject(new Error("unreachable"));
-        for (const key of keys) evicted.set(key, kept!);
-        return Promise.resolve();
-      },
-    });
-    const object = bed.observe();
-    const kept = bed.cache.get(KEY);
-    const evicted = bed.cache;
-    evicted.get = (key) => (fails || key !== KEY ? undefined : kept);
-    await bed.settle();
-    assert.is(bed.started.length, 0);
-    assert.is((bed.events[0]?.error as Error).message, "unreachable");
-    fails = false;
-    await bed.advance(2000);
-    assert.is(bed.started[0]?.object, object);
-  });
 });
 
 suite("controller: what others do in between", (test) => {

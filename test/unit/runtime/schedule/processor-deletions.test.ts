@@ -68,8 +68,8 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 0);
   });
 
-  test("(31) an event while the retry of a deletion waits is reconciled at once", async () => {
-    const { observe, observeDeletion, observeSecondary, settle, started, respond } = createBed(ALL_EVENTS);
+  test("(31) an event while the retry of a deletion waits is reconciled with the retry, and not beside it", async () => {
+    const { observe, observeDeletion, observeSecondary, settle, started, respond, advance } = createBed(ALL_EVENTS);
     observe();
     await settle();
     respond(() => failureOf());
@@ -77,8 +77,14 @@ suite("processor on all events", (test) => {
     await settle();
     observeSecondary();
     await settle();
+    assert.is(started.length, 2);
+    await advance(2000);
     assert.is(started.length, 3);
     assert.ok(started[2]?.scope.isPrimaryDeleted);
+    assert.equal(
+      started[2]?.scope.reasons.map(({ kind }) => kind),
+      ["secondary", "retry"],
+    );
   });
 
   test("(32) when no retry of a deletion is left, an event is reconciled all the same", async () => {
@@ -96,7 +102,7 @@ suite("processor on all events", (test) => {
     assert.is(controller.counts().states, 1);
     respond(() => SUCCESS);
     observeSecondary();
-    await settle();
+    await advance(4500);
     assert.is(started.length, 4);
     assert.ok(started[3]?.isLastAttempt);
     assert.is(controller.counts().states, 0);

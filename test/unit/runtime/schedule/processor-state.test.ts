@@ -15,13 +15,19 @@ const ALL_EVENTS = { reconcilesOnAllEvents: true } as const;
 const RESYNCED = { resyncAfterMs: 60_000 } as const;
 const settings: ProcessorSettings = { retry: createRetry(), resyncAfterMs: undefined, reconcilesOnAllEvents: false };
 const reason: ReconcileReason = { kind: "primary", change: "updated", isInitial: false };
-const changed: ProcessorEvent = { kind: "changed", reason, uid: "u1", isMarkedForDeletion: false };
-const secondary: ProcessorEvent = {
+const changed: ProcessorEvent & { kind: "changed" } = {
+  kind: "changed",
+  reason,
+  uid: "u1",
+  isMarkedForDeletion: false,
+  isEdit: true,
+};
+const secondary: ProcessorEvent & { kind: "secondary" } = {
   kind: "secondary",
   reason: { kind: "secondary", source: "web", isInitial: false },
   isKnown: false,
 };
-const deleted: ProcessorEvent = {
+const deleted: ProcessorEvent & { kind: "deleted" } = {
   kind: "deleted",
   reason: { kind: "primary", change: "deleted", isInitial: false },
   entry: { object: { apiVersion: "v1", kind: "Page", metadata: { name: "one", uid: "u1" } } },
@@ -30,9 +36,10 @@ const deleted: ProcessorEvent = {
   isStarted: true,
 };
 
-const finished: ProcessorEvent = {
+const finished: ProcessorEvent & { kind: "finished" } = {
   kind: "finished",
   outcome: { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
+  isEnded: false,
   now: 1000,
   uid: "u1",
   knownUid: "u1",
@@ -45,6 +52,7 @@ const failed: ProcessorEvent = {
 const anyEvent = fc.constantFrom<ProcessorEvent>(
   changed,
   { ...changed, isMarkedForDeletion: true },
+  { ...changed, isEdit: false },
   secondary,
   { ...secondary, isKnown: true },
   deleted,
@@ -113,7 +121,13 @@ suite("state of a primary", (test) => {
   test("the reasons are few and each is there once, and the most urgent decides", () => {
     const resync: ReconcileReason = { kind: "primary", change: "added", isInitial: true };
     assert.is(priorityOf(resync), "background");
-    const initial: ProcessorEvent = { kind: "changed", reason: resync, uid: "u1", isMarkedForDeletion: false };
+    const initial: ProcessorEvent = {
+      kind: "changed",
+      reason: resync,
+      uid: "u1",
+      isMarkedForDeletion: false,
+      isEdit: true,
+    };
     assert.is(after([initial, initial])?.priority, "background");
     const state = after([initial, changed, initial, changed]);
     assert.equal([state?.priority, state?.reasons.length], ["edit", 2]);

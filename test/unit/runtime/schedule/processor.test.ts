@@ -58,7 +58,7 @@ suite("processor", (test) => {
     assert.is(nextIn(), 2000);
   });
 
-  test("(7) an event while a reconcile fails is reconciled at once, and no attempt is used up", async () => {
+  test("(7) an edit while a reconcile fails is reconciled at once, and no attempt is used up", async () => {
     const { observe, settle, started, hold, nextIn } = createBed();
     const finish = hold();
     observe();

@@ -3,6 +3,9 @@ import fc from "fast-check";
 import { createLinearRateLimiter, rateLimiterFactoryOf } from "#runtime/schedule/rate-limiter.js";
 import { assert, suite } from "../../../support/suite.js";
 
+const none = () => {};
+const silent = { debug: none, info: none, warn: none, error: none };
+
 suite("rate limiter", (test) => {
   test("a used-up window makes the primary wait for its end, and the wait shrinks with time", () => {
     const limiter = createLinearRateLimiter({ maxReconciliations: 2, withinMs: 1000 });
@@ -14,13 +17,13 @@ suite("rate limiter", (test) => {
   });
 
   test("no limit makes no limiter", () => {
-    assert.is(rateLimiterFactoryOf(undefined), undefined);
-    assert.is(rateLimiterFactoryOf({ maxReconciliations: -1, withinMs: 1000 }), undefined);
-    assert.is(rateLimiterFactoryOf({ maxReconciliations: 0, withinMs: 1000 }), undefined);
+    assert.is(rateLimiterFactoryOf(undefined, silent), undefined);
+    assert.is(rateLimiterFactoryOf({ maxReconciliations: -1, withinMs: 1000 }, silent), undefined);
+    assert.is(rateLimiterFactoryOf({ maxReconciliations: 0, withinMs: 1000 }, silent), undefined);
   });
 
   test("every primary has a limiter of its own", () => {
-    const create = rateLimiterFactoryOf({ maxReconciliations: 1, withinMs: 1000 })!;
+    const create = rateLimiterFactoryOf({ maxReconciliations: 1, withinMs: 1000 }, silent)!;
     const [one, other] = [create(), create()];
     assert.equal([one.take(0), one.take(0), other.take(0)], [0, 1000, 0]);
   });

@@ -1,4 +1,5 @@
 // JOSDK's GenericRetryExecutionTest.
+import fc from "fast-check";
 import {
   createRetry,
   guardedRetryOf,
@@ -8,8 +9,8 @@ import {
 } from "#runtime/schedule/retry.js";
 import { assert, suite } from "../../../support/suite.js";
 
-function intervalsOf(options: RetryOptions, failures: number): (number | undefined)[] {
-  const retry = createRetry(options);
+function intervalsOf(options: RetryOptions, failures: number, random = () => 0): (number | undefined)[] {
+  const retry = createRetry(options, random);
   let state: RetryState | undefined;
   return Array.from({ length: failures }, () => {
     const next = retry.next(state, new Error("no"));
@@ -19,12 +20,38 @@ function intervalsOf(options: RetryOptions, failures: number): (number | undefin
 }
 
 suite("retry", (test) => {
-  test("the default waits 2, 2, 3, 4.5 and 6.75 s and is then exhausted", () => {
-    assert.equal(intervalsOf({}, 7), [2000, 2000, 3000, 4500, 6750, undefined, undefined]);
+  const MINUTE = 60_000;
+
+  test("the default waits 2, 2, 3, 4.5 and 6.75 s, and then goes on slowly", () => {
+    assert.equal(intervalsOf({}, 7), [2000, 2000, 3000, 4500, 6750, MINUTE, 2 * MINUTE]);
   });
 
-  test("three attempts are three retries, and the fourth failure has none", () => {
-    assert.equal(intervalsOf({ maxAttempts: 3 }, 4), [2000, 2000, 3000, undefined]);
+  test("three attempts are three quick retries, and the fourth is slow", () => {
+    assert.equal(intervalsOf({ maxAttempts: 3 }, 4), [2000, 2000, 3000, MINUTE]);
+  });
+
+  test("slow retries come every 10 minutes at most often, and never sooner than quick ones", () => {
+    assert.is(intervalsOf({ maxAttempts: 1 }, 20).at(-1), 10 * MINUTE);
+    const hourly = { maxAttempts: 2, initialIntervalMs: 60 * MINUTE };
+    assert.equal(
+      intervalsOf(hourly, 4),
+      Array.from({ length: 4 }, () => 60 * MINUTE),
+    );
+  });
+
+  test("every interval is up to a fifth longer at random, and never shorter", () => {
+    const random = fc.double({ min: 0, max: 1, noNaN: true });
+    const options = fc.record({ maxAttempts: fc.integer({ min: 1, max: 8 }), initialIntervalMs: fc.nat(10_000) });
+    fc.assert(
+      fc.property(options, random, fc.integer({ min: 1, max: 12 }), (given, drawn, failures) => {
+        const plain = intervalsOf(given, failures) as number[];
+        const varied = intervalsOf(given, failures, () => drawn) as number[];
+        for (const [index, interval] of varied.entries()) {
+          const shortest = plain[index]!;
+          assert.ok(interval >= shortest && interval <= shortest * 1.2 + 1e-6, `${interval} for ${shortest}`);
+        }
+      }),
+    );
   });
 
   test("the interval is capped from the third retry on", () => {
@@ -79,10 +106,14 @@ suite("retry", (test) => {
         throw new Error("broken");
       },
     };
-    const retry = guardedRetryOf(own, logger);
+    const retry = guardedRetryOf(own, { logger, random: () => 0 });
     assert.is(retry.next(undefined, new Error("no"))?.intervalMs, 9);
     assert.is(retry.isLastAttempt(undefined), false);
     assert.equal(lines, ["the retry of the controller failed, and the default takes its place: broken"]);
-    assert.is(guardedRetryOf({ initialIntervalMs: 7 }, logger).next(undefined, new Error("no"))?.intervalMs, 7);
+    assert.is(
+      guardedRetryOf({ initialIntervalMs: 7 }, { logger, random: () => 0 }).next(undefined, new Error("no"))
+        ?.intervalMs,
+      7,
+    );
   });
 });

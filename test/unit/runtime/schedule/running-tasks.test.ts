@@ -1,4 +1,4 @@
-import { RunningTasks } from "#runtime/schedule/running-tasks.js";
+import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 

@@ -1,8 +1,44 @@
 import fc from "fast-check";
 import type { ReconcilePriority } from "#runtime/base/reconcile-reason.js";
-import { NOT_QUEUED } from "#runtime/schedule/work-queue.js";
+import { WorkQueue } from "#runtime/schedule/work-queue.js";
 import { assert, suite } from "../../../support/suite.js";
-import { KeyedWorkQueue } from "./keyed-queues.js";
+
+interface Work {
+  readonly key: string;
+  readonly group: string;
+}
+
+/** A work queue of keys; what comes before the slash is the group. */
+class KeyedWorkQueue {
+  readonly #queue = new WorkQueue<Work>();
+  readonly #items = new Map<string, Work>();
+
+  add(key: string, priority?: ReconcilePriority): void {
+    this.#queue.add(this.#itemOf(key), priority);
+  }
+
+  take(): string | undefined {
+    return this.#queue.take()?.key;
+  }
+
+  delete(key: string): void {
+    this.#queue.delete(this.#itemOf(key));
+  }
+
+  clear(): void {
+    this.#queue.clear();
+  }
+
+  get size(): number {
+    return this.#queue.size;
+  }
+
+  #itemOf(key: string): Work {
+    const item = this.#items.get(key) ?? { key, group: key.slice(0, Math.max(0, key.indexOf("/"))) };
+    this.#items.set(key, item);
+    return item;
+  }
+}
 
 function takeAll(queue: KeyedWorkQueue): string[] {
   const taken: string[] = [];
@@ -15,28 +51,6 @@ suite("work queue", (test) => {
     const queue = new KeyedWorkQueue();
     for (const priority of ["edit", "edit", "background"] as const) queue.add("a", priority);
     assert.equal(takeAll(queue), ["a"]);
-  });
-
-  test("a key is not handed out before it is given back", () => {
-    const queue = new KeyedWorkQueue();
-    queue.add("a");
-    assert.is(queue.take(), "a");
-    queue.add("a");
-    assert.is(queue.take(), undefined);
-    queue.done("a");
-    assert.is(queue.take(), "a");
-  });
-
-  test("a key added many times while it runs runs exactly once more, as urgently as the most urgent time", () => {
-    const queue = new KeyedWorkQueue();
-    queue.add("a");
-    queue.take();
-    for (const priority of ["background", "edit", "background"] as const) queue.add("a", priority);
-    queue.add("b", "background");
-    queue.done("a");
-    assert.equal(takeAll(queue), ["a", "b"]);
-    queue.done("a");
-    assert.is(queue.take(), undefined);
   });
 
   test("edits come before the background, and each in the order in which they came", () => {
@@ -78,69 +92,35 @@ suite("work queue", (test) => {
     assert.equal([queue.take(), queue.take()], ["crowd/1", "lone/one"]);
   });
 
-  test("a removed key is forgotten, and a running one does not run again", () => {
+  test("a deleted key is forgotten, and may be added again", () => {
     const queue = new KeyedWorkQueue();
-    queue.add("ready");
-    queue.add("running");
-    queue.remove("ready");
-    assert.is(queue.take(), "running");
-    queue.add("running");
-    queue.remove("running");
-    queue.done("running");
-    assert.equal(takeAll(queue), []);
-    assert.is(queue.readyCount + queue.runningCount, 0);
+    for (const key of ["a/1", "a/2", "b/1"]) queue.add(key);
+    queue.delete("a/1");
+    queue.delete("b/1");
+    queue.delete("b/2");
+    assert.is(queue.size, 1);
+    queue.add("a/1");
+    assert.equal(takeAll(queue), ["a/2", "a/1"]);
   });
 
-  test("a closed queue hands out nothing and takes nothing", () => {
+  test("a cleared queue is empty, and takes what comes later", () => {
     const queue = new KeyedWorkQueue();
-    queue.add("running");
+    for (const key of ["a/1", "a/2", "b/1"]) queue.add(key);
     queue.take();
-    queue.add("ready");
-    queue.add("running");
-    queue.close();
-    queue.add("new");
-    assert.is(queue.runningCount, 1);
-    queue.done("running");
-    assert.equal(takeAll(queue), []);
-    assert.is(queue.readyCount + queue.runningCount, 0);
+    queue.clear();
+    assert.equal([queue.size, queue.take()], [0, undefined]);
+    queue.add("a/1");
+    assert.equal(takeAll(queue), ["a/1"]);
   });
 
-  test("what left a queue holds nothing of it", () => {
-    const queue = new KeyedWorkQueue();
-    for (const key of ["a/1", "a/2", "b/1", "ready", "removed", "running"]) queue.add(key);
-    for (const key of [queue.take()!, queue.take()!]) {
-      queue.add(key);
-      queue.done(key);
-    }
-    queue.remove("removed");
-    queue.close();
-    for (const key of ["a/1", "a/2", "b/1", "ready", "removed", "running"]) {
-      const { group: _group, key: _key, priority: _priority, ...place } = queue.itemOf(key);
-      const { priority: _none, ...nowhere } = NOT_QUEUED;
-      assert.equal(place, nowhere, key);
-    }
-  });
-
-  test("giving back a key twice, or one never taken, changes nothing", () => {
-    const queue = new KeyedWorkQueue();
-    queue.done("a");
-    queue.add("a");
-    queue.done("a");
-    assert.equal(takeAll(queue), ["a"]);
-    queue.done("a");
-    queue.done("a");
-    assert.is(queue.runningCount, 0);
-  });
-
-  test("in any sequence of operations no key runs twice at once, none is lost, and turns are kept", () => {
+  test("in any sequence of operations no key waits twice, none is lost, and turns are kept", () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 120, size: "+1" }), (operations) => {
         const queue = new KeyedWorkQueue();
         const model = new Model();
         for (const apply of operations) {
           apply(queue, model);
-          assert.is(queue.readyCount, model.ready.length, "ready");
-          assert.is(queue.runningCount, model.running.size, "running");
+          assert.is(queue.size, model.ready.length);
         }
       }),
       { numRuns: 500 },
@@ -166,7 +146,6 @@ suite("work queue", (test) => {
 /** The queue as its promises describe it. */
 class Model {
   readonly ready: { key: string; priority: ReconcilePriority }[] = [];
-  readonly running = new Map<string, ReconcilePriority | undefined>();
   editsInARow = 0;
 }
 
@@ -175,15 +154,8 @@ type Operation = (queue: KeyedWorkQueue, model: Model) => void;
 const key = fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c");
 const priority = fc.constantFrom<ReconcilePriority>("edit", "background");
 
-function add({ ready, running }: Model, name: string, urgency: ReconcilePriority): void {
-  const waiting = ready.find((each) => each.key === name);
-  if (running.has(name)) running.set(name, running.get(name) === "edit" ? "edit" : urgency);
-  else if (waiting === undefined) ready.push({ key: name, priority: urgency });
-  else if (urgency === "edit") waiting.priority = "edit";
-}
-
 function take(queue: KeyedWorkQueue, model: Model): void {
-  const { ready, running } = model;
+  const { ready } = model;
   const taken = queue.take();
   const index = ready.findIndex((each) => each.key === taken);
   if (ready.length === 0) {
@@ -192,7 +164,6 @@ function take(queue: KeyedWorkQueue, model: Model): void {
     return void assert.is(taken, undefined);
   }
   assert.ok(index >= 0, `${taken} was added`);
-  assert.not(running.has(taken!), `${taken} is handed out twice at once`);
   const [entry] = ready.splice(index, 1);
   const others = new Set(ready.map((each) => each.priority));
   if (entry!.priority === "edit") model.editsInARow = others.has("background") ? model.editsInARow + 1 : 0;
@@ -201,30 +172,23 @@ function take(queue: KeyedWorkQueue, model: Model): void {
     model.editsInARow = 0;
   }
   assert.ok(model.editsInARow <= 4, "the background gets its turn");
-  running.set(taken!, undefined);
 }
 
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.tuple(key, priority).map(([name, urgency]): Operation => {
-    return (queue, model) => {
+    return (queue, { ready }) => {
       queue.add(name, urgency);
-      add(model, name, urgency);
+      const waiting = ready.find((each) => each.key === name);
+      if (waiting === undefined) ready.push({ key: name, priority: urgency });
+      else if (urgency === "edit") waiting.priority = "edit";
     };
   }),
   fc.constant<Operation>(take),
   key.map((name): Operation => {
-    return (queue, model) => {
-      queue.done(name);
-      const again = model.running.get(name);
-      if (model.running.delete(name) && again !== undefined) add(model, name, again);
-    };
-  }),
-  key.map((name): Operation => {
-    return (queue, model) => {
-      queue.remove(name);
-      const index = model.ready.findIndex((each) => each.key === name);
-      if (index >= 0) model.ready.splice(index, 1);
-      if (model.running.has(name)) model.running.set(name, undefined);
+    return (queue, { ready }) => {
+      queue.delete(name);
+      const index = ready.findIndex((each) => each.key === name);
+      if (index >= 0) ready.splice(index, 1);
     };
   }),
 );

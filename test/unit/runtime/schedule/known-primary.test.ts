@@ -1,0 +1,123 @@
+// JOSDK's TimerEventSourceTest.
+import fc from "fast-check";
+import { KnownPrimary } from "#runtime/schedule/known-primary.js";
+import { NEW_STATE } from "#runtime/schedule/processor-state.js";
+import { runs } from "../../../support/runs.js";
+import { assert, suite } from "../../../support/suite.js";
+import { VirtualClock } from "../../../support/virtual-clock.js";
+
+/** Primaries on a clock that stands still, with a record of which was due when. */
+function createTimers() {
+  const clock = new VirtualClock();
+  const fired: [string, number][] = [];
+  const primaries = new Map<string, KnownPrimary>();
+  const primaryOf = (key: string) => {
+    const primary = primaries.get(key) ?? new KnownPrimary(key, NEW_STATE);
+    primaries.set(key, primary);
+    return primary;
+  };
+  const wake = (key: string, delayMs: number, onDue = () => {}) =>
+    primaryOf(key).wakeAfter(delayMs, clock, () => {
+      fired.push([key, clock.now()]);
+      onDue();
+    });
+  return { clock, fired, wake, primaryOf };
+}
+
+suite("timer of a primary", (test) => {
+  test("a scheduled primary is due once", () => {
+    const { clock, fired, wake, primaryOf } = createTimers();
+    wake("a", 50);
+    assert.ok(primaryOf("a").hasTimer);
+    clock.advance(500);
+    assert.equal(fired, [["a", 50]]);
+    assert.not(primaryOf("a").hasTimer);
+  });
+
+  test("a cancelled primary is not due, and nothing waits for it", () => {
+    const { clock, fired, wake, primaryOf } = createTimers();
+    wake("a", 50);
+    primaryOf("a").cancelTimer();
+    primaryOf("a").cancelTimer();
+    assert.is(clock.nextDueAt, undefined);
+    clock.advance(500);
+    assert.equal(fired, []);
+  });
+
+  test("the newest time replaces the one before, be it earlier or later", () => {
+    const { clock, fired, wake } = createTimers();
+    wake("later", 50);
+    wake("later", 100);
+    wake("earlier", 100);
+    wake("earlier", 50);
+    clock.advance(500);
+    assert.equal(fired, [
+      ["earlier", 50],
+      ["later", 100],
+    ]);
+  });
+
+  test("a delay of 0 is due at once, before the call returns, and replaces what was to come", () => {
+    const { clock, fired, wake } = createTimers();
+    wake("a", 50);
+    wake("a", 0);
+    assert.equal(fired, [["a", 0]]);
+    clock.advance(500);
+    assert.is(fired.length, 1);
+  });
+
+  test("a primary may be scheduled again while it is due", () => {
+    const { clock, fired, wake } = createTimers();
+    const again = () => {
+      if (fired.length < 4) wake("a", 10, again);
+    };
+    wake("a", 10, again);
+    clock.advance(100);
+    assert.equal(
+      fired.map(([, at]) => at),
+      [10, 20, 30, 40],
+    );
+  });
+
+  test("any sequence of operations calls back at the times of the newest schedules, in order", () => {
+    const key = fc.constantFrom("a", "b", "c", "d", "e");
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("schedule" as const), key, ms: fc.integer({ min: 1, max: 50 }) }),
+      fc.record({ kind: fc.constant("cancel" as const), key, ms: fc.constant(0) }),
+      fc.record({ kind: fc.constant("advance" as const), key, ms: fc.integer({ min: 0, max: 30 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300, size: "max" }), (steps) => {
+        const { clock, fired, wake, primaryOf } = createTimers();
+        const waiting = new Map<string, number>();
+        const expected: [string, number][] = [];
+        for (const { kind, key: name, ms } of steps) {
+          if (kind === "schedule") {
+            wake(name, ms);
+            waiting.set(name, clock.now() + ms);
+          } else if (kind === "cancel") {
+            primaryOf(name).cancelTimer();
+            waiting.delete(name);
+          } else {
+            clock.advance(ms);
+            for (const [due, at] of waiting)
+              if (at <= clock.now()) {
+                expected.push([due, at]);
+                waiting.delete(due);
+              }
+          }
+          assert.is(primaryOf(name).hasTimer, waiting.has(name));
+        }
+        const times = fired.map(([, at]) => at);
+        assert.equal(
+          times,
+          times.toSorted((a, b) => a - b),
+          "in order",
+        );
+        const byTime = (all: [string, number][]) => all.map(([due, at]) => `${at} ${due}`).sort();
+        assert.equal(byTime(fired), byTime(expected));
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+});
