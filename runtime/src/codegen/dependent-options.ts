@@ -91,15 +91,19 @@ export type ExternalSourceOption<Primary, Known, Resource> =
   | {
       readonly kind: "poll";
       readonly intervalMs: number;
+      /** How long one fetch may take. Default: 60,000. */
+      readonly fetchTimeoutMs?: number;
       readonly fetch: (context: Pick<FetchContext, "signal">) => Eventually<ReadonlyMap<string, readonly Resource[]>>;
     }
   | {
       readonly kind: "perPrimaryPoll";
       readonly intervalMs: number;
+      readonly fetchTimeoutMs?: number;
       readonly fetch: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
     }
   | {
       readonly kind: "inbound";
+      readonly fetchTimeoutMs?: number;
       readonly fetch?: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
       readonly channel?: InboundChannel<Resource>;
     }

@@ -12,7 +12,7 @@ import type { SharedInformers } from "../watch/shared-informers.js";
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
   ResourceView,
-  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "addIndex" | "removeIndex"
+  "get" | "has" | "keys" | "list" | "keysByIndex" | "byIndex" | "indexValuesOf" | "addIndex" | "removeIndex"
 >;
 
 /** What an event source is started with. */

@@ -315,7 +315,7 @@ suite("which primaries a secondary concerns", (test) => {
     assert.is(running.events.length, 4);
   });
 
-  test("without that, what a mapper finds through primaries misses a new one, but can be read by its name", async () => {
+  test("what a mapper finds through primaries is found for a primary that came later, too, and tells it", async () => {
     await using space = await openSpace();
     const seen: [related: string | undefined, named: string | undefined][] = [];
     const controller = sampleController(
@@ -341,7 +341,10 @@ suite("which primaries a secondary concerns", (test) => {
     await space.create(Sample, sample("one", { references: ["shared"] }));
     await waitFor("it is reconciled", () => seen.length === 1);
     await running.quiet();
-    assert.equal(seen, [[undefined, "shared"]]);
+    assert.equal(seen, [["shared", "shared"]]);
+    await space.delete(ConfigMap, "shared");
+    await waitFor("it is reconciled again", () => seen.length === 2);
+    assert.equal(seen[1], [undefined, undefined]);
   });
 
   test("when its references change, those that it keeps, gets and loses are all told", async () => {

@@ -1,4 +1,5 @@
 // Objects of one kind that one controller sees through several event sources: what it writes through one of them is its own in all of them.
+import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
@@ -122,5 +123,35 @@ suite("several event sources of one kind", (test) => {
       "a peer of it is told",
       () => page.events.filter(({ primary }) => primary === "default/one").length > 2,
     );
+  });
+
+  test("a primary that names an object through another source has its events", async () => {
+    await using server = await startPageServer();
+    const links = source("links", { labelSelector: "page" });
+    // The page has a link, and the link names the target.
+    const primaryToSecondary = (): ObjectKey[] =>
+      links
+        .list()
+        .flatMap(({ data }) => (data?.["target"] === undefined ? [] : [`default/${data["target"]}` as const]));
+    const texts: (string | undefined)[] = [];
+    await using page = createPageOperator(server, {
+      reconciler: {
+        reconcile: ({ context }: { context: Context<Page> }) =>
+          void texts.push(context.secondary(ConfigMap, { source: "targets" })?.data?.["text"]),
+      },
+      dependents: [],
+      eventSources: () => [links, informerSource({ name: "targets", resource: ConfigMap, primaryToSecondary })],
+    });
+    await page.operator.start();
+    const { client } = page.operator;
+    await createPage(page);
+    const create = (name: string, data: object, labels: object = {}) =>
+      client.create(ConfigMap, { metadata: { name, namespace: "default", labels }, data } as never);
+    const untilText = (text: string) => waitFor(`the reconcile sees ${text}`, () => texts.at(-1) === text);
+    await create("target", { text: "first" });
+    await create("link", { target: "target" }, { page: "one" });
+    await untilText("first");
+    await client.mergePatch(ConfigMap, { name: "target", namespace: "default" }, { data: { text: "second" } });
+    await untilText("second");
   });
 });

@@ -3,12 +3,20 @@ import type { EventSourceContext } from "../event-source.js";
 import type { Inbound, InboundChannel } from "./inbound.js";
 import { createEventGate } from "../event-gate.js";
 import { ExternalCache } from "./external-cache.js";
-import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
+import {
+  fetchTimeoutOf,
+  type ExternalSource,
+  type ExternalSourceOptions,
+  type FetchContext,
+  type MaybePromise,
+} from "./external-source.js";
 import { HealthRecord } from "../health-record.js";
+import { untilAborted } from "../../base/promises.js";
+import { SingleFetch } from "./single-fetch.js";
 
-/** What a caching inbound source is told. */
+/** How a caching inbound source is configured. */
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
-  /** Returns the resources of a primary of which nothing was pushed yet; called once for each. Nothing is fetched unless given. */
+  /** Returns the resources of a primary of which nothing was pushed yet; called once for each. Default: nothing is fetched. */
   fetch?(primary: KubernetesObject, context: FetchContext): MaybePromise<readonly Resource[]>;
   /** Hands over what is pushed to it while the source runs. */
   readonly channel?: InboundChannel<Resource>;
@@ -21,9 +29,9 @@ export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOpt
  */
 export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
-interface Fetch {
-  ended: Promise<void>;
-  /** The ids that were told to be gone since it began. */
+interface PrimaryFetch<Resource> {
+  readonly single: SingleFetch<readonly Resource[], void>;
+  /** The ids that were pushed as gone since the fetch began. */
   readonly deleted: Set<string>;
 }
 
@@ -32,39 +40,39 @@ export function cachingInboundSource<Resource>(
   options: CachingInboundSourceOptions<Resource>,
 ): CachingInboundSource<Resource> {
   const { name, type } = options;
+  const timeoutMs = fetchTimeoutOf(options);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   /** The primaries whose resources are complete, be it by a fetch or a push. */
   const complete = new Set<ObjectKey>();
-  const fetches = new Map<ObjectKey, Fetch>();
+  const fetches = new Map<ObjectKey, PrimaryFetch<Resource>>();
   let context: EventSourceContext | undefined;
   let disconnect = () => {};
 
   const take = (primary: ObjectKey, change: () => boolean) => {
     if (context !== undefined && change()) context.notify([primary]);
   };
-  const fetchAll = async (primary: KubernetesObject, { fetch, signal }: { fetch: Fetch; signal: AbortSignal }) => {
-    const key = keyOf(primary.metadata);
-    const isUseful = () => fetches.get(key) === fetch;
-    try {
-      const resources = (await options.fetch?.(primary, { signal })) ?? [];
-      if (!isUseful()) return;
-      // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
-      for (const resource of resources)
-        if (!fetch.deleted.has(options.idOf(resource))) cache.recordCreated(key, resource);
-      complete.add(key);
-      record.succeed(`the fetch for "${key}"`);
-    } catch (error) {
-      if (isUseful()) record.fail(`the fetch for "${key}"`, error);
-      throw error;
-    } finally {
-      if (isUseful()) fetches.delete(key);
-    }
+  const createFetch = (key: ObjectKey, { clock }: EventSourceContext): PrimaryFetch<Resource> => {
+    const deleted = new Set<string>();
+    const single = new SingleFetch<readonly Resource[], void>({
+      ...{ part: `the fetch for "${key}"`, timeoutMs, clock, record, now: () => cache.now },
+      take(resources) {
+        // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
+        for (const resource of resources) if (!deleted.has(options.idOf(resource))) cache.recordCreated(key, resource);
+        complete.add(key);
+        fetches.delete(key);
+      },
+    });
+    return { single, deleted };
+  };
+  const cancel = (key: ObjectKey, reason: string) => {
+    fetches.get(key)?.single.cancel(new Error(reason));
+    fetches.delete(key);
   };
   const forget = (key: ObjectKey) => {
     cache.forget(key);
     complete.delete(key);
-    fetches.delete(key);
+    cancel(key, `the primary "${key}" is gone`);
     record.succeed(`the fetch for "${key}"`);
   };
 
@@ -86,18 +94,19 @@ export function cachingInboundSource<Resource>(
       record.stop();
       cache.forget();
       complete.clear();
-      fetches.clear();
+      for (const key of [...fetches.keys()]) cancel(key, `event source "${name}" was stopped`);
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
       if (context === undefined || options.fetch === undefined || complete.has(key)) return;
-      let fetch = fetches.get(key);
-      if (fetch === undefined) {
-        fetches.set(key, (fetch = { deleted: new Set(), ended: Promise.resolve() }));
-        fetch.ended = fetchAll(primary, { fetch, signal });
-      }
-      await fetch.ended;
+      const fetch = fetches.get(key) ?? createFetch(key, context);
+      fetches.set(key, fetch);
+      const ended = fetch.single.run((given) => {
+        fetch.deleted.clear();
+        return options.fetch?.(primary, { signal: given }) ?? [];
+      });
+      await untilAborted(ended, signal);
     },
     onPrimaryChange({ kind, key }) {
       if (kind === "deleted") forget(key);

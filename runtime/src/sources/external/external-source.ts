@@ -25,6 +25,11 @@ export interface ExternalSourceOptions<Resource> {
   /** What tells the resources of one primary apart: `singleResource` if there is one at most. */
   readonly idOf: IdOf<Resource>;
   readonly filters?: EventFilters<Resource>;
+  /**
+   * How long one fetch may take, in milliseconds. Then its signal is aborted and the fetch has failed: the source is unhealthy, and the next
+   * poll comes. Default: 60,000.
+   */
+  readonly fetchTimeoutMs?: number;
 }
 
 /** What a fetch of the user is given besides its subject. */
@@ -35,6 +40,16 @@ export interface FetchContext {
 
 /** A result that may take a while. */
 export type MaybePromise<Result> = Result | Promise<Result>;
+
+const FETCH_TIMEOUT_MS = 60_000;
+
+/** Returns how long one fetch of an event source may take; throws if that is no time. */
+export function fetchTimeoutOf({
+  name,
+  fetchTimeoutMs,
+}: Pick<ExternalSourceOptions<never>, "name" | "fetchTimeoutMs">) {
+  return checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
+}
 
 /** Returns an interval; throws if it is no time, for that would be polled without a pause. */
 export function checkInterval<Interval extends number | undefined>(what: string, intervalMs: Interval): Interval {

@@ -16,15 +16,18 @@ export type ExternalOrigin =
   | {
       readonly kind: "poll";
       readonly intervalMs: number;
+      readonly fetchTimeoutMs?: number;
       readonly fetch: (context: FetchContext) => MaybePromise<ReadonlyMap<ObjectKey, Resources>>;
     }
   | {
       readonly kind: "perPrimaryPoll";
       readonly intervalMs: number;
+      readonly fetchTimeoutMs?: number;
       readonly fetch: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
     }
   | {
       readonly kind: "inbound";
+      readonly fetchTimeoutMs?: number;
       readonly fetch?: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
       readonly channel?: InboundChannel<unknown>;
     }
@@ -73,12 +76,12 @@ export function createExternalSource({ name, origin, idOf }: ExternalWatch): Ext
     case "eventSource":
       return undefined;
     case "poll": {
-      const { intervalMs, fetch } = origin;
-      return isolated(createPollingSource({ ...shared, intervalMs, fetch }, { isAwaited: false }));
+      const { kind: _, ...rest } = origin;
+      return isolated(createPollingSource({ ...shared, ...rest }, { isAwaited: false }));
     }
     case "perPrimaryPoll": {
-      const { intervalMs, fetch } = origin;
-      return isolated(perPrimaryPollingSource({ ...shared, intervalMs, fetch }));
+      const { kind: _, ...rest } = origin;
+      return isolated(perPrimaryPollingSource({ ...shared, ...rest }));
     }
     case "inbound": {
       const { kind: _, ...rest } = origin;

@@ -1,18 +1,20 @@
+import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../event-gate.js";
 import { ExternalCache } from "./external-cache.js";
 import {
   checkInterval,
+  fetchTimeoutOf,
   type ExternalSource,
   type ExternalSourceOptions,
   type FetchContext,
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "../health-record.js";
-import { RefusedPrimaries } from "./refused-primaries.js";
-import { Reloads } from "./reloads.js";
-import { Semaphore } from "./semaphore.js";
+import { startPollLoop } from "./poll-loop.js";
+import { PrimaryLoads } from "./primary-loads.js";
+import { SingleFetch } from "./single-fetch.js";
 
 /** What a polling source of single primaries polls. */
 export interface PerPrimaryPollingSourceOptions<
@@ -27,7 +29,7 @@ export interface PerPrimaryPollingSourceOptions<
   intervalOf?(primary: Primary, resources: readonly Resource[]): number | undefined;
   /** Tells whether a primary is polled; asked again at each of its changes. Every one is, unless given. */
   isPolled?(primary: Primary): boolean;
-  /** How many polls run at once; 10 unless given. */
+  /** How many polls run at once. Default: 10. */
   readonly maxConcurrentPolls?: number;
 }
 
@@ -36,20 +38,19 @@ const MAX_CONCURRENT_POLLS = 10;
 /**
  * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource).
  *
- * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time. If that fails, the next poll that succeeds tells
- * the primary.
+ * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time. If that fails, the primary is reconciled
+ * after the next poll that succeeds.
  */
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
   const { name, type } = options;
   checkInterval(`the intervalMs of event source "${name}"`, options.intervalMs);
+  fetchTimeoutOf(options);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
-  const reloads = new Reloads();
-  const refused = new RefusedPrimaries();
+  const loads = new PrimaryLoads();
   let polls: PrimaryPolls<Resource, Primary> | undefined;
-  const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
   const isPolled = (primary: KubernetesObject) =>
     options.isPolled === undefined || record.guard("isPolled", () => options.isPolled!(primary as Primary), true);
 
@@ -62,7 +63,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     async start(context) {
       if (polls !== undefined) throw new Error(`event source "${name}" is started already`);
       record.start(context.logger);
-      polls = new PrimaryPolls(options, { context, cache, record, refused, partOf });
+      polls = new PrimaryPolls(options, { context, cache, record, loads });
       for (const { object } of context.primaries.list()) if (isPolled(object)) polls.add(keyOf(object.metadata));
     },
     async stop() {
@@ -70,29 +71,27 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       polls = undefined;
       record.stop();
       cache.forget();
-      reloads.forget();
-      refused.releaseAll();
+      loads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
-    async load(primary) {
+    async load(primary, signal) {
       const key = keyOf(primary.metadata);
-      await refused.attempt(key, async () => {
-        await reloads.load(key, async () => polls?.reload(key, primary as Primary));
-        if (!cache.has(key)) await polls?.load(key, primary as Primary);
+      await loads.load(key, {
+        signal,
+        refetch: async () => polls?.refetch(key, primary as Primary),
+        fetch: async () => (cache.has(key) ? undefined : polls?.fetch(key, primary as Primary)),
       });
     },
     onPrimaryChange({ kind, key, object }) {
       if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
       polls?.forget(key);
       cache.forget(key);
-      reloads.forget(key);
-      refused.release(key);
-      record.succeed(partOf(key));
+      loads.forget(key);
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-    invalidate: (primary) => reloads.invalidate(primary),
+    invalidate: (primary) => loads.invalidate(primary),
   };
 }
 
@@ -100,19 +99,18 @@ interface PrimaryPollsDependencies<Resource> {
   readonly context: EventSourceContext;
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
-  readonly refused: RefusedPrimaries;
-  partOf(key: ObjectKey): string;
+  readonly loads: PrimaryLoads;
 }
 
 /** The polls of all primaries from one start to the next stop. */
 class PrimaryPolls<Resource, Primary extends KubernetesObject> {
   readonly #options: PerPrimaryPollingSourceOptions<Resource, Primary>;
   readonly #dependencies: PrimaryPollsDependencies<Resource>;
-  readonly #semaphore: Semaphore;
-  /** How to cancel the wait for the next poll, by primary. */
-  readonly #waits = new Map<ObjectKey, () => void>();
-  readonly #fetches = new Map<ObjectKey, { readonly ended: Promise<boolean>; readonly abort: AbortController }>();
-  #isStopped = false;
+  readonly #turns: Semaphore;
+  /** How to end the poll loop of each primary. */
+  readonly #loops = new Map<ObjectKey, () => void>();
+  /** The fetch of each primary tells whether it brought an event. */
+  readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], boolean>>();
 
   constructor(
     options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -120,105 +118,89 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
   ) {
     this.#options = options;
     this.#dependencies = dependencies;
-    this.#semaphore = new Semaphore(options.maxConcurrentPolls ?? MAX_CONCURRENT_POLLS);
+    this.#turns = new Semaphore(options.maxConcurrentPolls ?? MAX_CONCURRENT_POLLS);
   }
 
   /** Polls a primary from now on, unless it is polled already. */
   add(key: ObjectKey): void {
-    if (!this.#waits.has(key)) this.#wait(key);
+    if (this.#loops.has(key)) return;
+    const { clock } = this.#dependencies.context;
+    const delayMs = () => this.#delayOf(key);
+    const poll = (isEnded: () => boolean) => this.#poll(key, isEnded);
+    this.#loops.set(key, startPollLoop({ clock, delayMs, poll }));
   }
 
+  /** Polls a primary no longer; a reconcile may still wait for the fetch that is under way. */
   remove(key: ObjectKey): void {
-    this.#waits.get(key)?.();
-    this.#waits.delete(key);
-    // A fetch that is under way tells of a primary that is not polled any more.
-    this.#fetches.delete(key);
+    this.#loops.get(key)?.();
+    this.#loops.delete(key);
   }
 
   /** Ends what is under way for a primary that is gone: it would keep others waiting for their turn. */
   forget(key: ObjectKey): void {
-    this.#fetches.get(key)?.abort.abort(new Error(`the primary "${key}" is gone`));
     this.remove(key);
+    this.#cancel(key, new Error(`the primary "${key}" is gone`));
+    this.#dependencies.record.succeed(partOf(key));
   }
 
   stop(): void {
+    for (const key of [...this.#loops.keys()]) this.remove(key);
     const reason = new Error(`event source "${this.#options.name}" was stopped`);
-    this.#isStopped = true;
-    for (const { abort } of this.#fetches.values()) abort.abort(reason);
-    for (const key of [...this.#waits.keys()]) this.remove(key);
+    for (const key of [...this.#fetches.keys()]) this.#cancel(key, reason);
   }
 
-  /** Fetches once for a reconcile, which sees the result without an event. */
-  async load(key: ObjectKey, primary: Primary): Promise<void> {
-    await this.#fetch(key, primary);
+  /** Fetches, or joins the fetch under way, for a reconcile, which sees the result without an event. */
+  fetch(key: ObjectKey, primary: Primary): Promise<boolean> {
+    return this.#fetchOf(key).run((signal) => this.#options.fetch(primary, { signal }));
   }
 
-  /** Fetches once more, whatever is under way: that may have begun too early. */
-  async reload(key: ObjectKey, primary: Primary): Promise<void> {
-    await this.#fetches.get(key)?.ended.catch(() => {});
-    await this.#fetch(key, primary);
+  /** Fetches after the fetch that is under way. */
+  refetch(key: ObjectKey, primary: Primary): Promise<boolean> {
+    return this.#fetchOf(key).again((signal) => this.#options.fetch(primary, { signal }));
   }
 
-  #wait(key: ObjectKey): void {
+  #cancel(key: ObjectKey, reason: Error): void {
+    this.#fetches.get(key)?.cancel(reason);
+    this.#fetches.delete(key);
+  }
+
+  #fetchOf(key: ObjectKey): SingleFetch<readonly Resource[], boolean> {
+    const { context, cache, record } = this.#dependencies;
+    let fetch = this.#fetches.get(key);
+    if (fetch === undefined) {
+      fetch = new SingleFetch({
+        part: partOf(key),
+        timeoutMs: fetchTimeoutOf(this.#options),
+        clock: context.clock,
+        record,
+        turns: this.#turns,
+        now: () => cache.now,
+        take: (resources, since) => cache.replace(key, resources, since),
+      });
+      this.#fetches.set(key, fetch);
+    }
+    return fetch;
+  }
+
+  #delayOf(key: ObjectKey): number {
     const { context, cache, record } = this.#dependencies;
     const { intervalMs, intervalOf } = this.#options;
     const primary = context.primaries.get(key)?.object as Primary | undefined;
-    const chosenMs =
-      intervalOf === undefined || primary === undefined
-        ? undefined
-        : record.guard(
-            "intervalOf",
-            () => checkInterval("what it returned", intervalOf(primary, cache.of(key))),
-            undefined,
-          );
-    this.#waits.set(
-      key,
-      context.clock.schedule(chosenMs ?? intervalMs, () => void this.#poll(key)),
-    );
+    if (intervalOf === undefined || primary === undefined) return intervalMs;
+    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)));
+    return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
   }
 
-  async #poll(key: ObjectKey): Promise<void> {
-    const { context, refused } = this.#dependencies;
-    const wait = this.#waits.get(key);
+  async #poll(key: ObjectKey, isEnded: () => boolean): Promise<void> {
+    const { context, loads } = this.#dependencies;
     const primary = context.primaries.get(key)?.object as Primary | undefined;
-    if (primary !== undefined) {
-      const hasEvent = await this.#fetch(key, primary).catch(() => undefined);
-      const wasRefused = hasEvent !== undefined && refused.release(key);
-      if ((hasEvent === true || wasRefused) && this.#waits.get(key) === wait) context.notify([key]);
-    }
-    // It may have been removed, and even added again, meanwhile.
-    if (this.#waits.get(key) === wait) this.#wait(key);
+    if (primary === undefined) return;
+    const hasEvent = await this.fetch(key, primary).catch(() => undefined);
+    const wasRefused = hasEvent !== undefined && loads.release(key);
+    if ((hasEvent === true || wasRefused) && !isEnded()) context.notify([key]);
   }
+}
 
-  #fetch(key: ObjectKey, primary: Primary): Promise<boolean> {
-    const known = this.#fetches.get(key);
-    if (known !== undefined) return known.ended;
-    const { cache, record, partOf } = this.#dependencies;
-    const abort = new AbortController();
-    const { signal } = abort;
-    const isUseful = () => !this.#isStopped && this.#fetches.get(key)?.abort === abort;
-    const run = async () => {
-      try {
-        let since = 0;
-        const resources = await this.#semaphore.run(() => {
-          signal.throwIfAborted();
-          since = cache.now;
-          return this.#options.fetch(primary, { signal });
-        });
-        if (!isUseful()) return false;
-        const hasEvent = cache.replace(key, resources, since);
-        record.succeed(partOf(key));
-        return hasEvent;
-      } catch (error) {
-        if (isUseful()) record.fail(partOf(key), error);
-        throw error;
-      } finally {
-        if (isUseful()) this.#fetches.delete(key);
-      }
-    };
-    // One turn later, so that it is known here before it ends.
-    const ended = Promise.resolve().then(run);
-    this.#fetches.set(key, { ended, abort });
-    return ended;
-  }
+function partOf(key: ObjectKey): string {
+  return `the fetch for "${key}"`;
 }

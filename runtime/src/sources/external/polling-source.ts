@@ -5,14 +5,16 @@ import { createEventGate } from "../event-gate.js";
 import { ExternalCache } from "./external-cache.js";
 import {
   checkInterval,
+  fetchTimeoutOf,
   type ExternalSource,
   type ExternalSourceOptions,
   type FetchContext,
   type MaybePromise,
 } from "./external-source.js";
 import { HealthRecord } from "../health-record.js";
-import { RefusedPrimaries } from "./refused-primaries.js";
-import { Reloads } from "./reloads.js";
+import { startPollLoop } from "./poll-loop.js";
+import { PrimaryLoads } from "./primary-loads.js";
+import { SingleFetch } from "./single-fetch.js";
 
 /** What a polling source polls. */
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
@@ -22,13 +24,14 @@ export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Re
   fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
 }
 
+type All<Resource> = ReadonlyMap<ObjectKey, readonly Resource[]>;
+
 /** The polls from one start to the next stop. */
 interface Running {
-  readonly abort: AbortController;
   /** Why nothing is known yet, if that is so. */
   failure: { readonly error: unknown } | undefined;
-  cancel(): void;
   refetch(): Promise<void>;
+  stop(): void;
 }
 
 // The start waits for the first success, so the first attempts come sooner than the interval says.
@@ -37,7 +40,8 @@ const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 /**
  * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
  *
- * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is told by the next one that succeeds.
+ * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that
+ * succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   return createPollingSource(options, { isAwaited: true });
@@ -45,7 +49,7 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
 
 /**
  * Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails. Then `load` throws why, and the
- * primaries that it was called for are told when a poll succeeds.
+ * primaries that it was called for are reconciled when a poll succeeds.
  */
 export function createPollingSource<Resource>(
   options: PollingSourceOptions<Resource>,
@@ -53,66 +57,50 @@ export function createPollingSource<Resource>(
 ): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
+  const timeoutMs = fetchTimeoutOf(options);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
-  const reloads = new Reloads();
-  const refused = new RefusedPrimaries();
+  const loads = new PrimaryLoads();
   let running: Running | undefined;
 
-  const pollForever = (context: EventSourceContext, onSynced: () => void) => {
-    const abort = new AbortController();
-    const { signal } = abort;
+  const pollForever = (context: EventSourceContext, onSynced: () => void): Running => {
+    const { clock } = context;
     const backoff = new Backoff(START_BACKOFF);
     let isSynced = false;
-    let isFetching = false;
-    let fetching: Promise<void> = Promise.resolve();
-    const fetchAll = async () => {
-      const since = cache.now;
-      try {
-        const all = await options.fetch({ signal });
-        if (signal.aborted) return;
-        const told = new Set([...cache.replaceAll(all, since), ...refused.releaseAll()]);
-        record.succeed("fetch");
-        if (told.size > 0) context.notify(told, { isInitial: !isSynced });
+    const single = new SingleFetch<All<Resource>, void>({
+      ...{ part: "fetch", timeoutMs, clock, record, now: () => cache.now },
+      take(all, since) {
+        const primaries = new Set([...cache.replaceAll(all, since), ...loads.releaseAll()]);
+        if (primaries.size > 0) context.notify(primaries, { isInitial: !isSynced });
         isSynced = true;
         run.failure = undefined;
-        onSynced();
-      } finally {
-        isFetching = false;
-      }
-    };
-    const fetchOnce = () => {
-      if (isFetching) return fetching;
-      isFetching = true;
-      return (fetching = fetchAll());
-    };
+      },
+    });
+    const fetch = (signal: AbortSignal) => options.fetch({ signal });
     const run: Running = {
-      abort,
       failure: undefined,
-      cancel: () => {},
-      async refetch() {
-        // The one under way may have begun too early to see what it is about.
-        await fetching.catch(() => {});
-        if (!signal.aborted) await fetchOnce();
+      refetch: () => single.again(fetch),
+      stop() {
+        endLoop();
+        single.cancel(new Error(`event source "${name}" was stopped`));
+        // A source that is stopped while it starts must not keep the operator waiting.
+        onSynced();
       },
     };
-    const poll = async () => {
-      try {
-        await fetchOnce();
-        if (signal.aborted) return;
-      } catch (error) {
-        if (signal.aborted) return;
-        record.fail("fetch", error);
-        if (!isSynced && !isAwaited) {
-          run.failure = { error };
-          onSynced();
+    const endLoop = startPollLoop({
+      clock,
+      startsNow: true,
+      delayMs: () => (isSynced ? intervalMs : Math.min(intervalMs, backoff.next())),
+      async poll() {
+        try {
+          await single.run(fetch);
+        } catch (error) {
+          if (!isSynced && !isAwaited) run.failure = { error };
         }
-      }
-      const delayMs = isSynced ? intervalMs : Math.min(intervalMs, backoff.next());
-      run.cancel = context.clock.schedule(delayMs, () => void poll());
-    };
-    running = run;
-    void poll();
+        if (isSynced || !isAwaited) onSynced();
+      },
+    });
+    return run;
   };
 
   return {
@@ -124,33 +112,28 @@ export function createPollingSource<Resource>(
     async start(context) {
       if (running !== undefined) throw new Error(`event source "${name}" is started already`);
       record.start(context.logger);
-      await new Promise<void>((resolve) => {
-        pollForever(context, resolve);
-        // A source that is stopped while it starts must not keep the operator waiting.
-        running?.abort.signal.addEventListener("abort", () => resolve(), { once: true });
-      });
+      await new Promise<void>((resolve) => (running = pollForever(context, resolve)));
     },
     async stop() {
-      running?.abort.abort(new Error(`event source "${name}" was stopped`));
-      running?.cancel();
+      running?.stop();
       running = undefined;
       record.stop();
       cache.forget();
-      reloads.forget();
-      refused.releaseAll();
+      loads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
-    load({ metadata }) {
-      const key = keyOf(metadata);
-      return refused.attempt(key, async () => {
-        if (running?.failure !== undefined) throw running.failure.error;
-        await reloads.load(key, async () => running?.refetch());
-      });
-    },
-    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && refused.release(key)),
+    load: ({ metadata }, signal) =>
+      loads.load(keyOf(metadata), {
+        signal,
+        refetch: async () => running?.refetch(),
+        async fetch() {
+          if (running?.failure !== undefined) throw running.failure.error;
+        },
+      }),
+    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && loads.release(key)),
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-    invalidate: (primary) => reloads.invalidate(primary),
+    invalidate: (primary) => loads.invalidate(primary),
   };
 }

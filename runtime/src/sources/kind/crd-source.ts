@@ -39,6 +39,7 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
       void watch.start(context);
     },
     stop: () => watch.stop(),
+    onPrimaryChange: (change) => watch.onPrimaryChange(change),
     secondariesOf: () => [],
   };
 }

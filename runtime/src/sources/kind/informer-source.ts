@@ -6,7 +6,8 @@ import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
-import { ViewSource, type ContextualMapper, type ViewSourceOptions } from "./kind-source.js";
+import { ViewSource, type ViewSourceOptions } from "./kind-source.js";
+import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
 /** What an informer source watches, and which primaries that concerns. */

@@ -2,38 +2,24 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
-import type { EventSource, EventSourceContext, IndexedPrimaries } from "../event-source.js";
+import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { IndexFunction } from "../../cache/object-index.js";
-import { OWNER_INDEX } from "../../base/primary-link.js";
 import type { ResourceChange, EventFilters } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
 import type { InformerRequest } from "../../watch/shared-informers.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
-import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { SecondaryMapping, type MappingOptions } from "./secondary-mapping.js";
 import { ViewWatch, type Namespaces } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
-import { synchronous } from "../../base/promises.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
-/** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
-export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
-  secondary: Secondary,
-  context: { readonly primaries: IndexedPrimaries },
-) => Iterable<ObjectKey>;
-
 /** What a source of one kind does; untyped, for informerSource has the types. */
-export interface ViewSourceOptions {
+export interface ViewSourceOptions extends MappingOptions {
   readonly name: string;
   readonly request: Omit<InformerRequest, "namespace">;
   /** Those of the controller, all, or these. */
   readonly namespaces: "sameAsController" | "all" | readonly string[];
-  /**
-   * Whom an object concerns: unless given, the primaries that name it in `primaryToSecondary`, or else those that it has as owners or in
-   * the annotations of the runtime.
-   */
-  readonly mapper?: ContextualMapper | undefined;
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
   readonly startPriority?: EventSource["startPriority"];
@@ -42,8 +28,6 @@ export interface ViewSourceOptions {
   /** Names the dependent that an object is of, where several share the source. */
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
 }
-
-const NONE: readonly ObjectKey[] = [];
 
 /** An event source of the objects of one kind, as one controller sees them. */
 export class ViewSource implements EventSource<KubernetesObject> {
@@ -55,11 +39,8 @@ export class ViewSource implements EventSource<KubernetesObject> {
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
-  /** What the mapper returned: it is called once for every state, for the index has to remove what it added. */
-  readonly #mapped = new WeakMap<KubernetesObject, readonly ObjectKey[]>();
+  readonly #mapping: SecondaryMapping;
   #context: EventSourceContext | undefined;
-  /** Maps if neither the user nor the primaries do. */
-  #byLink: SecondaryToPrimaryMapper | undefined;
 
   constructor(options: ViewSourceOptions) {
     const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
@@ -69,14 +50,14 @@ export class ViewSource implements EventSource<KubernetesObject> {
     this.#options = options;
     this.#record = new HealthRecord(name);
     this.#gate = createEventGate(filters, this.#record);
-    // What a primary has is told by the secondaries, unless the primary itself tells it. What is left of an object in a bounded cache
-    // cannot be mapped any more: the index remembers whom it concerned.
-    const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
-    const owners = isIndexed ? { [OWNER_INDEX]: (object: KubernetesObject) => this.#mapOnce(object) } : {};
+    this.#mapping = new SecondaryMapping({
+      ...{ name, mapper, primaryToSecondary, record: this.#record },
+      isBounded: request.maxCachedObjects !== undefined,
+    });
     const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
     this.view = new ResourceView(
       request.definition,
-      { ...owners, ...indexes },
+      { ...this.#mapping.indexes, ...indexes },
       {
         isPartial,
         onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
@@ -117,7 +98,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   async stop(): Promise<void> {
-    this.#context?.primaries.removeIndex(this.#primaryIndex);
+    this.#mapping.end();
     this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();
@@ -129,7 +110,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
-    return [...this.#keysOf(primary)].flatMap((key) => this.get(key) ?? []);
+    return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
   }
 
   get(key: ObjectKey): KubernetesObject | undefined {
@@ -147,12 +128,17 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
+    if (this.#options.primaryToSecondary !== undefined) this.#mapping.nameSecondaries(primary);
     if (!this.#isBounded) return;
-    await this.view.load(this.#keysOf(primary), { holder: keyOf(primary.metadata), signal });
+    await this.view.load(this.#mapping.secondariesOf(primary), { holder: keyOf(primary.metadata), signal });
   }
 
   release(primary: ObjectKey): void {
     if (this.#isBounded) this.view.release(primary);
+  }
+
+  onPrimaryChange(change: ResourceChange): void {
+    this.#mapping.notePrimary(change);
   }
 
   get #isBounded(): boolean {
@@ -163,45 +149,20 @@ export class ViewSource implements EventSource<KubernetesObject> {
     if (this.#context !== undefined) return;
     this.#context = context;
     this.#record.start(context.logger);
-    const { primaryToSecondary, mapper } = this.#options;
-    if (mapper !== undefined) return;
-    if (primaryToSecondary === undefined) this.#byLink = byAnyLink({ definition: context.primary });
-    else context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
-  }
-
-  get #primaryIndex(): string {
-    return `event source ${this.name}`;
+    this.#mapping.begin(this.view, context);
   }
 
   #onChange(change: ResourceChange): void {
-    const { key, object, old, isInitial } = change;
+    const { kind, key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
-    const before = old === undefined ? NONE : this.#primariesOf(key, old);
-    const primaries = new Set([...this.#primariesOf(key, object), ...before]);
+    const before = old === undefined ? [] : this.#mapping.primariesOf(key, old);
+    const primaries = new Set([...this.#mapping.primariesOf(key, object), ...before]);
+    if (kind === "deleted") this.#mapping.forget(key);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);
     const cause = { type: request.definition.kind, object: key, isInitial };
     this.#context?.notify(primaries, dependent === undefined ? cause : { source: dependent, ...cause });
-  }
-
-  #keysOf(primary: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#options.primaryToSecondary !== undefined) return this.#secondaryKeysOf(primary);
-    return this.view.keysByIndex(OWNER_INDEX, keyOf(primary.metadata));
-  }
-
-  #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
-    const { primaryToSecondary } = this.#options;
-    return this.#record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
-  }
-
-  #primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#options.mapper !== undefined || this.#byLink !== undefined) {
-      const remembered = isEvictedCopy(object) ? this.view.indexValuesOf(OWNER_INDEX, key, object) : undefined;
-      return remembered ?? this.#mapOnce(object);
-    }
-    // The primaries of a secondary are those that name it.
-    return this.#context?.primaries.keysByIndex(this.#primaryIndex, key) ?? NONE;
   }
 
   #passes({ kind, object, old, isFinalStateUnknown = false }: ResourceChange): boolean {
@@ -211,34 +172,8 @@ export class ViewSource implements EventSource<KubernetesObject> {
     return isEvictedCopy(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
 
-  #mapOnce(object: KubernetesObject): readonly ObjectKey[] {
-    const context = this.#context;
-    if (context === undefined) return NONE;
-    const { mapper } = this.#options;
-    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (mapper === undefined) return this.#byLink?.(object) ?? NONE;
-    let primaries = this.#mapped.get(object);
-    if (primaries === undefined) {
-      primaries = this.#record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE);
-      this.#mapped.set(object, primaries);
-    }
-    return primaries;
-  }
-
   #namespacesIn(controller: Namespaces): Namespaces {
     const { namespaces } = this.#options;
     return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
   }
-}
-
-// The function may have been written without types, and its keys go where nobody expects anything else.
-function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
-  const value: unknown = synchronous(returned);
-  const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
-  if (!isList) throw new TypeError(`it returned ${value === null ? "null" : typeof value}, and not a list of keys`);
-  const keys: unknown[] = [...(value as Iterable<unknown>)];
-  const other = keys.find((key) => typeof key !== "string");
-  if (other === undefined && !keys.includes(undefined)) return keys as ObjectKey[];
-  const what = other === null ? "null" : typeof other;
-  throw new TypeError(`it returned ${what} among its keys; a key is a string, "namespace/name" or "name"`);
 }

@@ -102,6 +102,38 @@ suite("caching inbound source", (test) => {
     await source.stop();
   });
 
+  test("a fetch that hangs is given up at its deadline, and the next reconcile fetches again", async () => {
+    let hangs = true;
+    const fetch = () => (hangs ? new Promise<never>(() => {}) : ["a1"]);
+    const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
+    const { context, advance } = createSourceContext();
+    await source.start(context);
+    const failure = source.load?.(primaryOf("home/one"), signal).catch((reason: Error) => reason.message);
+    await advance(60_000);
+    assert.is(await failure, "no answer within 60000 ms");
+    assert.is(source.health.status, "unhealthy");
+    hangs = false;
+    await source.load?.(primaryOf("home/one"), signal);
+    assert.equal([source.health.status, source.secondariesOf(primaryOf("home/one"))], ["healthy", ["a1"]]);
+    await source.stop();
+  });
+
+  test("a reconcile that is given up does not end the fetch that another one waits for", async () => {
+    let answer = (_: readonly string[]) => {};
+    const fetch = () => new Promise<readonly string[]>((resolve) => (answer = resolve));
+    const source = cachingInboundSource<string>({ name: "webhook", idOf, fetch });
+    await source.start(createSourceContext().context);
+    const abort = new AbortController();
+    const first = source.load?.(primaryOf("home/one"), abort.signal).catch(String);
+    const second = source.load?.(primaryOf("home/one"), signal);
+    abort.abort(new Error("given up"));
+    assert.is(await first, "Error: given up");
+    answer(["a1"]);
+    await second;
+    assert.equal(source.secondariesOf(primaryOf("home/one")), ["a1"]);
+    await source.stop();
+  });
+
   test("what is known of a primary goes with it", async () => {
     const source = cachingInboundSource<string>({ name: "webhook", idOf });
     const { context } = createSourceContext();

@@ -229,6 +229,44 @@ suite("per-primary polling source", (test) => {
     await source.stop();
   });
 
+  test("a fetch that hangs is given up at its deadline, gives its turn to others, and is made again", async () => {
+    let hangs = true;
+    const fetch = (key: ObjectKey) => (hangs && key === "home/one" ? new Promise<never>(() => {}) : ["a"]);
+    const { source, fetched } = createSource(fetch, { maxConcurrentPolls: 1, fetchTimeoutMs: 10_000 });
+    const { context, advance, notified, clock } = createSourceContext("home/one", "home/two");
+    await source.start(context);
+    await advance(INTERVAL_MS);
+    assert.equal([fetched, source.health.status], [["home/one"], "healthy"]);
+    await advance(10_000);
+    assert.equal(source.health, {
+      status: "unhealthy",
+      reason: 'the fetch for "home/one" failed: no answer within 10000 ms',
+    });
+    assert.equal([fetched, notified()], [["home/one", "home/two"], ["home/two"]]);
+    hangs = false;
+    await advance(INTERVAL_MS);
+    assert.equal([source.health.status, notified()], ["healthy", ["home/one"]]);
+    await source.stop();
+    assert.is(clock.nextDueAt, undefined, "no deadline is left");
+  });
+
+  test("a primary that is polled no longer still has what a reconcile waits for", async () => {
+    let answer = (_: readonly string[]) => {};
+    const isPolled = ({ metadata }: { metadata: { labels?: object | undefined } }) => metadata.labels === undefined;
+    const { source, load } = createSource(() => new Promise((resolve) => (answer = resolve)), { isPolled });
+    const { context, settle, notified } = createSourceContext("home/one");
+    await source.start(context);
+    const loaded = load("home/one");
+    await settle();
+    const labelled = primaryOf("home/one");
+    labelled.metadata.labels = {};
+    source.onPrimaryChange?.(changeOf("updated", labelled));
+    answer(["a"]);
+    await loaded;
+    assert.equal([source.secondariesOf(primaryOf("home/one")), notified()], [["a"], []]);
+    await source.stop();
+  });
+
   test("it can be stopped and started again", async () => {
     const { source, fetched } = createSource(() => ["a"]);
     const { context, advance, clock } = createSourceContext("home/one");

@@ -13,7 +13,11 @@ type Answer = ReadonlyMap<ObjectKey, readonly string[]>;
 
 const INTERVAL_MS = 5_000;
 
-function createSource(answer: () => Answer | Promise<Answer>, mode?: { readonly isAwaited: boolean }) {
+function createSource(
+  answer: () => Answer | Promise<Answer>,
+  mode?: { readonly isAwaited: boolean },
+  rest: Partial<PollingSourceOptions<string>> = {},
+) {
   const calls: AbortSignal[] = [];
   const options: PollingSourceOptions<string> = {
     name: "prices",
@@ -24,6 +28,7 @@ function createSource(answer: () => Answer | Promise<Answer>, mode?: { readonly 
       calls.push(signal);
       return answer();
     },
+    ...rest,
   };
   const source = mode === undefined ? pollingSource(options) : createPollingSource(options, mode);
   return { source, calls };
@@ -167,6 +172,57 @@ suite("polling source", (test) => {
     answers[1]!(both);
     await settle();
     assert.equal([notified(), source.secondariesOf(primaryOf("home/two"))], [[], []]);
+  });
+
+  test("a fetch that hangs is given up at its deadline: the source is unhealthy, and the next poll comes", async () => {
+    let hangs = false;
+    const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    const { context, advance, notified, lines, clock } = createSourceContext();
+    await source.start(context);
+    notified();
+    hangs = true;
+    await advance(INTERVAL_MS);
+    await advance(59_999);
+    assert.equal([calls.length, calls[1]!.aborted, source.health.status], [2, false, "healthy"]);
+    await advance(1);
+    assert.equal(source.health, { status: "unhealthy", reason: "fetch failed: no answer within 60000 ms" });
+    assert.is(calls[1]!.aborted, true);
+    hangs = false;
+    await advance(INTERVAL_MS);
+    assert.equal([calls.length, source.health.status, lines.length], [3, "healthy", 2]);
+    await source.stop();
+    assert.is(clock.nextDueAt, undefined, "no deadline is left");
+  });
+
+  test("the deadline of a fetch can be set, and a reconcile that waits for a fetch ends with it", async () => {
+    let hangs = false;
+    const { source } = createSource(() => (hangs ? new Promise(() => {}) : both), undefined, { fetchTimeoutMs: 100 });
+    const { context, advance, settle } = createSourceContext();
+    await source.start(context);
+    hangs = true;
+    source.invalidate("home/two");
+    const failure = failureOf(source);
+    await settle();
+    await advance(100);
+    assert.match(await failure, "no answer within 100 ms");
+    assert.throws(
+      () => createSource(() => both, undefined, { fetchTimeoutMs: 0 }),
+      /the fetchTimeoutMs of event source "prices" is 0; it has to be more than 0 milliseconds/,
+    );
+    await source.stop();
+  });
+
+  test("a reconcile that is given up waits for no fetch any more", async () => {
+    let hangs = false;
+    const { source } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    await source.start(createSourceContext().context);
+    hangs = true;
+    source.invalidate("home/two");
+    const abort = new AbortController();
+    const loaded = Promise.resolve(source.load?.(primaryOf("home/two"), abort.signal)).catch(String);
+    abort.abort(new Error("given up"));
+    assert.is(await loaded, "Error: given up");
+    await source.stop();
   });
 
   test("what the controller wrote itself is read at once and is no event when the poll brings it", async () => {

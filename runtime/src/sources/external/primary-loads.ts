@@ -1,0 +1,83 @@
+import { untilAborted } from "../../base/promises.js";
+import type { ObjectKey } from "../../base/kubernetes-object.js";
+
+/** What a reconcile waits for before it reads. */
+export interface PrimaryLoad {
+  readonly signal: AbortSignal;
+  /** Fetches what is not known; called once what may be wrong has been fetched again. */
+  fetch(): Promise<unknown>;
+  /** Fetches, with a fetch that begins after this call. */
+  refetch(): Promise<unknown>;
+}
+
+/**
+ * What the reconciles of primaries wait for.
+ *
+ * A primary whose load failed is refused. A source reconciles it after the next fetch that succeeds, whether or not that brings news: its
+ * retries may have ended, and no event would come of it.
+ */
+export class PrimaryLoads {
+  /** Those of which what is known may be wrong. */
+  readonly #stale = new Set<ObjectKey>();
+  readonly #reloads = new Map<ObjectKey, Promise<void>>();
+  readonly #refused = new Set<ObjectKey>();
+
+  /** Notes that what is known of a primary may be wrong, so that it is fetched again before it is read. */
+  invalidate(primary: ObjectKey): void {
+    this.#stale.add(primary);
+  }
+
+  /** Fetches what a reconcile needs; throws if that fails, or the reconcile is given up. */
+  async load(primary: ObjectKey, { signal, fetch, refetch }: PrimaryLoad): Promise<void> {
+    this.#refused.delete(primary);
+    const run = async () => {
+      await this.#reload(primary, refetch);
+      await fetch();
+    };
+    try {
+      await untilAborted(run(), signal);
+    } catch (error) {
+      if (!signal.aborted) this.#refused.add(primary);
+      throw error;
+    }
+  }
+
+  /** Tells whether a primary is refused, and forgets that. */
+  release(primary: ObjectKey): boolean {
+    return this.#refused.delete(primary);
+  }
+
+  /** Returns the primaries that are refused, and forgets them. */
+  releaseAll(): readonly ObjectKey[] {
+    const all = [...this.#refused];
+    this.#refused.clear();
+    return all;
+  }
+
+  /** Forgets a primary, or all of them. */
+  forget(primary?: ObjectKey): void {
+    for (const keys of [this.#stale, this.#refused]) {
+      if (primary === undefined) keys.clear();
+      else keys.delete(primary);
+    }
+  }
+
+  /** Fetches again what may be wrong, once for all who wait for it; what fails may still be wrong. */
+  async #reload(primary: ObjectKey, refetch: () => Promise<unknown>): Promise<void> {
+    // A reload under way may have begun before the change that failed.
+    await this.#reloads.get(primary)?.catch(() => {});
+    if (this.#stale.delete(primary)) this.#reloads.set(primary, this.#run(primary, refetch));
+    await this.#reloads.get(primary);
+  }
+
+  async #run(primary: ObjectKey, refetch: () => Promise<unknown>): Promise<void> {
+    try {
+      await refetch();
+    } catch (error) {
+      this.#stale.add(primary);
+      throw error;
+    } finally {
+      this.#reloads.delete(primary);
+    }
+  }
+}

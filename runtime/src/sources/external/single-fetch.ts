@@ -1,0 +1,95 @@
+import type { Clock } from "../../base/clock.js";
+import { untilAborted } from "../../base/promises.js";
+import type { Semaphore } from "../../base/semaphore.js";
+import type { HealthRecord } from "../health-record.js";
+import type { MaybePromise } from "./external-source.js";
+
+/** How something is fetched. */
+export interface SingleFetchOptions<Fetched, Taken> {
+  /** What the health calls it. */
+  readonly part: string;
+  /** How long one fetch may take. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly record: HealthRecord;
+  /** Limits how many fetches run at once. */
+  readonly turns?: Semaphore;
+  /** Returns a mark of the time at which a fetch begins. */
+  now(): number;
+  /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
+  take(fetched: Fetched, since: number): Taken;
+}
+
+/**
+ * Fetches one thing, once at a time for all who ask.
+ *
+ * A fetch that misses its deadline has failed: its signal is aborted, nobody waits for it any more, and its answer is not taken.
+ */
+export class SingleFetch<Fetched, Taken> {
+  readonly #options: SingleFetchOptions<Fetched, Taken>;
+  #underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
+
+  constructor(options: SingleFetchOptions<Fetched, Taken>) {
+    this.#options = options;
+  }
+
+  /** Fetches, or joins the fetch that is under way. */
+  run(fetch: (signal: AbortSignal) => MaybePromise<Fetched>): Promise<Taken> {
+    if (this.#underWay !== undefined) return this.#underWay.ended;
+    const abort = new AbortController();
+    const ended = this.#run(fetch, abort);
+    this.#underWay = { ended, abort };
+    return ended;
+  }
+
+  /** Fetches after the fetch that is under way, which may have begun too early to see a change. */
+  async again(fetch: (signal: AbortSignal) => MaybePromise<Fetched>): Promise<Taken> {
+    await this.#underWay?.ended.catch(() => {});
+    return this.run(fetch);
+  }
+
+  /** Ends the fetch that is under way. */
+  cancel(reason: Error): void {
+    this.#underWay?.abort.abort(reason);
+    this.#underWay = undefined;
+  }
+
+  async #run(fetch: (signal: AbortSignal) => MaybePromise<Fetched>, abort: AbortController): Promise<Taken> {
+    const { part, record, now, take } = this.#options;
+    let since = 0;
+    const call = async (signal: AbortSignal) => {
+      since = now();
+      return fetch(signal);
+    };
+    try {
+      const fetched = await this.#callInTurn(call, abort);
+      // It may have been cancelled in the turn in which the answer came.
+      abort.signal.throwIfAborted();
+      const taken = take(fetched, since);
+      record.succeed(part);
+      return taken;
+    } catch (error) {
+      if (this.#underWay?.abort === abort) record.fail(part, error);
+      throw error;
+    } finally {
+      if (this.#underWay?.abort === abort) this.#underWay = undefined;
+    }
+  }
+
+  async #callInTurn(
+    call: (signal: AbortSignal) => Promise<Fetched>,
+    abort: AbortController,
+  ): Promise<Awaited<Fetched>> {
+    const { timeoutMs, clock, turns } = this.#options;
+    const { signal } = abort;
+    const turn = turns?.acquire(signal);
+    if (turn !== undefined) await turn;
+    const cancelDeadline = clock.schedule(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
+    try {
+      return await untilAborted(call(signal), signal);
+    } finally {
+      cancelDeadline();
+      turns?.release();
+    }
+  }
+}

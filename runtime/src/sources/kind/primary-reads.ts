@@ -1,0 +1,71 @@
+// What a mapper looked at among the primaries, so that it is asked again when that changes, and only then.
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import type { ResourceChange } from "../../cache/resource-change.js";
+import type { IndexedPrimaries } from "../event-source.js";
+
+/** The read of all primaries. */
+export const ALL_READ = "all";
+
+/** Primaries that note how they are read. */
+export class PrimaryReads {
+  /** The primaries to read; what is read of them while `record` runs is noted. */
+  readonly primaries: IndexedPrimaries;
+  readonly #known: IndexedPrimaries;
+  readonly #indexes = new Set<string>();
+  #reads: Set<string> | undefined;
+
+  constructor(known: IndexedPrimaries) {
+    this.#known = known;
+    const noting = <Result>(read: string, result: Result): Result => {
+      this.#reads?.add(read);
+      return result;
+    };
+    const readOfIndex = (name: string, value: string) => {
+      this.#indexes.add(name);
+      return indexRead(name, value);
+    };
+    this.primaries = {
+      get: (key) => noting(keyRead(key), known.get(key)),
+      has: (key) => noting(keyRead(key), known.has(key)),
+      keys: () => noting(ALL_READ, known.keys()),
+      list: (options) => noting(ALL_READ, known.list(options)),
+      keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
+      byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)),
+      indexValuesOf: (name, key, object) => known.indexValuesOf(name, key, object),
+      addIndex: (name, valuesOf) => known.addIndex(name, valuesOf),
+      removeIndex: (name) => known.removeIndex(name),
+    };
+  }
+
+  /** Calls a function; returns what it returned, and what it read. */
+  record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
+    const reads = (this.#reads = new Set());
+    try {
+      return { result: call(), reads };
+    } finally {
+      this.#reads = undefined;
+    }
+  }
+
+  /** Returns the reads that find a primary in one of these states, but for the read of all. */
+  readsOf(key: ObjectKey, states: readonly (KubernetesObject | undefined)[]): readonly string[] {
+    const valuesOf = (name: string) =>
+      states.flatMap((state) => (state && this.#known.indexValuesOf(name, key, state)) ?? []);
+    const reads = [...this.#indexes].flatMap((name) => valuesOf(name).map((value) => indexRead(name, value)));
+    return [keyRead(key), ...reads];
+  }
+}
+
+/** Tells whether the controller is told of a change of a primary whatever else comes of it: of all but edits of its metadata or status. */
+export function isTold({ kind, object, old }: ResourceChange): boolean {
+  const generation = old?.metadata.generation;
+  return kind !== "updated" || generation === undefined || generation !== object.metadata.generation;
+}
+
+function keyRead(key: ObjectKey): string {
+  return `key ${key}`;
+}
+
+function indexRead(name: string, value: string): string {
+  return `index ${name} ${value}`;
+}

@@ -1,0 +1,266 @@
+// Which primaries an object concerns, and which objects a primary has: by a mapper of the user, by what the primaries name, or by what ties
+// dependents to their primaries.
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { OWNER_INDEX } from "../../base/primary-link.js";
+import { synchronous } from "../../base/promises.js";
+import { isEvictedCopy } from "../../cache/bounded-entries.js";
+import type { IndexFunction } from "../../cache/object-index.js";
+import type { ResourceChange } from "../../cache/resource-change.js";
+import type { ResourceView } from "../../cache/resource-view.js";
+import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
+import type { HealthRecord } from "../health-record.js";
+import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { Links } from "./links.js";
+import { ALL_READ, isTold, PrimaryReads } from "./primary-reads.js";
+
+/** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
+export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
+  secondary: Secondary,
+  context: { readonly primaries: IndexedPrimaries },
+) => Iterable<ObjectKey>;
+
+/** How objects and primaries belong together. */
+export interface MappingOptions {
+  /**
+   * Whom an object concerns: unless given, the primaries that name it in `primaryToSecondary`, or else those that it has as owners or in
+   * the annotations of the runtime.
+   */
+  readonly mapper?: ContextualMapper | undefined;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
+}
+
+/** What a mapping is of. */
+interface MappedSource extends MappingOptions {
+  /** The name of the event source. */
+  readonly name: string;
+  /** Whether the cache keeps only some objects whole. */
+  readonly isBounded: boolean;
+  readonly record: HealthRecord;
+}
+
+/** What a mapper returned for a state of an object, and what it read of the primaries for that. */
+interface Mapped {
+  readonly primaries: readonly ObjectKey[];
+  readonly reads: ReadonlySet<string>;
+}
+
+interface Running {
+  /** With primaries that note how they are read. */
+  readonly context: EventSourceContext;
+  readonly view: ResourceView;
+  readonly primaryReads: PrimaryReads;
+  /** Maps if neither the user nor the primaries do. */
+  readonly byLink: SecondaryToPrimaryMapper;
+}
+
+const NONE: readonly ObjectKey[] = [];
+const NO_READS: ReadonlySet<string> = new Set();
+
+/** The mapping of one event source. */
+export class SecondaryMapping {
+  readonly #source: MappedSource;
+  #running: Running | undefined;
+  /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
+  #mapped = new WeakMap<KubernetesObject, Mapped>();
+  /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
+  readonly #contextual = new Links();
+  /** What the mapper read for each of these objects. */
+  readonly #reads = new Links();
+  /** The reads whose result may have changed since. */
+  readonly #stale = new Set<string>();
+  /** The primaries that made them stale, and whether each is reconciled for that anyway. */
+  readonly #changed = new Map<ObjectKey, boolean>();
+  /** The states of primaries for which that was done. */
+  #seen = new WeakSet<KubernetesObject>();
+  /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
+  readonly #named = new Links();
+
+  constructor(source: MappedSource) {
+    this.#source = source;
+  }
+
+  /** The indexes that the view of the source needs. */
+  get indexes(): { readonly [name: string]: IndexFunction } {
+    const { mapper, primaryToSecondary, isBounded } = this.#source;
+    // What a primary has is told by the secondaries, unless the primary itself tells it. What is left of an object in a bounded cache
+    // cannot be mapped any more: the index remembers whom it concerned.
+    const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && isBounded);
+    return isIndexed ? { [OWNER_INDEX]: (object) => this.#index(object) } : {};
+  }
+
+  /** Begins to map the objects of a view. */
+  begin(view: ResourceView, context: EventSourceContext): void {
+    const { primaryToSecondary, mapper } = this.#source;
+    const primaryReads = new PrimaryReads(context.primaries);
+    const byLink = byAnyLink({ definition: context.primary });
+    this.#running = { context: { ...context, primaries: primaryReads.primaries }, view, primaryReads, byLink };
+    if (primaryToSecondary !== undefined && mapper === undefined)
+      context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
+  }
+
+  /** Ends, and forgets everything. */
+  end(): void {
+    this.#running?.context.primaries.removeIndex(this.#primaryIndex);
+    this.#running = undefined;
+    this.#mapped = new WeakMap();
+    this.#seen = new WeakSet();
+    for (const each of [this.#contextual, this.#reads, this.#stale, this.#changed, this.#named]) each.clear();
+  }
+
+  /** Returns the keys of the objects that a primary has. */
+  secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
+    if (this.#source.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
+    if (this.#running === undefined) return NONE;
+    const { view } = this.#running;
+    const key = keyOf(primary.metadata);
+    const indexed = view.keysByIndex(OWNER_INDEX, key);
+    if (this.#reads.isEmpty) return indexed;
+    this.#noteOwnWrite(key);
+    this.#mapStale();
+    return [...indexed, ...[...this.#contextual.to(key)].filter((each) => view.has(each))];
+  }
+
+  /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
+  nameSecondaries(primary: KubernetesObject): readonly ObjectKey[] {
+    const named = this.#secondaryKeysOf(primary);
+    const primaries = this.#running?.context.primaries;
+    if (this.#source.mapper !== undefined || primaries === undefined) return named;
+    const key = keyOf(primary.metadata);
+    const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
+    this.#named.set(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
+    return named;
+  }
+
+  /** Returns the keys of the primaries that a state of an object concerns. */
+  primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
+    if (this.#running === undefined) return NONE;
+    const { context, view } = this.#running;
+    const { mapper, primaryToSecondary } = this.#source;
+    if (mapper === undefined && primaryToSecondary !== undefined)
+      return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
+    if (isEvictedCopy(object)) {
+      const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
+      if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
+    }
+    this.#mapStale();
+    const mapped = this.#mapOnce(object);
+    if (mapped.reads.size === 0) return mapped.primaries;
+    // A state that is gone was not mapped again when the primaries changed.
+    if (view.get(key)?.object !== object) return [...mapped.primaries, ...this.#map(object).primaries];
+    // A cache that shows its objects later than it indexes them was not there to look at.
+    if (this.#reads.from(key).size === 0) this.#take(key, mapped);
+    return mapped.primaries;
+  }
+
+  /** Takes a change of a primary: the objects whose mapper looked at it are mapped again. */
+  notePrimary(change: ResourceChange): void {
+    const { key, kind, object, old } = change;
+    if (kind === "deleted") this.#named.set(key, NONE);
+    if (this.#reads.isEmpty || this.#running === undefined) return;
+    if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
+    this.#makeStale(key, { states: [object, old], isTold: isTold(change) });
+    this.#stale.add(ALL_READ);
+  }
+
+  /** Forgets an object that is gone. */
+  forget(key: ObjectKey): void {
+    if (this.#reads.isEmpty || this.#running?.view.has(key) === true) return;
+    this.#contextual.set(key, NONE);
+    this.#reads.set(key, NONE);
+  }
+
+  get #primaryIndex(): string {
+    return `event source ${this.#source.name}`;
+  }
+
+  #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
+    const { primaryToSecondary, record } = this.#source;
+    return record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
+  }
+
+  // The primaries of an object whose mapper looked at primaries are kept elsewhere.
+  #index(object: KubernetesObject): readonly ObjectKey[] {
+    const mapped = this.#mapOnce(object);
+    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
+    return mapped.reads.size === 0 ? mapped.primaries : NONE;
+  }
+
+  #take(key: ObjectKey, { primaries, reads }: Mapped): void {
+    this.#reads.set(key, reads);
+    this.#contextual.set(key, reads.size === 0 ? NONE : primaries);
+  }
+
+  #mapOnce(object: KubernetesObject): Mapped {
+    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
+    if (this.#source.mapper === undefined) return { primaries: this.#running?.byLink(object) ?? NONE, reads: NO_READS };
+    return this.#mapped.get(object) ?? this.#map(object);
+  }
+
+  #map(object: KubernetesObject): Mapped {
+    const { mapper, record } = this.#source;
+    if (mapper === undefined || this.#running === undefined) return { primaries: NONE, reads: NO_READS };
+    const { context, primaryReads } = this.#running;
+    const { result: primaries, reads } = primaryReads.record(() =>
+      record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE),
+    );
+    const mapped = { primaries, reads };
+    this.#mapped.set(object, mapped);
+    return mapped;
+  }
+
+  #makeStale(
+    key: ObjectKey,
+    { states, isTold }: { readonly states: readonly (KubernetesObject | undefined)[]; readonly isTold: boolean },
+  ): void {
+    for (const state of states) if (state !== undefined) this.#seen.add(state);
+    for (const read of this.#running?.primaryReads.readsOf(key, states) ?? []) this.#stale.add(read);
+    this.#changed.set(key, isTold || this.#changed.get(key) === true);
+  }
+
+  // No event tells of it. What reads all primaries is not mapped again for each status that is written.
+  #noteOwnWrite(key: ObjectKey): void {
+    const current = this.#running?.context.primaries.get(key)?.object;
+    if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, { states: [current], isTold: true });
+  }
+
+  // Many primaries that come in one turn make an object stale once.
+  #mapStale(): void {
+    if (this.#stale.size === 0 || this.#running === undefined) return;
+    const { context, view } = this.#running;
+    const changed = new Map(this.#changed);
+    const stale = new Set([...this.#stale].flatMap((read) => [...this.#reads.to(read)]));
+    for (const primary of changed.keys()) for (const key of this.#contextual.to(primary)) stale.add(key);
+    this.#stale.clear();
+    this.#changed.clear();
+    for (const [key, primaries] of [...stale].map((key) => [key, this.#mapAgain(key, view)] as const)) {
+      const untold = primaries.filter((primary) => changed.get(primary) !== true);
+      if (untold.length > 0) context.notify(untold, { object: key });
+    }
+  }
+
+  /** Maps an object again, unless it had to make room; returns the primaries that it no longer concerns, or did not before. */
+  #mapAgain(key: ObjectKey, view: ResourceView): readonly ObjectKey[] {
+    const object = view.get(key)?.object;
+    if (object === undefined) {
+      this.forget(key);
+      return NONE;
+    }
+    const before = this.#contextual.from(key);
+    const mapped = this.#map(object);
+    this.#take(key, mapped);
+    const after = new Set(mapped.primaries);
+    return [...[...before].filter((each) => !after.has(each)), ...[...after].filter((each) => !before.has(each))];
+  }
+}
+
+// The function may have been written without types, and its keys go where nobody expects anything else.
+function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
+  const value: unknown = synchronous(returned);
+  const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
+  if (!isList) throw new TypeError(`it returned ${value === null ? "null" : typeof value}, and not a list of keys`);
+  const keys: unknown[] = [...(value as Iterable<unknown>)];
+  const other = keys.find((key) => typeof key !== "string");
+  if (other === undefined && !keys.includes(undefined)) return keys as ObjectKey[];
+  const what = other === null ? "null" : typeof other;
+  throw new TypeError(`it returned ${what} among its keys; a key is a string, "namespace/name" or "name"`);
+}

@@ -1,0 +1,244 @@
+// What an object concerns changes without the object: with the primaries that its mapper looks at, and with what primaries name.
+import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { untypedResource } from "#runtime/codegen/define-resource.js";
+import type { IndexedPrimaries } from "#runtime/sources/event-source.js";
+import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
+import fc from "fast-check";
+import { assert, suite } from "../../../support/suite.js";
+import { keysOf, objectOf } from "./simulated-informers.js";
+import { changeOf, createSourceContext, primaryOf } from "./source-context.js";
+
+const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
+
+type Mapping = Pick<InformerSourceOptions<KubernetesObject, KubernetesObject>, "mapper" | "primaryToSecondary">;
+type Look = (object: KubernetesObject, primaries: IndexedPrimaries) => Iterable<ObjectKey>;
+
+/** Starts a source of ConfigMaps, which knows `objects`; `change` and `remove` bring a primary as its watch does. */
+async function startSource(mapping: Mapping, objects: readonly KubernetesObject[] = []) {
+  const support = createSourceContext();
+  const { primaries } = support.context;
+  primaries.addIndex("config", nameOf);
+  const source = informerSource<KubernetesObject>({ name: "configs", resource: ConfigMap, ...mapping });
+  const started = source.start(support.context);
+  const informer = support.informers.all[0]!;
+  informer.sync("10", ...objects);
+  await started;
+  const change = (primary: KubernetesObject) => {
+    const key = keyOf(primary.metadata);
+    const old = primaries.get(key)?.object;
+    support.addPrimary(primary);
+    const { object } = primaries.get(key)!;
+    const kind = old === undefined ? "added" : "updated";
+    source.onPrimaryChange?.({ ...changeOf(kind, object), ...(old === undefined ? {} : { old }) });
+  };
+  const remove = (key: ObjectKey) => {
+    support.deletePrimary(key);
+    source.onPrimaryChange?.(changeOf("deleted", primaryOf(key)));
+  };
+  const secondaries = (key: ObjectKey) => keysOf(source.secondariesOf(primaries.get(key)?.object ?? primaryOf(key)));
+  let version = 10;
+  /** An object in its next version. */
+  const next = (key: ObjectKey, metadata: object = {}) =>
+    objectOf(key, { resourceVersion: String(++version), ...metadata });
+  return { ...support, source, informer, change, remove, secondaries, next };
+}
+
+/** Starts a source whose mapper looks at primaries, and notes for which objects it is asked. */
+async function startLooking(look: Look, objects: readonly KubernetesObject[] = []) {
+  const asked: ObjectKey[] = [];
+  const mapper: Mapping["mapper"] = (object, { primaries }) => {
+    asked.push(keyOf(object.metadata));
+    return look(object, primaries);
+  };
+  return { ...(await startSource({ mapper }, objects)), asked };
+}
+
+/** The primaries that name an object in their annotation. */
+const nameOf = ({ metadata }: KubernetesObject) =>
+  metadata.annotations === undefined ? [] : [metadata.annotations["config"]!];
+const naming = (key: ObjectKey, config: string, metadata: object = {}) => {
+  const primary = primaryOf(key);
+  return { ...primary, metadata: { ...primary.metadata, annotations: { config }, ...metadata } };
+};
+
+suite("mappers that look at primaries", (test) => {
+  const byGet: Look = ({ metadata }, primaries) => {
+    const key = `home/${metadata.labels?.["page"]}`;
+    return primaries.get(key) === undefined ? [] : [key];
+  };
+  const byConfig: Look = ({ metadata }, primaries) => primaries.keysByIndex("config", keyOf(metadata));
+  const ofPage = (key: ObjectKey, page: string) => objectOf(key, { labels: { page } });
+
+  test("an object that came before its primary belongs to it as soon as the primary is there", async () => {
+    const { source, change, secondaries, notified, informer, next } = await startLooking(byGet, [
+      ofPage("home/a", "one"),
+    ]);
+    assert.equal(secondaries("home/one"), []);
+    change(primaryOf("home/one"));
+    assert.equal([secondaries("home/one"), notified()], [["home/a"], []]);
+    informer.observe(next("home/a", { labels: { page: "two" } }));
+    assert.equal([secondaries("home/one"), notified()], [[], ["home/one"]]);
+    await source.stop();
+  });
+
+  test("an object that came before its primary, and whose deletion nobody saw, tells that primary", async () => {
+    const { source, change, notified, informer } = await startLooking(byGet, [ofPage("home/a", "one")]);
+    change(primaryOf("home/one"));
+    informer.sync("20");
+    assert.equal(notified(), ["home/one"]);
+    await source.stop();
+  });
+
+  test("a primary that comes, changes or goes moves the objects that its indexes lead to", async () => {
+    const { source, change, remove, secondaries } = await startLooking(byConfig, [
+      objectOf("home/a"),
+      objectOf("home/b"),
+    ]);
+    change(naming("home/one", "home/a"));
+    assert.equal(secondaries("home/one"), ["home/a"]);
+    change(naming("home/one", "home/b"));
+    assert.equal(secondaries("home/one"), ["home/b"]);
+    change(naming("home/two", "home/b"));
+    remove("home/one");
+    assert.equal([secondaries("home/one"), secondaries("home/two")], [[], ["home/b"]]);
+    await source.stop();
+  });
+
+  test("whom a change of another primary gains or loses an object is told, and that other one is not", async () => {
+    // What one page names belongs to another.
+    const toParent: Look = (object, primaries) =>
+      [...byConfig(object, primaries)].map(
+        (key) => `home/${primaries.get(key)?.object.metadata.labels?.["parent"]}` as ObjectKey,
+      );
+    const { source, change, notified, notifications, settle } = await startLooking(toParent, [objectOf("home/a")]);
+    change(naming("home/child", "home/a", { labels: { parent: "one" } }));
+    await settle();
+    assert.equal(notifications.splice(0), [{ primaries: ["home/one"], cause: { object: "home/a" } }]);
+    change(naming("home/child", "home/a", { labels: { parent: "two" } }));
+    await settle();
+    assert.equal(notified().sort(), ["home/one", "home/two"]);
+    await source.stop();
+  });
+
+  test("a primary whose own change gains it an object is told only if no new generation tells it anyway", async () => {
+    const { source, change, notified, settle } = await startLooking(byConfig, [objectOf("home/a"), objectOf("home/b")]);
+    change(naming("home/one", "home/none", { generation: 1 }));
+    change(naming("home/one", "home/a", { generation: 2 }));
+    await settle();
+    assert.equal(notified(), []);
+    change(naming("home/one", "home/b", { generation: 2 }));
+    await settle();
+    assert.equal(notified(), ["home/one", "home/one"], "for the one that it lost and the one that it gained");
+    await source.stop();
+  });
+
+  test("what the controller itself writes into a primary is seen by the next reconcile of it", async () => {
+    const { source, change, addPrimary, secondaries } = await startLooking(byConfig, [
+      objectOf("home/a"),
+      objectOf("home/b"),
+    ]);
+    change(naming("home/one", "home/a"));
+    assert.equal(secondaries("home/one"), ["home/a"]);
+    addPrimary(naming("home/one", "home/b"));
+    assert.equal(secondaries("home/one"), ["home/b"]);
+    await source.stop();
+  });
+
+  test("objects that have nothing to do with a primary are not mapped again for it", async () => {
+    const objects = [objectOf("home/a"), objectOf("home/b"), objectOf("home/c")];
+    const { source, change, asked, settle } = await startLooking(byConfig, objects);
+    assert.equal(asked.splice(0), ["home/a", "home/b", "home/c"]);
+    change(naming("home/one", "home/b"));
+    await settle();
+    assert.equal(asked.splice(0), ["home/b"]);
+    const all = await startLooking(({ metadata }) => [`home/${metadata.name}`], objects);
+    all.asked.splice(0);
+    all.change(primaryOf("home/a"));
+    await settle();
+    assert.equal([all.secondaries("home/a"), all.asked], [["home/a"], []], "nor is what looks at none");
+    await source.stop();
+    await all.source.stop();
+  });
+
+  test("many primaries that come at once have every object mapped once", async () => {
+    const { source, change, asked, settle } = await startLooking(
+      (_, primaries) => primaries.keys(),
+      [objectOf("home/a")],
+    );
+    asked.splice(0);
+    for (let count = 0; count < 100; count++) change(primaryOf(`home/${count}`));
+    await settle();
+    assert.equal(asked, ["home/a"]);
+    await source.stop();
+  });
+
+  test("whatever changes, an object belongs to the primaries that its mapper finds among those that are there", async () => {
+    const keys = ["home/a", "home/b"] as const;
+    const pages = ["home/one", "home/two", "home/three"] as const;
+    const step = fc.oneof(
+      fc.record({
+        kind: fc.constant("primary" as const),
+        page: fc.constantFrom(...pages),
+        key: fc.option(fc.constantFrom(...keys)),
+      }),
+      fc.record({ kind: fc.constant("object" as const), key: fc.constantFrom(...keys), isThere: fc.boolean() }),
+    );
+    const looks: readonly Look[] = [
+      byConfig,
+      ({ metadata }, primaries) =>
+        primaries
+          .list()
+          .flatMap(({ object }) => (nameOf(object)[0] === keyOf(metadata) ? [keyOf(object.metadata)] : [])),
+      ({ metadata }, primaries) =>
+        pages.filter((page) => nameOf(primaries.get(page)?.object ?? primaryOf(page))[0] === keyOf(metadata)),
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...looks), fc.array(step, { maxLength: 12 }), async (look, steps) => {
+        const { source, informer, next, change, remove, secondaries, settle, context } = await startLooking(look);
+        for (const each of steps) {
+          if (each.kind === "object") {
+            if (each.isThere) informer.observe(next(each.key));
+            else if (source.get(each.key) !== undefined) informer.delete(next(each.key));
+          } else if (each.key !== null) change(naming(each.page, each.key));
+          else if (context.primaries.has(each.page)) remove(each.page);
+          if (steps.length % 2 === 0) await settle();
+        }
+        for (const page of pages) {
+          const named = nameOf(context.primaries.get(page)?.object ?? primaryOf(page));
+          assert.equal(
+            secondaries(page),
+            named.filter((key) => source.get(key as ObjectKey) !== undefined) as ObjectKey[],
+          );
+        }
+        await source.stop();
+      }),
+    );
+  });
+});
+
+suite("primaries that name their objects through another source", (test) => {
+  test("have the events of what they named in their last reconcile", async () => {
+    const targets = new Map<ObjectKey, ObjectKey>();
+    const primaryToSecondary = ({ metadata }: KubernetesObject) => targets.get(keyOf(metadata)) ?? [];
+    const { source, informer, next, notified, change, remove } = await startSource({
+      primaryToSecondary: (primary) => [primaryToSecondary(primary)].flat() as ObjectKey[],
+    });
+    change(primaryOf("home/one"));
+    const reconcile = async (key: ObjectKey) => source.load?.(primaryOf(key), new AbortController().signal);
+    informer.observe(next("home/a"));
+    assert.equal(notified(), [], "nobody names it yet");
+    targets.set("home/one", "home/a");
+    await reconcile("home/one");
+    informer.observe(next("home/a"));
+    assert.equal(notified(), ["home/one"]);
+    targets.set("home/one", "home/b");
+    await reconcile("home/one");
+    informer.observe(next("home/a"));
+    informer.observe(next("home/b"));
+    assert.equal(notified(), ["home/one"], "the first object is named no longer");
+    remove("home/one");
+    informer.observe(next("home/b"));
+    assert.equal(notified(), []);
+    await source.stop();
+  });
+});
