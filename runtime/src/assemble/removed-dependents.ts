@@ -128,7 +128,8 @@ export class RemovedDependents implements RemovedDrivers {
       onDelete: policy === "orphan" ? "orphan" : "delete",
       usesServerSideApply: entry.put !== true,
     };
-    const edges = { dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
+    const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
+    const edges = { dependsOn: [], dependents: [], ...none };
     const node = { definition, ...edges };
     const writer = new Writer(client, fieldManager, this.#parts.fieldManagers);
     return new KubernetesDriver({ node, source, writer, client, controller });
