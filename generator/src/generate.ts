@@ -3,6 +3,7 @@ import { hasErrors, sortDiagnostics, type Diagnostic } from "./diagnostic.js";
 import { readProject } from "./input/read-project.js";
 import { readSources } from "./input/read-sources.js";
 import { buildModel } from "./model/build-model.js";
+import { acceptWarnings } from "./model/accept-warnings.js";
 import { checkConditions } from "./output/check-conditions.js";
 import type { LocateExpression, ProjectModel } from "./model/project-model.js";
 import { emitProject } from "./output/emit-project.js";
@@ -41,7 +42,8 @@ export async function generate(options: GenerateOptions = {}): Promise<GenerateR
   const derived = await deriveModel(model, root, locate);
   const files = await emitProject(derived.model);
   const problems = await checkConditions(derived.model, files, locate);
-  const all = sortDiagnostics([...input.diagnostics, ...diagnostics, ...derived.diagnostics, ...problems]);
+  const reported = [...input.diagnostics, ...diagnostics, ...derived.diagnostics, ...problems];
+  const all = sortDiagnostics(acceptWarnings(reported, input.workflows));
   const found = strict ? all.map((diagnostic) => ({ ...diagnostic, severity: "error" as const })) : all;
   if (hasErrors(found)) return { diagnostics: found };
 

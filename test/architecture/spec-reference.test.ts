@@ -67,7 +67,8 @@ function pathsOfSchema(root: SchemaNode, node: SchemaNode, path = ""): string[] 
 
 /** The fields of a value, by the paths of the schema. */
 function pathsOf(value: unknown, known: ReadonlySet<string>, path = ""): string[] {
-  if (typeof value !== "object" || value === null || Array.isArray(value) || SHARED_NODES.test(path)) return [];
+  if (Array.isArray(value)) return value.flatMap((each) => pathsOf(each, known, path));
+  if (typeof value !== "object" || value === null || SHARED_NODES.test(path)) return [];
   return Object.entries(value).flatMap(([name, child]) => {
     const own = path === "" ? name : `${path}.${name}`;
     const isNamed = known.has(own) || ![...known].some((each) => each.startsWith(`${path}.*`));

@@ -10,11 +10,20 @@ export function dependentOf(
   resource: ResourceModel,
   dependsOn: readonly string[] = [],
 ): KubernetesDependentModel {
-  return { name, resource, dependsOn, waitsFor: dependsOn, filters: {}, isGarbageCollected: true, conditions: {} };
+  return {
+    name,
+    resource,
+    dependsOn,
+    waitsFor: dependsOn,
+    follows: dependsOn,
+    filters: {},
+    isGarbageCollected: true,
+    conditions: {},
+  };
 }
 
 /** Returns an external dependent that can be created, and whose type is declared in its file. */
 export function externalOf(name: string, source: ExternalDependentModel["external"]["source"]): ExternalDependentModel {
   const external = { source, type: { kind: "declared" }, capabilities: ["create"] } as const;
-  return { name, external, dependsOn: [], waitsFor: [], conditions: {} };
+  return { name, external, dependsOn: [], waitsFor: [], follows: [], conditions: {} };
 }

@@ -100,11 +100,20 @@ export interface RetrySpec {
   readonly maxInterval?: string;
 }
 
+/** What a dependent waits for: what it cannot exist without, or what it waits for only if that is wanted. */
+export type DependencySpec = string | { readonly name: string; readonly optional: true };
+
+/** A warning about a dependent that somebody has judged. */
+export interface AcceptanceSpec {
+  readonly rule: string;
+  readonly reason: string;
+}
+
 /** A dependent as a spec states it: `resource` or `external` is there. */
 export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[number], ConditionSpec>> {
   readonly resource?: string | UntypedKindSpec;
   readonly external?: ExternalSpec;
-  readonly dependsOn?: readonly string[];
+  readonly dependsOn?: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
   readonly bulk?: true | { readonly maxConcurrency?: number };
   readonly mode?: "managed" | "createOnly" | "readOnly";
@@ -122,6 +131,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly matcher?: { readonly function: string };
   readonly timeout?: string;
   readonly retry?: RetrySpec;
+  readonly accept?: readonly AcceptanceSpec[];
 }
 
 /** A dependent of an earlier version as a spec states it. */

@@ -4,7 +4,7 @@ import type { YamlPath } from "../input/yaml-document.js";
 import { buildEventSource } from "./build-event-source.js";
 import { buildBuiltin, buildDependent } from "./build-dependent.js";
 import { buildSettings, buildWorkflowSettings } from "./build-settings.js";
-import { reachableFrom, sortGraph } from "./dependency-graph.js";
+import { reachableFrom, sortGraph, type DependencyGraph } from "./dependency-graph.js";
 import type { ParseExpression } from "./expression.js";
 import type {
   ConditionModel,
@@ -34,13 +34,23 @@ export function buildController(controller: ResolvedController, tools: Tools): C
   if (primary === undefined) throw new Error(`controller ${spec.name} has no primary`);
   const filtersAt = (filters: FiltersSpec | undefined, path: YamlPath) =>
     buildFilters({ filters, path }, controller, tools);
-  const graph = new Map(dependents.map(({ name, spec: { dependsOn = [] } }) => [name, dependsOn]));
-  const order = sortGraph(edgesOf(dependents));
+  const required = new Map(
+    dependents.map(({ name, spec: { dependsOn = [] } }) => [
+      name,
+      dependsOn.filter((each) => typeof each === "string"),
+    ]),
+  );
+  const edges = edgesOf(dependents);
+  const order = sortGraph(edges);
+  const reachedFrom = (name: string, graph: DependencyGraph) => {
+    const reached = reachableFrom(graph, name);
+    return Object.freeze(order.filter((other) => reached.has(other)));
+  };
   const models = new Map(
     dependents.map((dependent): [string, DependentModel] => {
-      const reached = reachableFrom(graph, dependent.name);
       const model = buildDependent(dependent, {
-        waitsFor: Object.freeze(order.filter((other) => reached.has(other))),
+        waitsFor: reachedFrom(dependent.name, required),
+        follows: reachedFrom(dependent.name, edges),
         buildFilters: filtersAt,
         buildCondition: (located) => buildCondition(located, controller, tools),
       });

@@ -15,8 +15,10 @@ import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedD
 
 /** What the model of a dependent is built with. */
 export interface DependentTools {
-  /** All that the dependent waits for, in the order of their creation. */
+  /** All that the dependent cannot exist without, in the order of their creation. */
   readonly waitsFor: readonly string[];
+  /** All that it comes after, in the same order. */
+  readonly follows: readonly string[];
   readonly buildFilters: BuildFilters;
   buildCondition(condition: LocatedCondition): ConditionModel;
 }
@@ -32,7 +34,7 @@ export function buildDependent(dependent: ResolvedDependent, tools: DependentToo
   );
 }
 
-function nodeOf(dependent: ResolvedDependent, { waitsFor, buildCondition }: DependentTools): NodeModel {
+function nodeOf(dependent: ResolvedDependent, { waitsFor, follows, buildCondition }: DependentTools): NodeModel {
   const { name, spec } = dependent;
   const { dependsOn = [], itemsDependOn, bulk, matcher, timeout, retry } = spec;
   return {
@@ -40,6 +42,7 @@ function nodeOf(dependent: ResolvedDependent, { waitsFor, buildCondition }: Depe
     dependsOn: Object.freeze([...dependsOn]),
     ...(itemsDependOn === undefined ? {} : { itemsDependOn }),
     waitsFor,
+    follows,
     ...(bulk === undefined ? {} : { bulk: bulk === true ? {} : bulk }),
     ...(matcher === undefined ? {} : { matcher: matcher.function }),
     ...(timeout === undefined ? {} : { timeoutMs: parseDuration(timeout) }),

@@ -21,6 +21,7 @@ import { checkCachePath } from "./rules/cache-path.js";
 import { checkCollidingName } from "./rules/colliding-name.js";
 import { checkConditionExpression, hasExpressions } from "./rules/condition-expression.js";
 import { checkConditionField } from "./rules/condition-field.js";
+import { checkConditionalDependency } from "./rules/conditional-dependency.js";
 import { checkConstantCondition } from "./rules/constant-condition.js";
 import { checkDeletionOrder } from "./rules/deletion-order.js";
 import { checkDependencyCycle } from "./rules/dependency-cycle.js";
@@ -83,6 +84,7 @@ const RULES: readonly Rule[] = [
   checkBuiltinCondition,
   checkConditionField,
   checkConstantCondition,
+  checkConditionalDependency,
   checkStatusConditions,
   checkSharedFinalizer,
   checkLabelSelector,

@@ -1,4 +1,4 @@
-import type { UntypedKindSpec } from "../input/workflow-spec.js";
+import type { DependencySpec, UntypedKindSpec } from "../input/workflow-spec.js";
 import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceModel } from "./project-model.js";
 
 /** Retries of a dependent within one reconcile. */
@@ -12,10 +12,12 @@ export interface StepRetryModel {
 /** What every dependent has, whatever it consists of. */
 export interface NodeModel {
   readonly name: string;
-  readonly dependsOn: readonly string[];
+  readonly dependsOn: readonly DependencySpec[];
   readonly itemsDependOn?: readonly string[];
-  /** All that it waits for, directly or through others. */
+  /** All that it cannot exist without, directly or through others. */
   readonly waitsFor: readonly string[];
+  /** All that it comes after: also what it waits for only if that is wanted, and what its items wait for. */
+  readonly follows: readonly string[];
   /** There if it is a bulk dependent. */
   readonly bulk?: { readonly maxConcurrency?: number };
   /** The function that compares, in place of the runtime. */

@@ -3,6 +3,7 @@ import type { ExternalFile } from "../input/read-external-files.js";
 import type {
   CONDITION_NAMES,
   ConditionSpec,
+  DependencySpec,
   DependentSpec,
   EventSourceSpec,
   FilterSpec,
@@ -51,13 +52,50 @@ export interface ResolvedRemoved {
   readonly resource?: ResourceModel;
 }
 
+/** Returns the name of what a dependent waits for. */
+export function nameOfDependency(dependency: DependencySpec): string {
+  return typeof dependency === "string" ? dependency : dependency.name;
+}
+
+type NamedSpec = Pick<ResolvedDependent, "name" | "spec">;
+
 /** Returns what each dependent comes after: what it waits for as a whole, and what its items wait for. */
-export function edgesOf(dependents: readonly Pick<ResolvedDependent, "name" | "spec">[]): Map<string, string[]> {
+export function edgesOf(dependents: readonly NamedSpec[]): Map<string, string[]> {
   return new Map(
     dependents.map(({ name, spec: { dependsOn = [], itemsDependOn = [] } }) => [
       name,
-      [...dependsOn, ...itemsDependOn],
+      [...dependsOn.map(nameOfDependency), ...itemsDependOn],
     ]),
+  );
+}
+
+/** Returns what each dependent cannot exist without: it is deleted when that is not wanted. */
+export function requiredEdgesOf(dependents: readonly NamedSpec[]): Map<string, string[]> {
+  return new Map(
+    dependents.map(({ name, spec: { dependsOn = [], itemsDependOn = [] } }) => [
+      name,
+      [...dependsOn.filter((each) => typeof each === "string"), ...itemsDependOn],
+    ]),
+  );
+}
+
+/** A name in `dependsOn` or `itemsDependOn`, and the way to it. */
+export interface LocatedDependency {
+  readonly list: "dependsOn" | "itemsDependOn";
+  readonly name: string;
+  readonly isOptional: boolean;
+  readonly path: YamlPath;
+}
+
+/** Returns what a dependent waits for as its spec states it. */
+export function dependenciesOf({ spec, path }: Pick<ResolvedDependent, "spec" | "path">): LocatedDependency[] {
+  return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
+    (spec[list] ?? []).map((each, index) => ({
+      list,
+      name: nameOfDependency(each),
+      isOptional: typeof each !== "string",
+      path: [...path, list, index, ...(typeof each === "string" ? [] : ["name"])],
+    })),
   );
 }
 
@@ -83,6 +121,11 @@ export interface ResolvedEventSource {
   readonly spec: EventSourceSpec;
   readonly path: YamlPath;
   readonly resource?: ResourceModel;
+}
+
+/** Returns what a warning about a dependent states, so that the dependent can accept it. */
+export function subjectOf({ spec }: ResolvedController, { name }: { readonly name: string }): string {
+  return `${spec.name}/${name}`;
 }
 
 /** Finds one kind of mistake. */

@@ -126,7 +126,8 @@ export class RemovedDependents implements RemovedKinds {
     const client = () => this.#clientOf(place);
     const { definition: resource } = source.cache;
     const definition = { name: "removed", resource, dependsOn: [], isGarbageCollected: false, onDelete };
-    const node = { definition, dependsOn: [], dependents: [], itemsDependOn: [], itemDependents: [] };
+    const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
+    const node = { definition, dependsOn: [], dependents: [], ...none };
     const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
     return new KubernetesDriver({ node, source, writer, client, controller });
   }

@@ -4,6 +4,7 @@ import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
   ExternalDefinition,
+  OptionalDependency,
   RemovedDependent,
   WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
@@ -21,7 +22,7 @@ import type {
 /** The dependents that a chain has declared: by name what is live of each. */
 export type DependentTypes = { readonly [name: string]: unknown };
 
-/** For each dependent, the names of all those that it waits for. */
+/** For each dependent, the names of all those that it cannot exist without. */
 export type WaitsFor = { readonly [name: string]: string };
 
 /**
@@ -42,6 +43,11 @@ export type SecondaryOf<
 export interface DuplicateDependent<Name extends string> {
   readonly "this name is already a dependent of the workflow": Name;
 }
+
+/** What a dependent may depend on: any of those before it, as what it cannot exist without or as optional. */
+export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
+
+type RequiredOf<Needed> = Extract<Needed, string>;
 
 type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
 
@@ -78,7 +84,7 @@ export interface WorkflowBuilder<
     const Name extends string,
     Resource extends KubernetesObject,
     Input,
-    const Names extends keyof Nodes & string = never,
+    const Needed extends DependencyOf<Nodes> = never,
     const ItemNames extends keyof Bulks & string = never,
     const Mode extends "managed" | "createOnly" | "readOnly" = "managed",
     Bulk extends BulkOption = undefined,
@@ -89,13 +95,18 @@ export interface WorkflowBuilder<
   >(
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
     options: ObjectOptions<Resource, Input, Mode> &
-      DesiredOption<Primary, SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>, WantedOf<Input, Bulk>, Mode> &
+      DesiredOption<
+        Primary,
+        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        WantedOf<Input, Bulk>,
+        Mode
+      > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
-        Names,
+        Needed,
         ItemNames,
         Activation,
         Precondition,
@@ -105,7 +116,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: Names | Waits[Names] },
+    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
@@ -116,7 +127,7 @@ export interface WorkflowBuilder<
     const Name extends string,
     Resource,
     Wanted = Resource,
-    const Names extends keyof Nodes & string = never,
+    const Needed extends DependencyOf<Nodes> = never,
     const ItemNames extends keyof Bulks & string = never,
     Bulk extends BulkOption = undefined,
     Activation = never,
@@ -127,7 +138,7 @@ export interface WorkflowBuilder<
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
     options: ExternalOptions<
       Primary,
-      SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+      SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
       SecondaryOf<Nodes, never, Sources & Bulks>,
       Resource,
       Wanted,
@@ -135,10 +146,10 @@ export interface WorkflowBuilder<
     > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, Names | Waits[Names], Sources & Bulks>,
+        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
-        Names,
+        Needed,
         ItemNames,
         Activation,
         Precondition,
@@ -148,7 +159,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: Names | Waits[Names] },
+    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }

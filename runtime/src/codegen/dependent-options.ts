@@ -23,14 +23,15 @@ export interface NodeOptions<
   Secondary,
   Live,
   Bulk,
-  Names,
+  Needed,
   ItemNames,
   Activation,
   Precondition,
   Ready,
   Delete,
 > extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
-  readonly dependsOn?: readonly Names[];
+  /** Dependents that were declared before; what is stated as optional is waited for only if it is wanted. */
+  readonly dependsOn?: readonly Needed[];
   /** Bulk dependents of which each item waits for the item of the same key only. */
   readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
   readonly bulk?: Bulk;

@@ -7,6 +7,7 @@ export { createResource, defineResource, isResource, untypedResource } from "./d
 export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./define-resource.js";
 export { defineWorkflow } from "./define-workflow.js";
 export type {
+  DependencyOf,
   DependentTypes,
   DuplicateDependent,
   NodeDetails,
@@ -63,6 +64,7 @@ export type {
   DependentArguments,
   DependentMatcher,
   Desired,
+  OptionalDependency,
   WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 export type { DetailOf, WorkflowInvocation } from "../workflow/workflow-result.js";

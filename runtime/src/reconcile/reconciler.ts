@@ -1,5 +1,6 @@
 import type { PartOf } from "../base/kubernetes-object.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
+import type { ExactStatus, StatusOf } from "./exact-status.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** The names of the dependents among what a function of the user sees; what event sources know are lists. */
@@ -92,11 +93,11 @@ export function noUpdate(options: RescheduleOptions = {}): UpdateControl<never> 
 }
 
 /** Asks for the status to be written; nothing is sent if the primary already has it. */
-export function updateStatus<Status extends object>(
-  status: Status,
+export function updateStatus<Given extends object, Status = Given>(
+  status: ExactStatus<Given, NoInfer<Status>>,
   options: RescheduleOptions = {},
-): UpdateControl<Status> {
-  return controlOf("updateStatus", { status }, options);
+): UpdateControl<StatusOf<Given, Status>> {
+  return controlOf("updateStatus", { status: status as StatusOf<Given, Status> }, options);
 }
 
 /**
@@ -113,12 +114,12 @@ export function patchResource<Input extends object>(
 }
 
 /** Asks for the resource to be written as by `patchResource`, and then the status. */
-export function patchResourceAndStatus<Input extends object, Status extends object>(
+export function patchResourceAndStatus<Input extends object, Given extends object, Status = Given>(
   resource: Input,
-  status: Status,
+  status: ExactStatus<Given, NoInfer<Status>>,
   options: RescheduleOptions = {},
-): UpdateControl<Status, Input> {
-  return controlOf("patchResourceAndStatus", { resource, status }, options);
+): UpdateControl<StatusOf<Given, Status>, Input> {
+  return controlOf("patchResourceAndStatus", { resource, status: status as StatusOf<Given, Status> }, options);
 }
 
 /** Keeps the finalizer, so that the primary stays and cleanup runs again. */

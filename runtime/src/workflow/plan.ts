@@ -1,7 +1,11 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
 import { checkStepNumbers } from "./definition/check-step-numbers.js";
-import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
+import {
+  nameOfDependency,
+  type DependentDefinition,
+  type WorkflowDefinition,
+} from "./definition/workflow-definition.js";
 
 /** A dependent in the graph; neighbours are indexes into the plan. */
 export interface PlanNode<Definition extends DependentDefinition = DependentDefinition> {
@@ -10,6 +14,10 @@ export interface PlanNode<Definition extends DependentDefinition = DependentDefi
   readonly dependsOn: readonly number[];
   /** What depends on it. */
   readonly dependents: readonly number[];
+  /** What it waits for if that is wanted, and goes on without if not. */
+  readonly optional: readonly number[];
+  /** What goes on without it if it is not wanted. */
+  readonly optionalDependents: readonly number[];
   /** The bulk dependents of which its items need the item of their key. */
   readonly itemsDependOn: readonly number[];
   /** The bulk dependents whose items need its item of their key. */
@@ -53,18 +61,25 @@ export function buildPlan({ dependents }: WorkflowDefinition): Plan {
       throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
     return index;
   };
-  const dependsOn = dependents.map(({ name, dependsOn: names }) => names.map((needed) => find(name, needed)));
+  const edges = dependents.map(({ name, dependsOn: all }) => {
+    const required = all.filter((each) => typeof each === "string").map((needed) => find(name, needed));
+    const optional = all.map((needed) => find(name, nameOfDependency(needed)));
+    return { required, optional: optional.filter((needed) => !required.includes(needed)) };
+  });
   const itemsDependOn = dependents.map((definition) => neededItemsOf(definition, dependents, find));
   checkForCycle(
     dependents,
-    dependsOn.map((needed, index) => [...needed, ...itemsDependOn[index]!]),
+    edges.map(({ required, optional }, index) => [...required, ...optional, ...itemsDependOn[index]!]),
   );
-  const reverse = (edges: readonly (readonly number[])[], index: number) =>
-    edges.flatMap((needed, other) => (needed.includes(index) ? [other] : []));
+  const reverse = (lists: readonly (readonly number[])[], index: number) =>
+    lists.flatMap((needed, other) => (needed.includes(index) ? [other] : []));
+  const [required, optional] = [edges.map((each) => each.required), edges.map((each) => each.optional)];
   const nodes = dependents.map((definition, index) => ({
     definition,
-    dependsOn: dependsOn[index]!,
-    dependents: reverse(dependsOn, index),
+    dependsOn: required[index]!,
+    dependents: reverse(required, index),
+    optional: optional[index]!,
+    optionalDependents: reverse(optional, index),
     itemsDependOn: itemsDependOn[index]!,
     itemDependents: reverse(itemsDependOn, index),
   }));
@@ -105,23 +120,10 @@ export function nextSteps({ nodes }: Plan, states: readonly NodeState[]): Steps 
   const remove: number[] = [];
   nodes.forEach((node, index) => {
     const { kind } = states[index]!;
-    if (kind === "pending" && !isHeldBack(node, states)) reconcile.push(index);
-    if (kind === "condemned" && !isKept(node, states)) remove.push(index);
+    if (kind === "pending" && waitedFor(node, states).length === 0) reconcile.push(index);
+    if (kind === "condemned" && keepersOf(node, states).length === 0) remove.push(index);
   });
   return { reconcile, delete: remove };
-}
-
-function isHeldBack({ dependsOn, itemsDependOn }: PlanNode, states: readonly NodeState[]): boolean {
-  return (
-    !dependsOn.every((needed) => isReady(states[needed]!)) || !itemsDependOn.every((each) => hasItems(states[each]!))
-  );
-}
-
-function isKept({ dependents, itemDependents }: PlanNode, states: readonly NodeState[]): boolean {
-  return (
-    !dependents.every((dependent) => isGone(states[dependent]!)) ||
-    !itemDependents.every((each) => isGone(states[each]!) || hasItems(states[each]!))
-  );
 }
 
 /** Returns the states after it turned out that a dependent must not exist: all that depends on it must not exist either. */
@@ -154,20 +156,37 @@ export function pendAll({ nodes }: Plan): NodeState[] {
   return nodes.map(() => ({ kind: "pending" }));
 }
 
+/** Returns what a dependent goes on without: of its optional dependencies those that are not wanted. */
+export function missingOf({ nodes }: Plan, states: readonly NodeState[], index: number): readonly number[] {
+  return nodes[index]!.optional.filter((each) => !isReady(states[each]!));
+}
+
 /** Returns the names of what holds a dependent back. */
 export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
-  const { dependsOn, dependents, itemsDependOn, itemDependents } = nodes[index]!;
-  const blockers =
-    states[index]!.kind === "condemned"
-      ? [
-          ...dependents.filter((dependent) => !isGone(states[dependent]!)),
-          ...itemDependents.filter((each) => !isGone(states[each]!) && !hasItems(states[each]!)),
-        ]
-      : [
-          ...dependsOn.filter((needed) => !isReady(states[needed]!)),
-          ...itemsDependOn.filter((each) => !hasItems(states[each]!)),
-        ];
+  const node = nodes[index]!;
+  const blockers = states[index]!.kind === "condemned" ? keepersOf(node, states) : waitedFor(node, states);
   return [...new Set(blockers)].map((blocker) => nodes[blocker]!.definition.name);
+}
+
+/** Returns what a dependent waits for before it is reconciled. */
+function waitedFor({ dependsOn, optional, itemsDependOn }: PlanNode, states: readonly NodeState[]): number[] {
+  return [
+    ...dependsOn.filter((needed) => !isReady(states[needed]!)),
+    ...optional.filter((needed) => !isReady(states[needed]!) && !isUnwanted(states[needed]!)),
+    ...itemsDependOn.filter((each) => !hasItems(states[each]!)),
+  ];
+}
+
+/** Returns what a dependent waits for before it is deleted: what needs it is gone, and what goes on without it is ready. */
+function keepersOf(
+  { dependents, optionalDependents, itemDependents }: PlanNode,
+  states: readonly NodeState[],
+): number[] {
+  return [
+    ...dependents.filter((each) => !isGone(states[each]!)),
+    ...optionalDependents.filter((each) => !isGone(states[each]!) && !isReady(states[each]!)),
+    ...itemDependents.filter((each) => !isGone(states[each]!) && !hasItems(states[each]!)),
+  ];
 }
 
 function sweepOrderOf(nodes: readonly PlanNode[]): number[] {
@@ -183,6 +202,11 @@ function sweepOrderOf(nodes: readonly PlanNode[]): number[] {
 
 function isReady(state: NodeState): boolean {
   return state.kind === "reconciled" && state.isReady;
+}
+
+// What must not exist is deleted only when what goes on without it is ready, so no deletion of it runs or has failed before.
+function isUnwanted(state: NodeState): boolean {
+  return state.kind === "condemned" || state.kind === "inactive";
 }
 
 function isGone(state: NodeState): boolean {

@@ -9,8 +9,8 @@ import { BulkRun } from "./bulk.js";
 import { conditionsOf } from "./conditions/conditions.js";
 import type { DependentDriver, DriverRun } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
-import { blockersOf, condemn, condemnAll, nextSteps, pendAll, type NodeState, type Plan } from "./plan.js";
-import { createSecondary, type SeenDependent } from "./secondary.js";
+import { blockersOf, condemn, condemnAll, missingOf, nextSteps, pendAll, type NodeState, type Plan } from "./plan.js";
+import { createSecondary, withoutMembers, type SeenDependent } from "./secondary.js";
 import { takeStep, type Step, type StepSurroundings, type Track } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { Context } from "./definition/workflow-definition.js";
@@ -63,6 +63,8 @@ class WorkflowRun {
   /** Whether what Kubernetes collects is left to that. */
   readonly #isLeft: boolean;
   readonly #run: DriverRun;
+  /** What functions of a dependent are called with, if it goes on without something; by its index. */
+  readonly #reducedRuns: DriverRun[] = [];
   readonly #around: StepSurroundings;
   readonly #targets: readonly Target[];
   readonly #bulks: readonly (BulkRun | undefined)[];
@@ -141,8 +143,9 @@ class WorkflowRun {
     const target = this.#targets[index]!;
     const { definition, conditions } = target;
     const bulk = this.#bulks[index];
+    this.#hideMissing(index);
     const entered = await takeStep(definition, this.#around, async (step) => {
-      const run = this.#runIn(step);
+      const run = this.#runIn(index, step);
       if (!(await this.#isActive(target, run, step))) return INACTIVE;
       if (!(await ask("reconcilePrecondition", target, { run, step }))) return UNWANTED;
       const desired = target.driver.capabilities.write ? await this.#desiredOf(target, run, step) : undefined;
@@ -165,7 +168,7 @@ class WorkflowRun {
     if (this.#isLeft && driver.isGarbageCollected) return this.#end(index, { kind: "left" });
     const bulk = this.#bulks[index];
     const entered = await takeStep(definition, this.#around, async (step): Promise<DependentOutcome | undefined> => {
-      const run = this.#runIn(step);
+      const run = this.#runIn(index, step);
       if (!(await this.#isActive(target, run, step))) return { kind: "inactive", ...conditionsOf(conditions) };
       return bulk === undefined ? deleteObject(target, { run, step, because }) : undefined;
     });
@@ -237,14 +240,23 @@ class WorkflowRun {
     const { itemsDependOn, itemDependents } = this.#options.plan.nodes[index]!;
     return new BulkRun(this.#targets[index]!, this.#run, {
       around: this.#around,
-      runIn: (step) => this.#runIn(step),
+      runIn: (step) => this.#runIn(index, step),
       needed: () => itemsDependOn.map((each) => this.#bulks[each]!),
       dependents: () => itemDependents.map((each) => this.#bulks[each]!),
     });
   }
 
-  #runIn({ context }: Step): DriverRun {
-    return context === this.#around.context ? this.#run : { ...this.#run, context: context as DriverRun["context"] };
+  // What is not wanted may be there until this dependent stopped using it.
+  #hideMissing(index: number): void {
+    const { plan } = this.#options;
+    const missing = missingOf(plan, this.#states, index).map((each) => plan.nodes[each]!.definition);
+    if (missing.length === 0) return;
+    this.#reducedRuns[index] = { ...this.#run, secondary: withoutMembers(this.#run.secondary, missing) };
+  }
+
+  #runIn(index: number, { context }: Step): DriverRun {
+    const run = this.#reducedRuns[index] ?? this.#run;
+    return context === this.#around.context ? run : { ...run, context: context as DriverRun["context"] };
   }
 }
 

@@ -41,6 +41,15 @@ export function createSecondary({ primary, dependents, sources }: SecondaryFacts
   return secondary;
 }
 
+/** Returns what can be seen without some dependents; a bulk dependent then has no items. */
+export function withoutMembers(secondary: object, hidden: readonly DependentDefinition[]): object {
+  const none = hidden.map(({ name, bulk }) => [name, { enumerable: true, value: bulk && Object.freeze({}) }] as const);
+  return Object.defineProperties(
+    {},
+    { ...Object.getOwnPropertyDescriptors(secondary), ...(Object.fromEntries(none) as PropertyDescriptorMap) },
+  );
+}
+
 function itemsOf(driver: DependentDriver, primary: KubernetesObject): object {
   const items = [...driver.findItems({ primary })].map(([key, { object }]) => [key, object] as const);
   return Object.freeze(Object.fromEntries(items));

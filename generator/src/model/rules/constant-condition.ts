@@ -6,7 +6,9 @@ import { formatKind } from "../resource-catalog.js";
 import {
   conditionsOf,
   edgesOf,
+  requiredEdgesOf,
   ruleOfController,
+  subjectOf,
   type LocatedCondition,
   type ResolvedController,
   type ResolvedDependent,
@@ -33,6 +35,7 @@ export const checkConstantCondition = ruleOfController((controller) =>
           severity: "warning",
           rule: "constant-condition",
           message: problem,
+          about: subjectOf(controller, dependent),
           ...document.valueAt([...located.path, field]),
         },
       ];
@@ -64,7 +67,8 @@ function laterThan(
   kind: ConditionName,
 ): ReadonlySet<string> {
   if (kind === "deletePostcondition") return new Set();
-  const edges = edgesOf(dependents);
+  // What waits for it only if it is wanted comes before it as long as it is not.
+  const edges = kind === "readyPostcondition" ? edgesOf(dependents) : requiredEdgesOf(dependents);
   const isLater = (other: string) =>
     other === name ? kind !== "readyPostcondition" : reachableFrom(edges, other).has(name);
   return new Set(dependents.filter((each) => isMadeHere(each) && isLater(each.name)).map((each) => each.name));

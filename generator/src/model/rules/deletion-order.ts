@@ -1,9 +1,11 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import { reachableFrom } from "../dependency-graph.js";
 import {
+  dependenciesOf,
   edgesOf,
   isCollected,
   isDeletedByOperator,
+  requiredEdgesOf,
   ruleOfController,
   type ResolvedController,
   type ResolvedDependent,
@@ -24,24 +26,22 @@ export const checkDeletionOrder = ruleOfController((controller) =>
     ]),
 );
 
-function checkEdges({ name, spec, path }: ResolvedDependent, controller: ResolvedController) {
-  const { document } = controller.spec;
-  return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
-    (spec[list] ?? []).flatMap((other, index): Diagnostic[] => {
-      const deleted = deletedBehind(other, controller);
-      if (deleted === undefined) return [];
-      const through = deleted === other ? "" : ` through ${quote(other)}`;
-      return [
-        {
-          severity: "error",
-          rule: "deletion-order",
-          message: `${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: only ${quote(name)} is garbage-collected`,
-          ...document.valueAt([...path, list, index]),
-          hint: `state garbageCollected: false for ${quote(name)}, too; the operator then deletes it first`,
-        },
-      ];
-    }),
-  );
+function checkEdges(dependent: ResolvedDependent, controller: ResolvedController) {
+  const { name } = dependent;
+  return dependenciesOf(dependent).flatMap(({ name: other, path }): Diagnostic[] => {
+    const deleted = deletedBehind(other, controller);
+    if (deleted === undefined) return [];
+    const through = deleted === other ? "" : ` through ${quote(other)}`;
+    return [
+      {
+        severity: "error",
+        rule: "deletion-order",
+        message: `${quote(name)} would be deleted after ${quote(deleted)}, which it depends on${through}: only ${quote(name)} is garbage-collected`,
+        ...controller.spec.document.valueAt(path),
+        hint: `state garbageCollected: false for ${quote(name)}, too; the operator then deletes it first`,
+      },
+    ];
+  });
 }
 
 /** Returns the first of a dependent and of what it depends on that the operator deletes; what nobody deletes holds up no deletion. */
@@ -60,7 +60,7 @@ function deletedBehind(start: string, { spec, dependents }: ResolvedController):
 // While the primary lives, the operator deletes what must not exist: where a precondition does not hold, and what depends on that.
 function canBeDeletedInTime({ name, spec }: ResolvedDependent, { dependents }: ResolvedController): boolean {
   if (spec.reconcilePrecondition !== undefined) return true;
-  const reached = reachableFrom(edgesOf(dependents), name);
+  const reached = reachableFrom(requiredEdgesOf(dependents), name);
   return dependents.some(
     (other) =>
       reached.has(other.name) &&

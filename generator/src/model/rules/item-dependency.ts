@@ -1,10 +1,17 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { nameOfDependency, ruleOfController } from "../resolved-project.js";
 
 /** Finds items that wait for what has no items, or that would wait twice. */
 export const checkItemDependency = ruleOfController(({ spec: { document, dependents } }) =>
   [...dependents].flatMap(([name, { itemsDependOn = [], dependsOn = [], bulk }]) => {
     const path = ["spec", "dependents", name, "itemsDependOn"];
+    const names = dependsOn.map(nameOfDependency);
+    const twice = names.findIndex((each, index) => names.indexOf(each) < index);
+    if (twice !== -1) {
+      const place = document.valueAt(["spec", "dependents", name, "dependsOn", twice]);
+      const message = `${quote(names[twice]!)} is listed twice in the dependsOn of ${quote(name)}`;
+      return [{ severity: "error", rule: "item-dependency", message, ...place, hint: "remove one of them" }];
+    }
     const fail = (message: string, index: number | undefined, hint: string): Diagnostic => ({
       severity: "error",
       rule: "item-dependency",
@@ -30,7 +37,7 @@ export const checkItemDependency = ruleOfController(({ spec: { document, depende
             `state it in dependsOn, or bulk: true for ${quote(other)}`,
           ),
         ];
-      if (!dependsOn.includes(other)) return [];
+      if (!names.includes(other)) return [];
       return [
         fail(
           `${quote(name)} waits for all of ${quote(other)} already, as dependsOn says`,

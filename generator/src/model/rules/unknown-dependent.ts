@@ -1,24 +1,22 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import { ruleOfController } from "../resolved-project.js";
+import { dependenciesOf, ruleOfController } from "../resolved-project.js";
 
 /** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
-export const checkUnknownDependent = ruleOfController(({ spec: { document, dependents, name } }) =>
-  [...dependents].flatMap(([dependent, spec]) => {
-    const others = [...dependents.keys()].filter((other) => other !== dependent);
-    return (["dependsOn", "itemsDependOn"] as const).flatMap((list) =>
-      (spec[list] ?? []).flatMap((other, index): Diagnostic[] => {
-        if (dependents.has(other)) return [];
-        return [
-          {
-            severity: "error",
-            rule: "unknown-dependent",
-            message: `${quote(other)} is not a dependent of ${quote(name)}`,
-            ...document.valueAt(["spec", "dependents", dependent, list, index]),
-            ...(didYouMean(other, others) ??
-              (others.length > 0 ? { hint: `others: ${others.map(quote).join(", ")}` } : {})),
-          },
-        ];
-      }),
-    );
+export const checkUnknownDependent = ruleOfController(({ spec: { document, name: controller }, dependents }) =>
+  dependents.flatMap((dependent) => {
+    const others = dependents.map(({ name }) => name).filter((other) => other !== dependent.name);
+    return dependenciesOf(dependent).flatMap(({ name, path }): Diagnostic[] => {
+      if (name === dependent.name || others.includes(name)) return [];
+      return [
+        {
+          severity: "error",
+          rule: "unknown-dependent",
+          message: `${quote(name)} is not a dependent of ${quote(controller)}`,
+          ...document.valueAt(path),
+          ...(didYouMean(name, others) ??
+            (others.length > 0 ? { hint: `others: ${others.map(quote).join(", ")}` } : {})),
+        },
+      ];
+    });
   }),
 );

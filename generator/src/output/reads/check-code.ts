@@ -80,7 +80,8 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
           rule: "unordered-read",
           message: `${quote(dependent.name)} reads ${quote(other.name)} and does not wait for it, so it may find none, or an old one`,
           position,
-          hint: `state ${quote(other.name)} in the dependsOn of ${quote(dependent.name)}`,
+          about: `${controller.name}/${dependent.name}`,
+          hint: `state ${edgeTo(other, dependent, dependents)} in the dependsOn of ${quote(dependent.name)}`,
         },
       ];
     });
@@ -96,8 +97,16 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
 
 /** Tells whether one dependent may read another: it is the same, is waited for, or waits itself, so that it can only be as it was before. */
 function isInOrder(other: DependentModel, reader: DependentModel): boolean {
-  if (other === reader || other.waitsFor.includes(reader.name)) return true;
-  return reader.waitsFor.includes(other.name) || (reader.itemsDependOn?.includes(other.name) ?? false);
+  return other === reader || other.follows.includes(reader.name) || reader.follows.includes(other.name);
+}
+
+/** Returns the edge to advise: what depends on something that may not be wanted must not be deleted with it. */
+function edgeTo(other: DependentModel, reader: DependentModel, all: readonly DependentModel[]): string {
+  const isConditional = ({ name, conditions }: DependentModel) =>
+    [other.name, ...other.waitsFor].includes(name) &&
+    !reader.waitsFor.includes(name) &&
+    (conditions.activationCondition ?? conditions.reconcilePrecondition) !== undefined;
+  return all.some(isConditional) ? `{ name: ${other.name}, optional: true }` : quote(other.name);
 }
 
 /** Warns of conditions that find more than whether they hold, where the reconciler does not look at it. */
@@ -108,7 +117,11 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
   const log = new ReadLog([]);
   followReconciler(folder, { program, follower: new ReadFollower(program, log) });
   const uses = detailedConditionsOf(controller).flatMap(({ dependent, conditions: own }) =>
-    own.map((each) => ({ ...each, path: ["dependents", dependent, "conditions", each.condition, "detail"] })),
+    own.map((each) => ({
+      ...each,
+      dependent,
+      path: ["dependents", dependent, "conditions", each.condition, "detail"],
+    })),
   );
   return [...new Set(uses.map((use) => use.function))].flatMap((name): Diagnostic[] => {
     if (uses.some((use) => use.function === name && log.readsResult(use.path))) return [];
@@ -121,6 +134,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
         severity: "warning",
         rule: "unread-detail",
         message: `nobody reads the detail that ${quote(name)} finds`,
+        about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
         hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,
       },
@@ -143,6 +157,7 @@ function checkConstantConditions({ controller, folder, program }: Code): Diagnos
           severity: "warning",
           rule: "constant-condition",
           message: `this never holds, so ${NEVER[kind as ConditionName](quote(name))}`,
+          about: `${controller.name}/${name}`,
           position: program.positionOf(result),
         },
       ];

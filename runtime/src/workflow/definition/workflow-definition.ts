@@ -79,10 +79,28 @@ export interface BulkOptions {
   readonly maxConcurrency?: number;
 }
 
+/** What a dependent waits for: what it cannot exist without, or what it waits for only if that is wanted. */
+export type Dependency = string | OptionalDependency;
+
+/**
+ * An optional dependency: the dependent waits for it if it is wanted, and goes on without it if its conditions exclude it.
+ *
+ * In `secondary` of the dependent it is `undefined` while it is not wanted, also before it is deleted. A deletion keeps the order of the graph.
+ */
+export interface OptionalDependency<Name = string> {
+  readonly name: Name;
+  readonly optional: true;
+}
+
+/** Returns the name of what a dependent waits for. */
+export function nameOfDependency(dependency: Dependency): string {
+  return typeof dependency === "string" ? dependency : dependency.name;
+}
+
 /** What every dependent of a workflow has, whatever it consists of. */
 export interface NodeDefinition extends Conditions {
   readonly name: string;
-  readonly dependsOn: readonly string[];
+  readonly dependsOn: readonly Dependency[];
   /** Bulk dependents of which an item waits for the item of the same key only; its deletion goes before theirs. */
   readonly itemsDependOn?: readonly string[];
   /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */

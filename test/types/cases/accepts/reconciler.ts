@@ -33,6 +33,25 @@ export const controls: WebPageReconciler = {
   },
 };
 
+// The status of a reconciler may be free, or say more than one type; without a context a control has what is given.
+interface Free {
+  readonly counts?: { readonly [name: string]: number };
+  readonly either?: { readonly kind: "a"; readonly a: number } | { readonly kind: "b"; readonly b: string } | undefined;
+  readonly any?: unknown;
+  readonly lists?: readonly (readonly { readonly name: string }[])[] | null;
+}
+export const free: Reconciler<WebPage, object, Free> = {
+  reconcile: async ({ primary }) =>
+    primary.spec.exposed === true
+      ? updateStatus({ counts: { one: 1 }, either: { kind: "b", b: "" }, any: { thing: [1] }, lists: [[{ name: "" }]] })
+      : patchResourceAndStatus({ metadata: {} }, { ...(primary.spec.host === "" ? { counts: {} } : {}), lists: null }),
+  updateErrorStatus: ({ primary }) => withoutRetry(updateStatus({ any: primary })),
+};
+const given = updateStatus({ ready: true });
+const stated = updateStatus<NonNullable<WebPage["status"]>>({ ready: true });
+export const separate: WebPageReconciler = { reconcile: () => (Math.random() > 0.5 ? given : stated) };
+export const isReady: boolean | undefined = given.status?.ready;
+
 // What the context returns has the type of the class that is asked for.
 export const reads: WebPageReconciler = {
   reconcile({ context }) {

@@ -47,6 +47,35 @@ export const byHand = defineWorkflow(WebPage)
     reconcilePrecondition: ({ primary }: ConditionArguments<WebPage, object>) => primary.spec.exposed === true,
   });
 
+// What an optional dependency leads to may be absent, and with it all that it leads to.
+export const optional = defineWorkflow(WebPage)
+  .dependent("configMap", { resource: ConfigMap, desired: (): ConfigMapInput => ({ metadata: { name: "x" } }) })
+  .dependent("settings", {
+    resource: ConfigMap,
+    dependsOn: ["configMap"],
+    desired: (): ConfigMapInput => ({ metadata: { name: "y" } }),
+  })
+  .dependent("deployment", {
+    resource: Deployment,
+    dependsOn: [{ name: "settings", optional: true }],
+    desired: ({ secondary }): DeploymentInput => {
+      type Both = Expect<Equal<[typeof secondary.settings, typeof secondary.configMap], [Absent, Absent]>>;
+      type Absent = ConfigMap | undefined;
+      const name: Both extends true ? string : never = secondary.settings?.metadata.name ?? "";
+      return { metadata: { name } };
+    },
+  })
+  .dependent("service", {
+    resource: Service,
+    dependsOn: ["configMap", { name: "settings", optional: true }],
+    desired: ({ secondary }) => {
+      type There = Expect<Equal<typeof secondary.configMap, ConfigMap>>;
+      type Absent = Expect<Equal<typeof secondary.settings, ConfigMap | undefined>>;
+      const name: There & Absent extends true ? string : never = secondary.configMap.metadata.name;
+      return { metadata: { name } };
+    },
+  });
+
 // A workflow that the reconciler runs tells of the dependents that it has.
 export const running: WebPageReconciler = {
   reconcile: async ({ context }) => {

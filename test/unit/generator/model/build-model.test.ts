@@ -238,9 +238,9 @@ suite("buildModel", (test) => {
       const { resource: _resource, ...own } = rest as typeof rest & { resource: unknown };
       return own;
     });
-    assert.equal(usual, { dependsOn: [], waitsFor: [], filters: {}, isGarbageCollected: true });
+    assert.equal(usual, { dependsOn: [], waitsFor: [], follows: [], filters: {}, isGarbageCollected: true });
     assert.equal(stated, {
-      ...{ dependsOn: [], waitsFor: [], filters: {}, isGarbageCollected: false, cluster: "other" },
+      ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, isGarbageCollected: false, cluster: "other" },
       ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", usesServerSideApply: false },
       ...{ timeoutMs: 60_000, retry: { maxAttempts: 2, maxIntervalMs: 5000 } },
     });

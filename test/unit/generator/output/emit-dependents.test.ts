@@ -94,7 +94,7 @@ spec:
       readyPostcondition: { when: 'secondary.shards["a"] !== undefined && secondary.far?.["spec"] !== undefined' }
     database:
       external: { perPrimaryPoll: { every: 5s }, state: { status: databaseId } }
-      dependsOn: [given]
+      dependsOn: [once, { name: given, optional: true }]
       matcher: { function: isSameDatabase }
       readyPostcondition: { function: isOpen }
     users:
@@ -159,6 +159,7 @@ suite("emitted dependents", (declareTest) => {
     const workflow = textOf("src/generated/shop/workflow.ts").replace(/\s+/g, " ");
     for (const part of [
       'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete" }',
+      'dependsOn: ["once", { name: "given", optional: true }]',
       "bulk: { maxConcurrency: 3 }, isGarbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
       'itemsDependOn: ["shards"], bulk: {}',
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
@@ -192,6 +193,11 @@ suite("emitted dependents", (declareTest) => {
       textOf("src/generated/shop/types.ts"),
       /DatabaseFetch = [^;]*context: FetchContext<ShopDependents>/,
       "what is known of the primary",
+    );
+    assert.match(
+      textOf("src/generated/shop/types.ts").replace(/\s+/g, " "),
+      /DatabaseSecondary extends [^}]* readonly given\?: Service \| undefined; readonly once: Secret;/,
+      "what an optional edge leads to may be absent",
     );
     const once = textOf("src/shop/dependents/once.ts");
     assert.match(once, `labels: { "app.example.com/part-of": "shop", tier: "back" }`, "by which it is watched");

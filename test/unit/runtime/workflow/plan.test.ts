@@ -16,6 +16,23 @@ function planOf(graph: number[][]): Plan {
   return buildPlan(workflowOf(dependentsOf(graph)));
 }
 
+/** A graph in which some edges are optional. */
+const mixedGraphs = graphs.chain((graph) =>
+  fc.tuple(fc.constant(graph), ...graph.map((needed) => fc.subarray(needed))).map(([all, ...optional]) =>
+    buildPlan(
+      workflowOf(
+        all.map((needed, index) =>
+          dependentOf(`n${index}`, {
+            dependsOn: needed.map((other) =>
+              optional[index]!.includes(other) ? { name: `n${other}`, optional: true } : `n${other}`,
+            ),
+          }),
+        ),
+      ),
+    ),
+  ),
+);
+
 function messageOf(call: () => unknown): string {
   try {
     call();
@@ -75,15 +92,18 @@ function simulate(plan: Plan, start: NodeState[], fateOf: (index: number) => Fat
 /** Whatever still waits, waits for something. */
 function checkMaximal(plan: Plan, states: readonly NodeState[]): void {
   states.forEach((state, index) => {
-    const { dependsOn, dependents } = plan.nodes[index]!;
+    const { dependsOn, dependents, optional, optionalDependents } = plan.nodes[index]!;
+    const isUnwanted = (each: number) => ["condemned", "inactive"].includes(states[each]!.kind);
     if (state.kind === "pending")
       assert.not(
-        dependsOn.every((needed) => isReady(states[needed]!)),
+        dependsOn.every((needed) => isReady(states[needed]!)) &&
+          optional.every((needed) => isReady(states[needed]!) || isUnwanted(needed)),
         `${index} may run`,
       );
     if (state.kind === "condemned")
       assert.not(
-        dependents.every((dependent) => isGone(states[dependent]!)),
+        dependents.every((dependent) => isGone(states[dependent]!)) &&
+          optionalDependents.every((each) => isGone(states[each]!) || isReady(states[each]!)),
         `${index} may be deleted`,
       );
     if (state.kind === "pending" || state.kind === "condemned")
@@ -240,6 +260,73 @@ suite("plan", (test) => {
         assert.is(history.filter((event) => event.startsWith("reconcile")).length, 0);
       }),
     );
+  });
+
+  test("over optional edges a node starts after what is wanted is ready, and what is not wanted goes after it", () => {
+    fc.assert(
+      fc.property(mixedGraphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (plan, outcomes, stream) => {
+        const { states, history } = simulate(plan, pendAll(plan), (index) => outcomes[index]!, pickerOf(stream));
+        for (const [index, { optional }] of plan.nodes.entries()) {
+          const startedAt = history.indexOf(`reconcile ${index}`);
+          const endedAt = history.indexOf(`end ${index}`);
+          for (const needed of optional) {
+            const isWanted = ["reconciled", "failed"].includes(states[needed]!.kind);
+            if (startedAt !== -1 && isWanted) {
+              assert.ok(isReady(states[needed]!), `${needed} is ready, or ${index} waits`);
+              assert.ok(history.indexOf(`end ${needed}`) < startedAt, `${index} starts after ${needed}`);
+            }
+            const deletedAt = history.indexOf(`delete ${needed}`);
+            if (deletedAt !== -1 && states[index]!.kind !== "inactive")
+              assert.ok(endedAt !== -1 && endedAt < deletedAt, `${needed} is deleted after ${index} went on`);
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("what must not exist leaves what depends on it optionally alone", () => {
+    fc.assert(
+      fc.property(mixedGraphs, fc.nat(7), fc.boolean(), (plan, node, isActive) => {
+        fc.pre(node < plan.nodes.length);
+        const states = condemn(plan, pendAll(plan), { index: node, because: "says the test", isActive });
+        const closure = closureOf(plan, node);
+        states.forEach((state, index) => {
+          if (index !== node) assert.is(state.kind, closure.has(index) ? "condemned" : "pending");
+        });
+      }),
+    );
+  });
+
+  test("a cleanup deletes in the reverse order of all edges, optional ones too", () => {
+    fc.assert(
+      fc.property(mixedGraphs, picks, (plan, stream) => {
+        const { states, history } = simulate(plan, condemnAll(plan, "over"), () => "ready", pickerOf(stream));
+        assert.ok(states.every(isGone));
+        for (const [index, { optional }] of plan.nodes.entries())
+          for (const needed of optional)
+            assert.ok(history.indexOf(`end ${index}`) < history.indexOf(`delete ${needed}`));
+      }),
+    );
+  });
+
+  test("a cycle with an optional edge is refused", () => {
+    const definition = workflowOf([
+      dependentOf("a", { dependsOn: [{ name: "b", optional: true }] }),
+      dependentOf("b", { dependsOn: ["a"] }),
+    ]);
+    assert.is(
+      messageOf(() => buildPlan(definition)),
+      "the workflow has a cycle: a → b → a",
+    );
+  });
+
+  test("a dependency that is stated both ways is required", () => {
+    const plan = buildPlan(
+      workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: [{ name: "a", optional: true }, "a"] })]),
+    );
+    assert.equal(plan.nodes[1]!.dependsOn, [0]);
+    assert.equal(plan.nodes[1]!.optional, []);
   });
 
   test("a failed node holds back what depends on it, and names itself", () => {

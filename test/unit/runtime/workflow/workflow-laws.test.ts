@@ -40,8 +40,8 @@ const plays: fc.Arbitrary<Play> = fc
     const shapes = fc.tuple(
       ...[...Array(size).keys()].map((index) =>
         fc
-          .tuple(often(2), needsOf(index), needsOf(index))
-          .map(([isBulk, dependsOn, items]) => ({ isBulk, dependsOn, items })),
+          .tuple(often(2), needsOf(index), needsOf(index), needsOf(index))
+          .map(([isBulk, dependsOn, optional, items]) => ({ isBulk, dependsOn, optional, items })),
       ),
     );
     const round = fc.record({
@@ -57,10 +57,13 @@ function needsOf(index: number): fc.Arbitrary<number[]> {
   return fc.uniqueArray(fc.nat(index - 1), { maxLength: 2 });
 }
 
-function shapesOf(drawn: readonly { isBulk: boolean; dependsOn: number[]; items: number[] }[]): NodeShape[] {
-  return drawn.map(({ isBulk, dependsOn, items }) => {
+type DrawnNode = { isBulk: boolean; dependsOn: number[]; optional: number[]; items: number[] };
+
+function shapesOf(drawn: readonly DrawnNode[]): NodeShape[] {
+  return drawn.map(({ isBulk, dependsOn, optional, items }) => {
     const itemsDependOn = isBulk ? items.filter((each) => drawn[each]!.isBulk && !dependsOn.includes(each)) : [];
-    return { isBulk, dependsOn, itemsDependOn };
+    const isFree = (each: number) => !dependsOn.includes(each) && !itemsDependOn.includes(each);
+    return { isBulk, dependsOn, optional: optional.filter(isFree), itemsDependOn };
   });
 }
 
@@ -105,13 +108,19 @@ class Stage {
   }
 
   #dependentOf(index: number): FakeDependent {
-    const { isBulk, dependsOn, itemsDependOn } = this.shapes[index]!;
+    const { isBulk, dependsOn, optional, itemsDependOn } = this.shapes[index]!;
     const mood = () => this.moods[index]!;
     return {
       name: nameOf(index),
-      dependsOn: dependsOn.map(nameOf),
+      dependsOn: [
+        ...dependsOn.map(nameOf),
+        ...optional.map((each) => ({ name: nameOf(each), optional: true as const })),
+      ],
       ...(isBulk ? { bulk: { maxConcurrency: 2 }, itemsDependOn: itemsDependOn.map(nameOf) } : {}),
-      desired: () => {
+      desired: ({ secondary }: { secondary: object }) => {
+        const seen = secondary as Record<string, object | undefined>;
+        const isSeen = (each: number) => Object.keys(seen[nameOf(each)] ?? {}).length > 0;
+        for (const each of optional.filter(isSeen)) this.events.push(`sees ${nameOf(each)} ${nameOf(index)}`);
         this.events.push(`desired ${nameOf(index)}`);
         if (mood().failure === "desired") throw new Error("no idea");
         const value = { value: mood().value };
@@ -141,6 +150,14 @@ function checkReadiness(stage: Stage): void {
     for (const needed of shapes[index]!.dependsOn)
       for (const each of shapes[needed]!.isBulk ? moods[needed]!.keys : [SINGLE])
         check(event, stage.idOf(needed, each));
+    for (const needed of shapes[index]!.optional) {
+      if (!events.includes(`desired ${nameOf(needed)}`)) {
+        assert.not(events.includes(`sees ${nameOf(needed)} ${nameOf(index)}`), `${event} sees what is not wanted`);
+        continue;
+      }
+      for (const each of shapes[needed]!.isBulk ? moods[needed]!.keys : [SINGLE])
+        check(event, stage.idOf(needed, each));
+    }
     if (what === "write") for (const needed of shapes[index]!.itemsDependOn) check(event, stage.idOf(needed, key));
   }
 }
@@ -149,8 +166,11 @@ function checkReadiness(stage: Stage): void {
 function checkRemoval({ shapes, moods, events, store }: Stage, id: string): void {
   const { index, key } = parseId(id);
   const isUnwanted = !events.includes(`desired ${nameOf(index)}`);
-  shapes.forEach(({ dependsOn, itemsDependOn }, other) => {
+  shapes.forEach(({ dependsOn, optional, itemsDependOn }, other) => {
     if (!moods[other]!.isActive) return;
+    const isUsing = optional.includes(index) && !events.includes(`desired ${nameOf(other)}`);
+    if (isUnwanted && isUsing)
+      assert.is(store[other]!.size, 0, `${nameOf(other)} goes, or on without it, before ${id}`);
     if (isUnwanted && dependsOn.includes(index)) assert.is(store[other]!.size, 0, `${nameOf(other)} goes before ${id}`);
     if (itemsDependOn.includes(index)) assert.not(store[other]!.has(key), `${nameOf(other)}[${key}] goes before ${id}`);
   });

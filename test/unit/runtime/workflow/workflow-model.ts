@@ -4,6 +4,8 @@
 export interface NodeShape {
   readonly isBulk: boolean;
   readonly dependsOn: readonly number[];
+  /** What it waits for only if that is wanted. */
+  readonly optional: readonly number[];
   /** Only those of bulk dependents, and of bulk dependents. */
   readonly itemsDependOn: readonly number[];
 }
@@ -57,7 +59,7 @@ class ModelRun {
 
   reconcile(index: number): void {
     const mood = this.moods[index]!;
-    const { dependsOn, itemsDependOn } = this.shapes[index]!;
+    const { dependsOn, optional, itemsDependOn } = this.shapes[index]!;
     this.#readyItems[index] = new Set();
     this.#kept[index] = new Set();
     this.#hasItems[index] = false;
@@ -65,6 +67,7 @@ class ModelRun {
     if ([...dependsOn, ...itemsDependOn].some(isAbsent)) this.#standings[index] = "condemned";
     else if (
       !dependsOn.every((each) => this.#standings[each] === "ready") ||
+      !optional.every((each) => this.#standings[each] === "ready" || isAbsent(each)) ||
       !itemsDependOn.every((each) => this.#hasItems[each])
     )
       this.#standings[index] = "waiting";
@@ -81,6 +84,7 @@ class ModelRun {
     if (standing !== "condemned") return;
     const needing = this.#needing(index);
     if (!needing.all.every((each) => this.#isGone[each])) return;
+    if (!needing.optional.every((each) => this.#isGone[each] || this.#standings[each] === "ready")) return;
     if (!needing.items.every((each) => this.#isGone[each] || this.#hasItems[each])) return;
     if (!isActive) {
       this.#isGone[index] = true;
@@ -140,9 +144,9 @@ class ModelRun {
     return this.store[index]!.delete(key);
   }
 
-  #needing(index: number): { readonly all: number[]; readonly items: number[] } {
-    const all = [...this.shapes.keys()].filter((each) => this.shapes[each]!.dependsOn.includes(index));
-    const items = [...this.shapes.keys()].filter((each) => this.shapes[each]!.itemsDependOn.includes(index));
-    return { all, items };
+  #needing(index: number): Record<"all" | "optional" | "items", number[]> {
+    const thoseWith = (list: "dependsOn" | "optional" | "itemsDependOn") =>
+      [...this.shapes.keys()].filter((each) => this.shapes[each]![list].includes(index));
+    return { all: thoseWith("dependsOn"), optional: thoseWith("optional"), items: thoseWith("itemsDependOn") };
   }
 }

@@ -78,7 +78,7 @@ suite("reads of other dependents", (test) => {
   test("what a dependent waits for, as a whole or item by item, may be read", () => {
     const text = "export const desired = ({ secondary }) => secondary.a;";
     assert.equal(check({ "dependents/b.ts": text }, [a, dependentOf("b", configMap, ["a"])]), []);
-    const items = { ...b, bulk: {}, itemsDependOn: ["a"] };
+    const items = { ...b, bulk: {}, itemsDependOn: ["a"], follows: ["a"] };
     assert.equal(check({ "dependents/b.ts": text }, [{ ...a, bulk: {} }, items]), []);
   });
 
@@ -91,7 +91,7 @@ suite("reads of other dependents", (test) => {
     };
     const source = { kind: "poll", intervalMs: 5 } as const;
     const external: DependentModel = {
-      ...{ name: "c", dependsOn: [], waitsFor: [], conditions: {} },
+      ...{ name: "c", dependsOn: [], waitsFor: [], follows: [], conditions: {} },
       external: { source, type: { kind: "declared" }, capabilities: ["create", "update", "delete"] },
     };
     const files = {

@@ -1,0 +1,32 @@
+/** Stands in the place of a field that the status does not have; its text is what the compiler prints. */
+export interface NoSuchField<Name, Known> {
+  readonly "the status has no such field": Name;
+  readonly "it has": Known;
+}
+
+/**
+ * A status as `Wanted`, without fields that `Wanted` does not have, at any depth.
+ *
+ * Where nothing says what is wanted, it is whatever is given. The compiler infers `Given` by that branch.
+ */
+export type ExactStatus<Given, Wanted> = [Wanted] extends [never] ? Given : Wanted & Exact<Given, Wanted>;
+
+/** The status that a control has. */
+export type StatusOf<Given, Wanted> = [Wanted] extends [never] ? Given : Wanted;
+
+type Exact<Given, Wanted> = Given extends readonly (infer Item)[]
+  ? readonly Exact<Item, ItemOf<Wanted>>[]
+  : [FieldOf<Wanted>] extends [never]
+    ? unknown
+    : Given extends object
+      ? {
+          readonly [Field in keyof Given]: Field extends FieldOf<Wanted>
+            ? Exact<Given[Field], ValueOf<Wanted, Field>>
+            : NoSuchField<Field, FieldOf<Wanted>>;
+        }
+      : unknown;
+
+// A member of a union may be what is given.
+type FieldOf<Wanted> = Wanted extends readonly unknown[] ? never : Wanted extends object ? keyof Wanted : never;
+type ValueOf<Wanted, Field> = Wanted extends object ? (Field extends keyof Wanted ? Wanted[Field] : never) : never;
+type ItemOf<Wanted> = Wanted extends readonly (infer Item)[] ? Item : never;
