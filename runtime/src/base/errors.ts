@@ -99,3 +99,39 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
     return undefined;
   }
 }
+
+// What these say is all there is to know; where they were made is in the runtime.
+const EXPECTED: ReadonlySet<string> = new Set([
+  "ApiError",
+  "ConnectionError",
+  "RetryAfterError",
+  "TerminalError",
+  "TimeoutError",
+  "AbortError",
+]);
+
+/**
+ * Returns the stack of the first error that is none of the API server's, and that nobody threw to say how to go on: mostly it was thrown by the
+ * user's code. Undefined if there is none.
+ */
+export function stackOf(error: unknown): string | undefined {
+  const seen = new Set<unknown>();
+  const find = (each: unknown): string | undefined => {
+    if (!(each instanceof Error) || seen.has(each) || EXPECTED.has(each.name)) return undefined;
+    seen.add(each);
+    const parts = each instanceof AggregateError ? (each.errors as unknown[]) : [each.cause];
+    const inner = parts.filter((part) => part !== undefined);
+    if (inner.length === 0) return each.stack;
+    for (const part of inner) {
+      const stack = find(part);
+      if (stack !== undefined) return stack;
+    }
+    return undefined;
+  };
+  try {
+    return find(error);
+  } catch {
+    // Its members need not be readable.
+    return undefined;
+  }
+}

@@ -1,4 +1,4 @@
-import { findError, type ApiError, type RetryAfterError } from "../base/errors.js";
+import { findError, stackOf, type ApiError, type RetryAfterError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
 import {
   isImminent,
@@ -95,7 +95,8 @@ function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields =
   const quiet = isConflict ? "info" : isHandled ? "debug" : "warn";
   const level = !isLast ? quiet : isSuperseded === true ? "warn" : "error";
   const message = `reconcile failed${what === undefined ? "" : `, ${what}`}: ${messageOf(error)}`;
-  return { kind: "log", level, message, fields };
+  const stack = stackOf(error);
+  return { kind: "log", level, message, fields: stack === undefined ? fields : { ...fields, stack } };
 }
 
 // Trying again helps if any of several failures may go away.

@@ -31,6 +31,28 @@ suite("controller: logs", (test) => {
     }
   });
 
+  test("an error of the user's code is logged with its stack, and an answer of the API server without one", async () => {
+    const throwInUserCode = () => new TypeError("cannot read properties of undefined");
+    const wrapped = new Error('dependent "web": …', { cause: throwInUserCode() });
+    const given: [unknown, RegExp | undefined][] = [
+      [throwInUserCode(), /TypeError: cannot read.*\n +at throwInUserCode .*controller-log\.test/s],
+      [wrapped, /TypeError: cannot read/],
+      [new AggregateError([conflict, wrapped]), /TypeError: cannot read/],
+      [conflict, undefined],
+      [new Error('dependent "web": …', { cause: conflict }), undefined],
+      [new TerminalError("never"), undefined],
+    ];
+    for (const [error, expected] of given) {
+      const { observe, settle, respond, lines } = createBed();
+      respond(() => failureOf(error));
+      observe();
+      await settle();
+      const { stack } = lines[0]!.fields as { stack?: string };
+      if (expected === undefined) assert.is(stack, undefined, String(error));
+      else assert.match(stack ?? "", expected);
+    }
+  });
+
   test("the last failure is a warning if a new event gives another chance", async () => {
     const { observe, settle, hold, lines } = createBed({ retry: { maxAttempts: 0 } });
     const finish = hold();
@@ -57,7 +79,8 @@ suite("controller: logs", (test) => {
     const common = { controller: "page", kind: "Page", namespace: "home", name: "one", uid: "u1" };
     const scope = { ...common, resourceVersion: "1", generation: 7 };
     assert.equal(fields, { ...scope, reasons: ["primary added"], own: 1 });
-    assert.equal(lines[1]?.fields, { ...scope, reasons: ["primary added"], retryAfterMs: 2000, attempt: 1 });
+    const { stack: _stack, ...failure } = lines[1]!.fields as { stack?: string };
+    assert.equal(failure, { ...scope, reasons: ["primary added"], retryAfterMs: 2000, attempt: 1 });
     assert.equal((lines[2]?.fields as { reasons: string[] }).reasons, ["retry 1"]);
   });
 
