@@ -113,10 +113,7 @@ export class OwnDeletions {
   }
 
   /** Returns the objects whose deletion a watch at `version` does not bring, because it has another object there, or none. */
-  passedBy(
-    version: string,
-    observed: { get(key: ObjectKey): DecodedResource | undefined },
-  ): KeyedObject[] {
+  passedBy(version: string, observed: { get(key: ObjectKey): DecodedResource | undefined }): KeyedObject[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
       const isExpected = uidOf(observed.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version);
       return isExpected ? [] : [{ key, object: entry.object }];

@@ -19,6 +19,8 @@ export interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
   /** How many objects are kept whole; all of them unless given. */
   readonly bound?: CacheBound | undefined;
+  /** Tells whether what is known of any kind of the server may be newer than the server, because it was restored. */
+  readonly isServerOutdated?: (() => boolean) | undefined;
 }
 
 /** The whole state that is being read. */
@@ -38,6 +40,7 @@ export class ResourceCache {
   /** The same, if it is bounded. */
   readonly #bounded: BoundedEntries | undefined;
   readonly #loader: BoundedLoader | undefined;
+  readonly #isServerOutdated: () => boolean;
   readonly #pending = new PendingWrites();
   readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
@@ -45,8 +48,9 @@ export class ResourceCache {
   #observedVersion = "0";
   #listing: Listing | undefined;
 
-  constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
+  constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
+    this.#isServerOutdated = isServerOutdated;
     // What is left of an object does not tell where an index has it.
     this.#bounded =
       bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
@@ -76,9 +80,9 @@ export class ResourceCache {
     return this.#listing !== undefined;
   }
 
-  /** Whether the server was restored from a backup, and what is known is not its state; over when that has been read. */
+  /** Whether the server was restored from a backup, and its state has not been read yet: nothing may be written from what is known. */
   get isOutdated(): boolean {
-    return this.#listing?.isRestored === true;
+    return this.#isReplacing || this.#isServerOutdated();
   }
 
   /** How much is kept, for whoever looks for leaks. */
@@ -218,7 +222,7 @@ export class ResourceCache {
   /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
-    if (known === undefined || versionOf(known) !== version || this.isOutdated) return false;
+    if (known === undefined || versionOf(known) !== version || this.#isReplacing) return false;
     this.#listing?.unlisted.delete(key);
     return true;
   }
@@ -261,11 +265,7 @@ export class ResourceCache {
   }
 
   /** Takes the whole state at once. */
-  replace(
-    entries: readonly DecodedResource[],
-    version: string,
-    options: { readonly isRestored?: boolean } = {},
-  ): void {
+  replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
     this.endReplace(version);
@@ -275,7 +275,7 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || this.isOutdated || isEvicted(entry)) return;
+    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry)) return;
     if (!isNewerVersion(version, this.#observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
@@ -287,7 +287,7 @@ export class ResourceCache {
 
   /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
   removeOwn(key: ObjectKey, uid: string, by?: object): void {
-    if (!this.comparesVersions || this.isOutdated) return;
+    if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // It may have been made anew, and even deleted again.
@@ -312,6 +312,11 @@ export class ResourceCache {
     this.#indexes.clear();
   }
 
+  /** Whether the state of a restored server replaces what is known. */
+  get #isReplacing(): boolean {
+    return this.#listing?.isRestored === true;
+  }
+
   #find(key: ObjectKey): DecodedResource | undefined {
     const answer = this.#pending.get(key);
     if (answer !== undefined) return answer;
@@ -324,11 +329,11 @@ export class ResourceCache {
     const { object } = entry;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
-    if (known !== undefined && !this.isOutdated && !this.#isNews(versionOf(entry), versionOf(known))) return;
+    if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
     const change = arrivalOf(key, { object, old: known?.object, isInitial });
     // Generations began anew with the versions, so that the object is told like one that nobody has seen.
-    const isSame = this.isOutdated && uidOf(known) === uidOf(entry);
+    const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
   }
 

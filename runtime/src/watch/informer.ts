@@ -7,12 +7,15 @@ import type { ResourceCache } from "../cache/resource-cache.js";
 import type { InformerScope, SharedInformer } from "./shared-informers.js";
 import { describeFailure, describeWatched } from "./describe-failure.js";
 import { runListWatch } from "./list-watch.js";
+import type { Restores } from "./restores.js";
 import type { SourceHealth } from "../base/health.js";
 
 /** What an informer watches, and with what. */
 export interface InformerOptions extends InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
+  /** The list-watches of the same server. */
+  readonly restores?: Restores | undefined;
   /** Whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;

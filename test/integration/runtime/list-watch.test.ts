@@ -1,7 +1,7 @@
 // What keeps a cache up to date whatever the server does: a list-watch on the embedded server, and on scripted ones where that is too
 // well-behaved.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
 import { once } from "node:events";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
@@ -12,12 +12,15 @@ import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { Informer } from "#runtime/watch/informer.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
 import { assert, suite } from "../../support/suite.js";
-import { ConfigMap, startPageServer } from "./page-operator.js";
+import { ConfigMap, Secret, startPageServer } from "./page-operator.js";
 
 const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };
 
 /** A cache that follows the ConfigMaps of a server. */
-function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number; labelSelector?: string } = {}) {
+function follow(
+  connection: ConnectionOptions,
+  options: { quietMs?: number; answerTimeoutMs?: number; initialTimeoutMs?: number; labelSelector?: string } = {},
+) {
   const client = new ApiClient(createConnection(connection));
   const cache = new ResourceCache();
   const failures: string[] = [];
@@ -36,7 +39,7 @@ function follow(connection: ConnectionOptions, options: { idleTimeoutMs?: number
       ...options,
     },
     {
-      beginReplace: () => cache.beginReplace(),
+      beginReplace: (replaced) => cache.beginReplace(replaced),
       onConnected: () => undefined,
       observeKnown: (key, version) => cache.observeKnown(key, version),
       observeListed: (entry) => {
@@ -93,6 +96,8 @@ async function untilText(followed: Followed, name: string, text: string): Promis
 async function startScripted(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
+    // Only its version is wanted.
+    if (/limit=1$/.test(request.url ?? "")) return list(response, [], { resourceVersion: "999" });
     requests.push(request.url ?? "");
     answer(request, response);
   });
@@ -105,6 +110,41 @@ async function startScripted(answer: (request: IncomingMessage, response: Server
       server.closeAllConnections();
       server.close();
       await once(server, "close");
+    },
+  };
+}
+
+/** A proxy of which the connections may be frozen: they stay open, and nothing passes; new ones are taken and not served. */
+async function startProxy(target: string) {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set<Socket>();
+  let isFrozen = false;
+  const proxy = createTcpServer((client) => {
+    const server = connect(Number(port), hostname);
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(from);
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        sockets.delete(from);
+        if (!isFrozen) to.destroy();
+      });
+      // What was frozen stays lost.
+      let isDead = isFrozen;
+      from.on("data", (bytes) => (isDead ||= isFrozen) || to.write(bytes));
+    }
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    freeze: (freeze: boolean) => void (isFrozen = freeze),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+      await once(proxy, "close");
     },
   };
 }
@@ -274,39 +314,89 @@ suite("list-watch", (test) => {
           if (isWatchList(request)) for (const item of items) response.write(line("ADDED", item));
         } else list(response, items, { resourceVersion: "10" });
       });
-      await using followed = follow(server, { idleTimeoutMs: 150 });
+      await using followed = follow(server, { initialTimeoutMs: 150 });
       await waitFor("the state is known", () => followed.replacements() === 1);
       assert.is([...followed.cache.keys()].length, items.length);
     });
 
   test("a server that takes connections but never answers is reported", async () => {
     await using server = await startScripted(() => {});
-    await using followed = follow(server, { idleTimeoutMs: 100 });
+    await using followed = follow(server, { initialTimeoutMs: 100 });
     await waitFor("the failure is reported", () => followed.failures.length > 0);
     assert.match(followed.failures[0]!, server.url);
     assert.match(followed.failures[0]!, "nothing arrived");
   });
 
-  test("a silent watch is replaced, and one that receives bookmarks is not", async () => {
-    let watches = 0;
+  test("a watch that does not bring what the server has is replaced, and one that receives bookmarks is not", async () => {
+    let isReplaced = false;
     await using server = await startScripted((request, response) => {
+      const { url = "" } = request;
       response.writeHead(200).write(isWatchList(request) ? endOfInitialEvents("5") : "");
       response.flushHeaders();
-      if (++watches > 1) {
-        let version = 5;
-        const timer = setInterval(
-          () => response.write(line("BOOKMARK", { metadata: { resourceVersion: `${++version}` } })),
-          50,
-        );
-        response.on("close", () => clearInterval(timer));
-      }
+      if (url.endsWith("timeoutSeconds=1")) return response.end(line("ADDED", configMap("a", "6", "missed")));
+      if (isWatchList(request)) return;
+      isReplaced = true;
+      response.write(line("ADDED", configMap("a", "6", "missed")));
+      let version = 6;
+      const timer = setInterval(
+        () => response.write(line("BOOKMARK", { metadata: { resourceVersion: `${++version}` } })),
+        50,
+      );
+      response.on("close", () => clearInterval(timer));
     });
-    await using followed = follow(server, { idleTimeoutMs: 200 });
-    await waitFor("the silent one is replaced", () => server.requests.length === 2);
+    await using followed = follow(server, { quietMs: 200 });
+    await waitFor("the silent one is replaced", () => isReplaced);
+    await untilText(followed, "a", "missed");
     await waitFor("bookmarks come", () => followed.versions.length > 10);
-    assert.is(server.requests.length, 2);
-    assert.match(server.requests[1]!, "resourceVersion=5");
+    assert.is(server.requests.length, 3);
+    assert.match(server.requests[2]!, "resourceVersion=5");
+    assert.match(followed.failures.join(), "has died: it does not bring what came after version 5");
+  });
+
+  test("a quiet watch is left alone, whatever is written in other kinds", async () => {
+    await using server = await startPageServer();
+    await using followed = follow(server, { quietMs: 50 });
+    await write(followed, "a", "one");
+    await untilText(followed, "a", "one");
+    const watches = server.faults.add({ verb: "watch", path: "/configmaps", delayMs: 0 });
+    const lists = server.faults.add({ verb: "list", path: "/configmaps", delayMs: 0 });
+    await followed.client.create(Secret, { metadata: { name: "other", namespace: "default" } });
+    await waitFor("it is asked about", () => lists.hits >= 3 && watches.hits >= 2, { timeoutMs: 15_000 });
     assert.equal(followed.failures, []);
+    server.faults.cutWatches({ path: "/configmaps" });
+    await write(followed, "a", "two");
+    await untilText(followed, "a", "two");
+    assert.is(followed.replacements(), 1);
+  });
+
+  test("a connection that is dead without a word is noticed and said, and the watch goes on where it was", async () => {
+    await using server = await startPageServer();
+    await using proxy = await startProxy(server.url);
+    await using writer = follow(server);
+    await using followed = follow({ ...server, url: proxy.url }, { quietMs: 100, answerTimeoutMs: 200 });
+    await write(writer, "a", "one");
+    await untilText(followed, "a", "one");
+    proxy.freeze(true);
+    await write(writer, "a", "two");
+    await waitFor("it is said", () => followed.failures.some((failure) => failure.includes("does not answer")));
+    assert.is(followed.textOf("a"), "one");
+    proxy.freeze(false);
+    await untilText(followed, "a", "two");
+    assert.is(followed.replacements(), 1);
+  });
+
+  test("a server that could not send the state in a watch is asked to again at the next time", async () => {
+    let watchLists = 0;
+    await using server = await startScripted((request, response) => {
+      if (isWatchList(request) && ++watchLists === 1) response.writeHead(200).end();
+      else if (isWatchList(request)) response.writeHead(200).write(endOfInitialEvents("20"));
+      else if (isWatch(request)) response.writeHead(410).end("{}");
+      else list(response, [], { resourceVersion: "10" });
+    });
+    await using followed = follow(server);
+    await waitFor("the state is known twice", () => followed.replacements() >= 2);
+    assert.equal(followed.versions.slice(0, 2), ["10", "20"]);
+    assert.ok(watchLists >= 2);
   });
 
   test("after an interruption the watch goes on from the last bookmark", async () => {
