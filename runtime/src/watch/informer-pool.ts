@@ -1,10 +1,10 @@
-// The list-watches of an operator. Whoever wants to follow the same objects, in whichever controller, gets the same list-watch and the
-// same cache; it runs as long as somebody has a lease of it.
+// The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
+// as long as any of them has a handle of it.
 import type { Logger } from "../base/logger.js";
 import { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connect/connection.js";
 import { ResourceCache } from "../cache/resource-cache.js";
-import type { InformerLease, InformerRequest, SharedInformers } from "./shared-informers.js";
+import type { InformerHandle, InformerRequest, SharedInformers } from "./shared-informers.js";
 import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
 import { Restores } from "./restores.js";
@@ -47,7 +47,7 @@ export class InformerPool implements SharedInformers {
     return this.#informers.size;
   }
 
-  acquire(request: InformerRequest): InformerLease {
+  acquire(request: InformerRequest): InformerHandle {
     const key = this.#keyOf(request);
     let shared = this.#informers.get(key);
     if (shared === undefined) this.#informers.set(key, (shared = { value: this.#create(request), users: 0 }));
