@@ -7,7 +7,7 @@ import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOpt
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { OwnDeletions, PendingWrites } from "./pending-writes.js";
+import { OwnDeletions, PendingWrites, type KeyedObject } from "./pending-writes.js";
 import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
 
 export type { LoadOptions } from "./bounded-entries.js";
@@ -215,7 +215,8 @@ export class ResourceCache {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
     this.#tell((listener) => listener.onListing(true));
     if (!isRestored) return;
-    this.#forgetOwn();
+    this.#tell((listener) => listener.onReset());
+    this.#forgetOwn(this.#ownDeletions.all(), this.#pending.all(), "0");
     this.#observedVersion = "0";
   }
 
@@ -246,16 +247,7 @@ export class ResourceCache {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
     }
-    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
-      // The watch never brought it, so nobody was told that it is not there.
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-      this.#ownDeletions.delete(key, object.metadata.uid);
-    }
-    for (const key of this.#pending.allPassedBy(version)) {
-      const { object } = this.#pending.get(key)!;
-      this.#dropPending(key);
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-    }
+    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.allPassedBy(version), version);
     this.#advance(version);
     this.#listing = undefined;
     this.#tell((listener) => {
@@ -280,9 +272,7 @@ export class ResourceCache {
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
-    const before = this.#find(key);
-    this.#pending.set(key, entry);
-    this.#reindex(key, before);
+    this.#change(key, () => this.#pending.set(key, entry));
   }
 
   /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
@@ -292,24 +282,15 @@ export class ResourceCache {
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // It may have been made anew, and even deleted again.
     if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
-    const before = this.#find(key);
-    this.#ownDeletions.set(key, known, by);
-    if (known === answer) this.#pending.delete(key);
-    this.#reindex(key, before);
+    this.#change(key, () => {
+      this.#ownDeletions.set(key, known, by);
+      if (known === answer) this.#pending.delete(key);
+    });
   }
 
   /** Tells whether `by` deleted this object and the watch has not told so yet. */
   isDeletedBy(object: KubernetesObject, by: object): boolean {
     return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
-  }
-
-  /** Forgets everything, without telling anybody. */
-  clear(): void {
-    this.#observed.clear();
-    this.#pending.clear();
-    this.#ownDeletions.clear();
-    this.#observedVersion = "0";
-    this.#indexes.clear();
   }
 
   /** Whether the state of a restored server replaces what is known. */
@@ -338,11 +319,12 @@ export class ResourceCache {
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
-    const before = this.#indexes.isEmpty ? undefined : this.#find(key);
-    this.#observed.set(key, entry);
     const answer = this.#pending.get(key);
-    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#pending.delete(key);
-    this.#reindex(key, before);
+    const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
+    this.#change(key, () => {
+      this.#observed.set(key, entry);
+      if (isPassed) this.#pending.delete(key);
+    });
   }
 
   #delete(
@@ -352,15 +334,15 @@ export class ResourceCache {
     const { version, isInitial, isFinalStateUnknown } = deletion;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
-    const before = this.#find(key);
-    this.#observed.delete(key);
     const answer = this.#pending.get(key);
     // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
     // made anew and is missing, too, is another object, and is told for itself.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
-    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
-    this.#reindex(key, before);
+    this.#change(key, () => {
+      this.#observed.delete(key);
+      if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
+    });
     const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
     this.#tellChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
@@ -370,27 +352,22 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes an answer without bringing it if the object is none of those that it follows.
-    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) this.#dropPending(key);
-  }
-
-  #dropPending(key: ObjectKey): void {
-    const before = this.#find(key);
-    this.#pending.delete(key);
-    this.#reindex(key, before);
-  }
-
-  /** Forgets what the watch has not brought; what is known from that alone is told as missing. */
-  #forgetOwn(): void {
-    this.#tell((listener) => listener.onReset());
-    for (const { key, object } of this.#ownDeletions.all()) {
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
-      const before = this.#find(key);
-      this.#ownDeletions.delete(key, object.metadata.uid);
-      this.#reindex(key, before);
+    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) {
+      const passed = key;
+      this.#change(passed, () => this.#pending.delete(passed));
     }
-    for (const { key, object } of this.#pending.all()) {
-      this.#dropPending(key);
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
+  }
+
+  /** Forgets own deletions and writes that the watch will not bring; what is known from them alone is told as missing. */
+  #forgetOwn(deletions: readonly KeyedObject[], writes: readonly KeyedObject[], version: string): void {
+    for (const { key, object } of deletions) {
+      // Whose deletion it is has to be known for as long as it is told.
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
+      this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
+    }
+    for (const { key, object } of writes) {
+      this.#change(key, () => this.#pending.delete(key));
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
     }
   }
 
@@ -411,7 +388,11 @@ export class ResourceCache {
     return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
   }
 
-  #reindex(key: ObjectKey, before: DecodedResource | undefined): void {
-    if (!this.#indexes.isEmpty) this.#indexes.update(key, before?.object, this.#find(key)?.object);
+  /** Changes what is known of an object, and the indexes with it. */
+  #change(key: ObjectKey, change: () => void): void {
+    if (this.#indexes.isEmpty) return change();
+    const before = this.#find(key)?.object;
+    change();
+    this.#indexes.update(key, before, this.#find(key)?.object);
   }
 }

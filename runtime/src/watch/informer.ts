@@ -1,11 +1,10 @@
-import { isApiError } from "../base/errors.js";
+import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { compileProjection } from "../decode/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { InformerScope, SharedInformer } from "./shared-informers.js";
-import { describeFailure, describeWatched } from "./describe-failure.js";
 import { runListWatch } from "./list-watch.js";
 import type { Restores } from "./restores.js";
 import type { SourceHealth } from "../base/health.js";
@@ -178,4 +177,33 @@ export class Informer implements SharedInformer {
     }
     this.#giveUpWaiting(this.#errorOf(error));
   }
+}
+
+/** Names what a list-watch follows, for messages: the kind, and the namespace if it is only one. */
+function describeWatched(definition: ResourceDefinition, namespace?: string): string {
+  return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
+}
+
+/** Says why a kind cannot be watched and what to do about it. */
+function describeFailure(
+  error: unknown,
+  watched: { readonly definition: ResourceDefinition; readonly namespace?: string | undefined },
+  { server, origin }: { server: string; origin: string },
+): string {
+  const { definition, namespace } = watched;
+  const apiError = findError<ApiError>(error, "ApiError");
+  const kind = kindNameOf(definition);
+  const what = describeWatched(definition, namespace);
+  if (apiError?.code === 404 && definition.isCustom) {
+    return (
+      `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
+      `${definition.version}; install it with kubectl apply -f crds/; trying again`
+    );
+  }
+  if (apiError?.code === 404) return `${kind} is not served by ${server}; trying again`;
+  if (apiError?.code === 401)
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched; trying again`;
+  if (apiError?.code === 403)
+    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}; trying again`;
+  return `cannot watch ${what} at ${server}: ${messageOf(error)}; trying again`;
 }
