@@ -68,13 +68,6 @@ export class BoundedEntries {
     this.#recent.delete(key);
   }
 
-  clear(): void {
-    this.#entries.clear();
-    this.#recent.clear();
-    this.#holds.clear();
-    this.#heldBy.clear();
-  }
-
   /** Says that an object is being used. */
   touch(key: ObjectKey): void {
     this.#recent.get(key);

@@ -157,8 +157,4 @@ export class SharedIndexes {
     if (before === after) return;
     for (const { index } of this.#indexes.values()) index.update(key, before, after);
   }
-
-  clear(): void {
-    for (const { index } of this.#indexes.values()) index.clear();
-  }
 }

@@ -58,18 +58,13 @@ export class PendingWrites {
   }
 
   /** Returns all objects whose answers are not newer than `version`. */
-  allPassedBy(version: string): ObjectKey[] {
-    return [...this.#keys].flatMap(([answered, key]) => (compareResourceVersions(answered, version) <= 0 ? [key] : []));
+  allPassedBy(version: string): KeyedObject[] {
+    return this.all().filter(({ object }) => !isNewerVersion(object.metadata.resourceVersion ?? "0", version));
   }
 
   /** Returns all objects with their answers. */
   all(): KeyedObject[] {
     return [...this.#entries].map(([key, { object }]) => ({ key, object }));
-  }
-
-  clear(): void {
-    this.#entries.clear();
-    this.#keys.clear();
   }
 }
 
@@ -123,9 +118,5 @@ export class OwnDeletions {
   /** Returns all objects whose deletion the watch has not brought. */
   all(): KeyedObject[] {
     return [...this.#deletions].map(([key, { entry }]) => ({ key, object: entry.object }));
-  }
-
-  clear(): void {
-    this.#deletions.clear();
   }
 }

@@ -7,7 +7,7 @@ import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOpt
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { OwnDeletions, PendingWrites } from "./pending-writes.js";
+import { OwnDeletions, PendingWrites, type KeyedObject } from "./pending-writes.js";
 import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
 
 export type { LoadOptions } from "./bounded-entries.js";
@@ -19,6 +19,8 @@ export interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
   /** How many objects are kept whole; all of them unless given. */
   readonly bound?: CacheBound | undefined;
+  /** Tells whether what is known of any kind of the server may be newer than the server, because it was restored. */
+  readonly isServerOutdated?: (() => boolean) | undefined;
 }
 
 /** The whole state that is being read. */
@@ -38,6 +40,7 @@ export class ResourceCache {
   /** The same, if it is bounded. */
   readonly #bounded: BoundedEntries | undefined;
   readonly #loader: BoundedLoader | undefined;
+  readonly #isServerOutdated: () => boolean;
   readonly #pending = new PendingWrites();
   readonly #ownDeletions = new OwnDeletions();
   readonly #indexes = new SharedIndexes();
@@ -45,8 +48,9 @@ export class ResourceCache {
   #observedVersion = "0";
   #listing: Listing | undefined;
 
-  constructor({ comparesVersions = true, bound }: ResourceCacheOptions = {}) {
+  constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
+    this.#isServerOutdated = isServerOutdated;
     // What is left of an object does not tell where an index has it.
     this.#bounded =
       bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
@@ -76,9 +80,9 @@ export class ResourceCache {
     return this.#listing !== undefined;
   }
 
-  /** Whether the server was restored from a backup, and what is known is not its state; over when that has been read. */
+  /** Whether the server was restored from a backup, and its state has not been read yet: nothing may be written from what is known. */
   get isOutdated(): boolean {
-    return this.#listing?.isRestored === true;
+    return this.#isReplacing || this.#isServerOutdated();
   }
 
   /** How much is kept, for whoever looks for leaks. */
@@ -211,14 +215,15 @@ export class ResourceCache {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
     this.#tell((listener) => listener.onListing(true));
     if (!isRestored) return;
-    this.#forgetOwn();
+    this.#tell((listener) => listener.onReset());
+    this.#forgetOwn(this.#ownDeletions.all(), this.#pending.all(), "0");
     this.#observedVersion = "0";
   }
 
   /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
-    if (known === undefined || versionOf(known) !== version || this.isOutdated) return false;
+    if (known === undefined || versionOf(known) !== version || this.#isReplacing) return false;
     this.#listing?.unlisted.delete(key);
     return true;
   }
@@ -242,16 +247,7 @@ export class ResourceCache {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
     }
-    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed)) {
-      // The watch never brought it, so nobody was told that it is not there.
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-      this.#ownDeletions.delete(key, object.metadata.uid);
-    }
-    for (const key of this.#pending.allPassedBy(version)) {
-      const { object } = this.#pending.get(key)!;
-      this.#dropPending(key);
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-    }
+    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.allPassedBy(version), version);
     this.#advance(version);
     this.#listing = undefined;
     this.#tell((listener) => {
@@ -271,27 +267,25 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || this.isOutdated || isEvicted(entry)) return;
+    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry)) return;
     if (!isNewerVersion(version, this.#observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
-    const before = this.#find(key);
-    this.#pending.set(key, entry);
-    this.#reindex(key, before);
+    this.#change(key, () => this.#pending.set(key, entry));
   }
 
   /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
   removeOwn(key: ObjectKey, uid: string, by?: object): void {
-    if (!this.comparesVersions || this.isOutdated) return;
+    if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // It may have been made anew, and even deleted again.
     if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
-    const before = this.#find(key);
-    this.#ownDeletions.set(key, known, by);
-    if (known === answer) this.#pending.delete(key);
-    this.#reindex(key, before);
+    this.#change(key, () => {
+      this.#ownDeletions.set(key, known, by);
+      if (known === answer) this.#pending.delete(key);
+    });
   }
 
   /** Tells whether `by` deleted this object and the watch has not told so yet. */
@@ -299,13 +293,9 @@ export class ResourceCache {
     return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
   }
 
-  /** Forgets everything, without telling anybody. */
-  clear(): void {
-    this.#observed.clear();
-    this.#pending.clear();
-    this.#ownDeletions.clear();
-    this.#observedVersion = "0";
-    this.#indexes.clear();
+  /** Whether the state of a restored server replaces what is known. */
+  get #isReplacing(): boolean {
+    return this.#listing?.isRestored === true;
   }
 
   #find(key: ObjectKey): DecodedResource | undefined {
@@ -320,20 +310,21 @@ export class ResourceCache {
     const { object } = entry;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
-    if (known !== undefined && !this.isOutdated && !this.#isNews(versionOf(entry), versionOf(known))) return;
+    if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
     const change = arrivalOf(key, { object, old: known?.object, isInitial });
     // Generations began anew with the versions, so that the object is told like one that nobody has seen.
-    const isSame = this.isOutdated && uidOf(known) === uidOf(entry);
+    const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
-    const before = this.#indexes.isEmpty ? undefined : this.#find(key);
-    this.#observed.set(key, entry);
     const answer = this.#pending.get(key);
-    if (answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry))) this.#pending.delete(key);
-    this.#reindex(key, before);
+    const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
+    this.#change(key, () => {
+      this.#observed.set(key, entry);
+      if (isPassed) this.#pending.delete(key);
+    });
   }
 
   #delete(
@@ -343,15 +334,15 @@ export class ResourceCache {
     const { version, isInitial, isFinalStateUnknown } = deletion;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
-    const before = this.#find(key);
-    this.#observed.delete(key);
     const answer = this.#pending.get(key);
     // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
     // made anew and is missing, too, is another object, and is told for itself.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
-    if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
-    this.#reindex(key, before);
+    this.#change(key, () => {
+      this.#observed.delete(key);
+      if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
+    });
     const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
     this.#tellChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
@@ -361,27 +352,22 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes an answer without bringing it if the object is none of those that it follows.
-    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) this.#dropPending(key);
-  }
-
-  #dropPending(key: ObjectKey): void {
-    const before = this.#find(key);
-    this.#pending.delete(key);
-    this.#reindex(key, before);
-  }
-
-  /** Forgets what the watch has not brought; what is known from that alone is told as missing. */
-  #forgetOwn(): void {
-    this.#tell((listener) => listener.onReset());
-    for (const { key, object } of this.#ownDeletions.all()) {
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
-      const before = this.#find(key);
-      this.#ownDeletions.delete(key, object.metadata.uid);
-      this.#reindex(key, before);
+    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) {
+      const passed = key;
+      this.#change(passed, () => this.#pending.delete(passed));
     }
-    for (const { key, object } of this.#pending.all()) {
-      this.#dropPending(key);
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, "0");
+  }
+
+  /** Forgets own deletions and writes that the watch will not bring; what is known from them alone is told as missing. */
+  #forgetOwn(deletions: readonly KeyedObject[], writes: readonly KeyedObject[], version: string): void {
+    for (const { key, object } of deletions) {
+      // Whose deletion it is has to be known for as long as it is told.
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
+      this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
+    }
+    for (const { key, object } of writes) {
+      this.#change(key, () => this.#pending.delete(key));
+      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
     }
   }
 
@@ -402,7 +388,11 @@ export class ResourceCache {
     return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
   }
 
-  #reindex(key: ObjectKey, before: DecodedResource | undefined): void {
-    if (!this.#indexes.isEmpty) this.#indexes.update(key, before?.object, this.#find(key)?.object);
+  /** Changes what is known of an object, and the indexes with it. */
+  #change(key: ObjectKey, change: () => void): void {
+    if (this.#indexes.isEmpty) return change();
+    const before = this.#find(key)?.object;
+    change();
+    this.#indexes.update(key, before, this.#find(key)?.object);
   }
 }

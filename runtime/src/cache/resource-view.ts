@@ -16,6 +16,16 @@ export interface ListOptions {
   readonly where?: (object: DecodedResource["object"]) => boolean;
 }
 
+/** What users read of the objects of one kind that are watched. */
+export interface ReadonlyCache<Resource extends KubernetesObject = KubernetesObject> {
+  /** Returns an object; undefined if it is not known, or was evicted from a bounded cache. */
+  get(key: ObjectKey): { readonly object: Resource } | undefined;
+  /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
+  list(options?: ListOptions): readonly { readonly object: Resource }[];
+  /** Returns the objects for which the function of an index gave `value`. */
+  byIndex(name: string, value: string): readonly { readonly object: Resource }[];
+}
+
 /** A cache of which a view shows the objects, with what the view knows of them. */
 interface Attachment {
   readonly cache: ResourceCache;
@@ -36,7 +46,7 @@ const ALL = "";
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
-export class ResourceView {
+export class ResourceView implements ReadonlyCache {
   readonly definition: ResourceDefinition;
   /** Whether only a part of each object is known: then nothing can be written through this view. */
   readonly isPartial: boolean;
@@ -46,9 +56,9 @@ export class ResourceView {
   readonly #listeners = new Set<(change: ResourceChange) => void>();
   /** Whose own writes and deletions are not told to it. */
   #owner: object = this;
-  #twins: () => Iterable<ResourceView> = () => [];
-  /** The twins that were told of the beginning of each write under way. */
-  readonly #toldTwins = new Map<ObjectKey, (readonly ResourceView[])[]>();
+  #siblings: () => Iterable<ResourceView> = () => [];
+  /** The siblings that know of each write under way. */
+  readonly #writeSiblings = new Map<ObjectKey, (readonly ResourceView[])[]>();
 
   constructor(
     definition: ResourceDefinition,
@@ -238,17 +248,17 @@ export class ResourceView {
    * States whose view this is, and in which others the same owner sees objects of the same cluster and kind: what is written and deleted
    * through this one is its own there, too.
    */
-  setOwner(owner: object, twins: () => Iterable<ResourceView>): void {
+  setOwner(owner: object, siblings: () => Iterable<ResourceView>): void {
     this.#owner = owner;
-    this.#twins = twins;
+    this.#siblings = siblings;
   }
 
   /** Announces a write; until `endWrite`, changes of this object are held back. */
   beginWrite(key: ObjectKey): void {
     this.requireWhole(key);
-    const twins = [...this.#twins()];
-    if (twins.length > 0) this.#toldTwins.set(key, [...(this.#toldTwins.get(key) ?? []), twins]);
-    for (const view of [this, ...twins]) view.#openWindow(key);
+    const siblings = [...this.#siblings()];
+    if (siblings.length > 0) this.#writeSiblings.set(key, [...(this.#writeSiblings.get(key) ?? []), siblings]);
+    for (const view of [this, ...siblings]) view.#openWindow(key);
   }
 
   /**
@@ -258,7 +268,7 @@ export class ResourceView {
   endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
     const ownVersion = written?.isOwn === true ? written.entry.object.metadata.resourceVersion : undefined;
     if (written !== undefined) this.put(written.entry);
-    for (const view of [this, ...this.#takeTwins(key)]) view.#closeWindow(key, ownVersion);
+    for (const view of [this, ...this.#takeSiblings(key)]) view.#closeWindow(key, ownVersion);
   }
 
   /** Takes the answer to a write, which the next read sees; its event is told like any other. */
@@ -271,16 +281,16 @@ export class ResourceView {
    * `isGone` says that the object is gone by it, which the next read sees and our listeners are not told.
    */
   beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
-    const told = [this, ...this.#twins()].flatMap((view) => {
+    const held = [this, ...this.#siblings()].flatMap((view) => {
       const attachment = view.#attachmentOf(key);
       if (attachment?.cache.comparesVersions !== true) return [];
       attachment.ownEvents.openDeletion(uid);
       return [{ view, ownEvents: attachment.ownEvents }];
     });
     return ({ isGone }) => {
-      const views = isGone ? [this, ...this.#twins()] : [];
+      const views = isGone ? [this, ...this.#siblings()] : [];
       for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
-      for (const { view, ownEvents } of told) {
+      for (const { view, ownEvents } of held) {
         const change = ownEvents.closeDeletion(uid, { isGone });
         if (change !== undefined) view.#tell(change);
       }
@@ -302,11 +312,11 @@ export class ResourceView {
   }
 
   // Those of one of the writes under way: which of them does not matter, for a view counts them.
-  #takeTwins(key: ObjectKey): readonly ResourceView[] {
-    const told = this.#toldTwins.get(key);
-    const twins = told?.pop() ?? [];
-    if (told?.length === 0) this.#toldTwins.delete(key);
-    return twins;
+  #takeSiblings(key: ObjectKey): readonly ResourceView[] {
+    const writes = this.#writeSiblings.get(key);
+    const siblings = writes?.pop() ?? [];
+    if (writes?.length === 0) this.#writeSiblings.delete(key);
+    return siblings;
   }
 
   #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {

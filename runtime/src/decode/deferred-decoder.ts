@@ -13,11 +13,9 @@ import {
   type OwnedFields,
 } from "./decode-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
-import { HeadModel } from "./head-model.js";
 import { skipSpace, type Range } from "./json-scanner.js";
 import {
   namesBehind,
-  refAt,
   scanHead,
   textWithoutCut,
   type HeadSearch,
@@ -42,8 +40,6 @@ interface Decoding extends Range {
   readonly bytes: Buffer;
   readonly encoding: Encoding;
   readonly head: ObjectHead;
-  /** The names of the members behind the metadata, if they are known. */
-  readonly names: readonly string[] | undefined;
   /** The known state of the object, or that of its neighbour. */
   readonly before: DecodedResource | undefined;
   /** What is known of the text of that state, if it can be compared with the bytes. */
@@ -58,15 +54,11 @@ const NONE: readonly OwnedFields[] = [];
 /** Decodes the objects of one list-watch. */
 export class DeferredDecoder {
   readonly #search: HeadSearch;
-  readonly #model = new HeadModel();
   /** The fields of the last object, by the index of their entry: those of other managers are mostly the same everywhere. */
   readonly #lastFields: (Buffer | undefined)[] = [];
   /** The object that was decoded last. */
   #last: DecodedResource | undefined;
   #before: DecodedResource | undefined;
-  /** The fields of the state before that were found in the bytes, which need not be compared again. */
-  #found: OwnedFields | undefined;
-  #foundAt = 0;
   #isAscii = false;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
@@ -93,19 +85,14 @@ export class DeferredDecoder {
     // One byte for a character is read and kept much faster than any other text.
     this.#isAscii = isAsciiIn(bytes, start, end);
     this.#before = this.#last;
-    this.#found = undefined;
-    const like = this.#model.outlineOf(bytes, { start, end });
-    if (like !== undefined && like.head.nameStart !== 0) this.#search.onKey?.(refAt(bytes, like.head));
-    const head = like?.head ?? scanHead(bytes, start, this.#search);
+    const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
     const before = this.#before;
     const encoding = this.#isAscii ? "latin1" : "utf8";
     const known = this.#comparable(before);
-    const object = decodeObject({ bytes, start, end, encoding, head, names: like?.names, before, known });
+    const object = decodeObject({ bytes, start, end, encoding, head, before, known });
     if (object === undefined) return undefined;
-    if (like === undefined) this.#model.take(bytes, { start, end }, { head, names: deferredOf(object)?.names ?? [] });
-    const found = this.#found && { fields: this.#found, start: this.#foundAt };
-    const owned = readOwned({ bytes, encoding, head, before, known, found });
+    const owned = readOwned({ bytes, encoding, head, before, known });
     return owned.length === 0 ? { object } : { object, owned };
   }
 
@@ -116,20 +103,10 @@ export class DeferredDecoder {
 
   // What is equal to the text of a whole object is one, and ends there.
   #guessFieldsEnd(bytes: Buffer, start: number, entry: number): number | undefined {
-    if (!this.#isAscii) return undefined;
     const last = this.#lastFields[entry];
-    if (last !== undefined && start + last.length <= bytes.length)
-      if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
-    if (this.#before?.owned === undefined || this.#comparable(this.#before) === undefined) return undefined;
-    for (const fields of this.#before.owned) {
-      const { fieldsV1 } = fields;
-      const end = start + fieldsV1.length;
-      if (bytes[end - 1] !== CLOSE_BRACE || !hasText(bytes, { start, end }, fieldsV1)) continue;
-      this.#found = fields;
-      this.#foundAt = start;
-      return end;
-    }
-    return undefined;
+    const end = start + (last?.length ?? 0);
+    if (last === undefined || end > bytes.length) return undefined;
+    return bytes.compare(last, 0, last.length, start, end) === 0 ? end : undefined;
   }
 
   #rememberFields(bytes: Buffer, { start, end }: Range, entry: number): void {
@@ -156,7 +133,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return object;
   const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
-  const names = isKnownRest ? known.names : (decoding.names ?? namesBehind(bytes, head.end));
+  const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
   // Nobody knows which of two members of one name was meant; a parser takes the last.
   if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
   const isKnown = isKnownHead && isKnownRest;
@@ -214,12 +191,9 @@ function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): s
   return text;
 }
 
-interface OwnedReading extends Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known"> {
-  /** Fields of the state before that are known to stand at an index. */
-  readonly found: { readonly fields: OwnedFields; readonly start: number } | undefined;
-}
+type OwnedReading = Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known">;
 
-function readOwned({ bytes, encoding, head: { owned }, before, known, found }: OwnedReading): readonly OwnedFields[] {
+function readOwned({ bytes, encoding, head: { owned }, before, known }: OwnedReading): readonly OwnedFields[] {
   if (owned.length === 0) return NONE;
   const ownedBefore = before?.owned ?? NONE;
   let isSame = owned.length === ownedBefore.length;
@@ -227,7 +201,6 @@ function readOwned({ bytes, encoding, head: { owned }, before, known, found }: O
     const candidate = ownedBefore[at];
     if (candidate !== undefined && isOf(candidate, range)) {
       const { fieldsStart: start, fieldsEnd: end } = range;
-      if (candidate === found?.fields && start === found.start) return candidate;
       if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
     }
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);

@@ -82,32 +82,17 @@ export function endOfValue(bytes: Buffer, start: number): number {
  * `key` is the range of the quoted key, `value` that of the value.
  */
 export function forEachMember(bytes: Buffer, start: number, visit: (key: Range, value: Range) => boolean | void): void {
-  walkMembers(bytes, start, (key, valueStart) => {
-    const end = endOfValue(bytes, valueStart);
-    return visit(key, { start: valueStart, end }) === true ? undefined : end;
-  });
-}
-
-/**
- * Calls `visit` for each member of the object that begins at `start`; it returns the index behind the value, which it alone scans, or
- * nothing to end the walk. Returns the index behind the object, if the walk came to it.
- */
-export function walkMembers(
-  bytes: Buffer,
-  start: number,
-  visit: (key: Range, valueStart: number) => number | undefined,
-): number | undefined {
   let index = skipSpace(bytes, start + 1);
   while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
     const keyEnd = endOfString(bytes, index);
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
-    const valueEnd = visit({ start: index, end: keyEnd }, skipSpace(bytes, colon + 1));
-    if (valueEnd === undefined) return undefined;
+    const valueStart = skipSpace(bytes, colon + 1);
+    const valueEnd = endOfValue(bytes, valueStart);
+    if (visit({ start: index, end: keyEnd }, { start: valueStart, end: valueEnd }) === true) return;
     index = skipSpace(bytes, valueEnd);
     if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
   }
-  return index + 1;
 }
 
 /**

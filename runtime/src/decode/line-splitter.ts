@@ -20,9 +20,4 @@ export class LineSplitter {
     }
     if (start < chunk.length) this.#parts.push(chunk.subarray(start));
   }
-
-  /** Whether the stream ended in the middle of a line. */
-  get hasRest(): boolean {
-    return this.#parts.length > 0;
-  }
 }

@@ -30,9 +30,6 @@ export interface ObjectHead {
   readonly start: number;
   /** The index behind the metadata. */
   readonly end: number;
-  /** Where the name and the namespace begin with their quotes; 0 if there is none. */
-  readonly nameStart: number;
-  readonly namespaceStart: number;
   /** The value of the resource version with its quotes; empty, and before the closing brace, if there is none. */
   readonly versionStart: number;
   readonly versionEnd: number;
@@ -98,8 +95,7 @@ class HeadScan {
     const { start: cutStart, end: cutEnd } =
       this.#managed === undefined ? { start: end, end } : withComma(bytes, this.#managed);
     // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
-    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
-    return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
+    return { start, end, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
   }
 
   /** Takes a member; returns the index behind its value. */
@@ -130,18 +126,9 @@ class HeadScan {
   #tellKey(): void {
     if (this.#isKeyTold || this.#nameStart === 0) return;
     this.#isKeyTold = true;
-    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
-    this.#search.onKey?.(refAt(this.#bytes, { nameStart, namespaceStart }));
+    const namespace = this.#namespaceStart === 0 ? undefined : asciiString(this.#bytes, this.#namespaceStart);
+    this.#search.onKey?.({ name: asciiString(this.#bytes, this.#nameStart), namespace });
   }
-}
-
-/** Reads the name and the namespace of an object that has a name. */
-export function refAt(
-  bytes: Buffer,
-  { nameStart, namespaceStart }: Pick<ObjectHead, "nameStart" | "namespaceStart">,
-): ObjectRef {
-  const namespace = namespaceStart === 0 ? undefined : asciiString(bytes, namespaceStart);
-  return { name: asciiString(bytes, nameStart), namespace };
 }
 
 // The member goes with the comma that separates it from the one before, or else from the one behind.

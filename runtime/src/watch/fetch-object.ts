@@ -5,10 +5,8 @@ import type { ApiClient } from "../client/api-client.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { compileProjection } from "../decode/projection.js";
 import { objectPath } from "../client/resource-path.js";
+import { METADATA_OBJECT } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
-
-// The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
-const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 /** Reads objects one by one as an informer of this scope keeps them (JOSDK KubernetesResourceFetcher). */
 export function createObjectFetcher(

@@ -1,12 +1,13 @@
-// The list-watches of an operator. Whoever wants to follow the same objects, in whichever controller, gets the same list-watch and the
-// same cache; it runs as long as somebody has a lease of it.
+// The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
+// as long as any of them has a handle of it.
 import type { Logger } from "../base/logger.js";
 import { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connect/connection.js";
 import { ResourceCache } from "../cache/resource-cache.js";
-import type { InformerLease, InformerRequest, SharedInformers } from "./shared-informers.js";
+import type { InformerHandle, InformerRequest, SharedInformers } from "./shared-informers.js";
 import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
+import { Restores } from "./restores.js";
 
 /** What all informers of a pool have in common. */
 export interface InformerPoolOptions {
@@ -30,6 +31,7 @@ export class InformerPool implements SharedInformers {
   /** The clients of other clusters. */
   readonly #clients = new Map<Connection, Shared<ApiClient>>();
   readonly #connectionIds = new WeakMap<Connection, number>();
+  readonly #restores = new WeakMap<ApiClient, Restores>();
   #connections = 0;
   /** How many informers with bounded caches there were. */
   #bounded = 0;
@@ -45,7 +47,7 @@ export class InformerPool implements SharedInformers {
     return this.#informers.size;
   }
 
-  acquire(request: InformerRequest): InformerLease {
+  acquire(request: InformerRequest): InformerHandle {
     const key = this.#keyOf(request);
     let shared = this.#informers.get(key);
     if (shared === undefined) this.#informers.set(key, (shared = { value: this.#create(request), users: 0 }));
@@ -69,8 +71,15 @@ export class InformerPool implements SharedInformers {
     const client = this.#acquireClient(connection) ?? own;
     const fetch = createObjectFetcher(scope, { client, fieldManagers: options.fieldManagers });
     const bound = maxCachedObjects === undefined ? undefined : { maxObjects: maxCachedObjects, fetch };
-    const cache = new ResourceCache({ comparesVersions, bound });
-    return new Informer({ ...scope, ...options, cache, client });
+    const restores = this.#restoresOf(client);
+    const cache = new ResourceCache({ comparesVersions, bound, isServerOutdated: () => restores.isUnderWay });
+    return new Informer({ ...scope, ...options, cache, client, restores });
+  }
+
+  #restoresOf(client: ApiClient): Restores {
+    const known = this.#restores.get(client) ?? new Restores();
+    this.#restores.set(client, known);
+    return known;
   }
 
   #acquireClient(connection: Connection | undefined): ApiClient | undefined {

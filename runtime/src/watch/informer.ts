@@ -1,18 +1,20 @@
-import { isApiError } from "../base/errors.js";
+import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { compileProjection } from "../decode/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { InformerScope, SharedInformer } from "./shared-informers.js";
-import { describeFailure, describeWatched } from "./describe-failure.js";
 import { runListWatch } from "./list-watch.js";
+import type { Restores } from "./restores.js";
 import type { SourceHealth } from "../base/health.js";
 
 /** What an informer watches, and with what. */
 export interface InformerOptions extends InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
+  /** The list-watches of the same server. */
+  readonly restores?: Restores | undefined;
   /** Whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
@@ -186,4 +188,33 @@ export class Informer implements SharedInformer {
   get #isBusy(): boolean {
     return this.#busyAnswers > 0 && this.#busyAnswers < MAX_BUSY_ANSWERS;
   }
+}
+
+/** Names what a list-watch follows, for messages: the kind, and the namespace if it is only one. */
+function describeWatched(definition: ResourceDefinition, namespace?: string): string {
+  return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
+}
+
+/** Says why a kind cannot be watched and what to do about it. */
+function describeFailure(
+  error: unknown,
+  watched: { readonly definition: ResourceDefinition; readonly namespace?: string | undefined },
+  { server, origin }: { server: string; origin: string },
+): string {
+  const { definition, namespace } = watched;
+  const apiError = findError<ApiError>(error, "ApiError");
+  const kind = kindNameOf(definition);
+  const what = describeWatched(definition, namespace);
+  if (apiError?.code === 404 && definition.isCustom) {
+    return (
+      `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
+      `${definition.version}; install it with kubectl apply -f crds/; trying again`
+    );
+  }
+  if (apiError?.code === 404) return `${kind} is not served by ${server}; trying again`;
+  if (apiError?.code === 401)
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched; trying again`;
+  if (apiError?.code === 403)
+    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}; trying again`;
+  return `cannot watch ${what} at ${server}: ${messageOf(error)}; trying again`;
 }

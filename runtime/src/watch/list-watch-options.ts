@@ -5,6 +5,7 @@ import type { ApiRequester } from "../client/requester.js";
 import type { Transport } from "../client/transport.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { WatchedDecoding } from "./decode-watched.js";
+import type { Restores } from "./restores.js";
 
 /** What a list-watch follows. */
 export interface ListWatchOptions extends WatchedDecoding {
@@ -18,10 +19,14 @@ export interface ListWatchOptions extends WatchedDecoding {
   readonly requester: ApiRequester;
   /** How long a watch may be quiet before the server is asked whether all is well. Default: 20 s. */
   readonly quietMs?: number | undefined;
+  /** How long the server may take to answer that. Default: 8 s. */
+  readonly answerTimeoutMs?: number | undefined;
   /** How long the first objects may take, and the next ones. Default: 30 s. */
   readonly initialTimeoutMs?: number | undefined;
   /** Whether versions of this kind can be compared. Default: true. */
   readonly comparesVersions?: boolean | undefined;
+  /** The list-watches of the same server, which are told if it was restored. */
+  readonly restores?: Restores | undefined;
   readonly backoff?: Backoff;
   readonly clock?: Clock | undefined;
 }

@@ -44,7 +44,7 @@ export async function runListWatch(
   consumer: ListWatchConsumer,
   signal: AbortSignal,
 ): Promise<void> {
-  const { backoff = new Backoff(BACKOFF), clock = systemClock } = options;
+  const { backoff = new Backoff(BACKOFF), clock = systemClock, restores } = options;
   const decoder = new WatchedDecoder(options);
   const state: StreamState = {
     version: "0",
@@ -53,11 +53,22 @@ export async function runListWatch(
     isRestored: false,
     usesWatchList: true,
   };
+  let attempt = new AbortController();
+  const onRestored = () => {
+    Object.assign(state, { isRestored: true, isListed: false });
+    consumer.beginReplace({ isRestored: true });
+    attempt.abort(new RestoredError("another watch found the store of the server restored to an older state"));
+  };
+  const leave = restores?.add(onRestored);
+  signal.addEventListener("abort", () => leave?.(), { once: true });
   while (!signal.aborted) {
     const startedAt = clock.now();
     const isResumed = state.isListed;
+    attempt = new AbortController();
     try {
-      await runOnce(options, { consumer, decoder, state, signal });
+      const either = AbortSignal.any([signal, attempt.signal]);
+      const onListed = () => restores?.settle(onRestored);
+      await runOnce(options, { consumer, decoder, state, signal: either, onListed });
       // A server that ends every stream at once would be asked again and again.
       if (clock.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
       else await sleep(backoff.next(), signal, clock);
@@ -65,7 +76,10 @@ export async function runListWatch(
       if (signal.aborted) return;
       const isExpired = error instanceof ExpiredError || isApiError(error, 410);
       const hasState = state.isListed;
-      if (error instanceof RestoredError) state.isRestored = true;
+      if (error instanceof RestoredError) {
+        state.isRestored = true;
+        restores?.tell(onRestored);
+      } else restores?.settle(onRestored);
       // A kind that is not served has no history to resume either.
       if (isExpired || state.isRestored || isApiError(error, 404)) state.isListed = false;
       if (error instanceof WatchListUnsupportedError) {

@@ -80,13 +80,13 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
 }
 
 async function inTime<Answer>(
-  { transport, clock = systemClock }: ListWatchOptions,
+  { transport, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
   const late = new AbortController();
   const error = new ConnectionError(`${transport.connection.server} does not answer`);
-  const cancel = clock.schedule(ANSWER_TIMEOUT_MS, () => late.abort(error));
+  const cancel = clock.schedule(answerTimeoutMs, () => late.abort(error));
   try {
     return await ask(AbortSignal.any([signal, late.signal]));
   } finally {

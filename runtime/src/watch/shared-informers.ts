@@ -41,15 +41,15 @@ export interface SharedInformer {
   startOrThrow(): Promise<void>;
 }
 
-/** The right to an informer, which runs as long as somebody has it. */
-export interface InformerLease {
+/** A use of an informer, which runs as long as anybody uses it. */
+export interface InformerHandle {
   readonly informer: SharedInformer;
-  /** Gives the right back, once; the last one to do so stops the informer. */
+  /** Ends this use, once; the last release stops the informer. */
   release(): Promise<void>;
 }
 
 /** The list-watches of an operator, one for everything that is the same. */
 export interface SharedInformers {
-  /** Returns a lease of the informer that follows these objects, which is not started by that. */
-  acquire(request: InformerRequest): InformerLease;
+  /** Returns a handle of the informer that follows these objects, which is not started by that. */
+  acquire(request: InformerRequest): InformerHandle;
 }

@@ -30,15 +30,19 @@ export interface WatchReaderRun {
   readonly consumer: ListWatchConsumer;
   readonly decoder: WatchedDecoder;
   readonly state: StreamState;
+  /** Told that the whole state was read. */
+  onListed(): void;
 }
 
 /** Takes that the whole state was read as of `version`; throws if the server turns out to have been restored. */
-export function endListing(options: ListWatchOptions, { consumer, state }: WatchReaderRun, version: string): void {
+export function endListing(options: ListWatchOptions, run: WatchReaderRun, version: string): void {
+  const { consumer, state } = run;
   if (!state.isRestored) requireNotOlder(options, version, state.version);
   consumer.endReplace(version);
   state.version = version;
   state.isListed = true;
   state.isRestored = false;
+  run.onListed();
 }
 
 /** Turns the lines of a watch into calls of a consumer. */

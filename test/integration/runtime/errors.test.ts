@@ -193,7 +193,8 @@ suite("operator with lasting errors", (test) => {
     server.faults.endWatches();
     const line = await waitFor("it is said", () => warningsOf(page, "rejects the credentials")[0], RECOVERY);
     assert.match(line, "(401 Unauthorized)");
-    const refused = () => server.requests.filter(({ status, verb }) => status === 401 && verb === "watch");
+    // Before a watch is resumed the server is asked for its version.
+    const refused = () => server.requests.filter(({ status, verb }) => status === 401 && verb === "list");
     await waitFor("it is tried again", () => refused().length >= 2, RECOVERY);
     assert.is(warningsOf(page, "rejects the credentials").length, 1);
     await writeFile(tokenFile, "fresh");

@@ -1,4 +1,5 @@
 // One operator over several starts and stops.
+import { startApiServer } from "#apiserver/index.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
@@ -7,6 +8,7 @@ import {
   createPageOperator,
   failureOf,
   Page,
+  pageCrd,
   setText,
   startPageServer,
   untilText,
@@ -131,5 +133,40 @@ suite("CRD check", (test) => {
       `${server.url}: pages.example.com is namespaced in the cluster and cluster-scoped in the operator; run gen-operator generate with ` +
         "the CRD of the cluster; pages.example.com does not serve v2, only v1",
     );
+  });
+});
+
+suite("restored API server", (test) => {
+  test("what it has now is followed, health says so, and nothing is written from what was before", async () => {
+    const settings = { tls: false, crds: [pageCrd], token: "the same before and after" };
+    const before = await startApiServer(settings);
+    await using page = createPageOperator(before, {
+      // Every page is reconciled again and again, so that something is tried at any time.
+      maxReconciliationIntervalMs: 20,
+    });
+    await page.operator.start();
+    for (const name of ["one", "later"]) {
+      await createPage(page, name);
+      await untilText(page, "first", `${name}-text`);
+    }
+    for (let write = 0; write < 100; write++) await setText(page, `second ${write}`);
+    await untilText(page, "second 99");
+    await before.close();
+    await using after = await startApiServer({ ...settings, port: Number(new URL(before.url).port) });
+    await using other = createPageOperator(after);
+    await createPage(other, "one");
+    await untilText(page, "first");
+    await waitFor("all is well again", () => page.operator.health().status === "healthy");
+    assert.ok(page.logs.some((line) => /^warn .*its store was restored/.test(line)));
+    const written = after.requests
+      .filter(({ path, method }) => method !== "GET" && path.includes("configmaps"))
+      .map(({ path }) => path.replace(/.*\//, ""));
+    assert.equal(
+      [...new Set(written)],
+      ["one-text"],
+      "the later page is not there, and neither is what belonged to it",
+    );
+    await setText(other, "third");
+    await untilText(page, "third");
   });
 });

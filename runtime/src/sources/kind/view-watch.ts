@@ -7,7 +7,7 @@ import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import type { InformerLease, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
+import type { InformerHandle, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
 import type { SourceHealth } from "../../base/health.js";
 
 /** What a view shows, and whom its changes are told. */
@@ -32,7 +32,7 @@ export interface NamespaceChange {
 export type Namespaces = readonly string[] | undefined;
 
 // One lease for each namespace; the one of all namespaces has no name.
-type Leases = ReadonlyMap<string | undefined, InformerLease>;
+type Leases = ReadonlyMap<string | undefined, InformerHandle>;
 
 /** Feeds one view, from a start to a stop, and then perhaps again. */
 export class ViewWatch {
@@ -149,7 +149,7 @@ export class ViewWatch {
   }
 
   // What is not watched any more may never be known, so whoever waits looks again when the namespaces change.
-  async #untilKnown(start: (informer: InformerLease["informer"]) => Promise<void>): Promise<void> {
+  async #untilKnown(start: (informer: InformerHandle["informer"]) => Promise<void>): Promise<void> {
     for (;;) {
       const leases = this.#leases;
       let onChange = () => {};
@@ -233,7 +233,7 @@ function isIn(names: readonly (string | undefined)[], key: ObjectKey): boolean {
   return names.some((name) => name === undefined || key.startsWith(`${name}/`));
 }
 
-async function releaseAll(leases: Iterable<InformerLease>): Promise<void> {
+async function releaseAll(leases: Iterable<InformerHandle>): Promise<void> {
   await Promise.all([...leases].map((lease) => lease.release()));
 }
 

@@ -1,9 +1,11 @@
 // A server that was restored from a backup: the whole state is older than what was observed, and is the truth.
+import fc from "fast-check";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
+import { runs } from "../../../support/runs.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function objectOf(name: string, version: number, uid = name): KubernetesObject {
@@ -130,6 +132,58 @@ suite("restored server", (test) => {
     cache.replace([{ object: objectOf("a", 80) }], "100");
     assert.is(versionOf("a"), "90");
     assert.equal(told, []);
+  });
+
+  test("whatever was known, written and deleted, what is read and told is the state of the server", () => {
+    const names = ["a", "b", "c", "d"] as const;
+    const some = <Value>(value: fc.Arbitrary<Value>) =>
+      fc.uniqueArray(fc.tuple(fc.constantFrom(...names), value), { selector: ([name]) => name });
+    const script = fc.record({
+      known: some(fc.integer({ min: 1, max: 99 })),
+      written: some(fc.boolean()),
+      deleted: fc.subarray([...names]),
+      restored: some(fc.tuple(fc.integer({ min: 1, max: 49 }), fc.boolean())),
+      breaksOff: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(script, ({ known, written, deleted, restored, breaksOff }) => {
+        const { cache, view, relist } = createBed(...known.map(([name, version]) => objectOf(name, version)));
+        const heard = new Map(known.map(([name, version]) => [name as string, `${version}`]));
+        view.onChange(({ kind, object: { metadata } }) => {
+          if (kind === "deleted") heard.delete(metadata.name);
+          else heard.set(metadata.name, metadata.resourceVersion!);
+        });
+        written.forEach(([name, hasEnded], index) => {
+          view.beginWrite(`x/${name}`);
+          const entry = { object: objectOf(name, 101 + index) };
+          if (hasEnded) view.endWrite(`x/${name}`, { entry, isOwn: true });
+        });
+        for (const name of deleted) view.beginDeletion(`x/${name}`, name)({ isGone: true });
+        const listed = restored.map(([name, [version, isOther]]) =>
+          objectOf(name, version, isOther ? `other-${name}` : name),
+        );
+        if (breaksOff) {
+          cache.beginReplace({ isRestored: true });
+          for (const object of listed.slice(1)) cache.observeListed({ object });
+          cache.beginReplace({ isRestored: true });
+        }
+        relist(50, ...listed);
+        const state = new Map(restored.map(([name, [version]]) => [name as string, `${version}`]));
+        const read = [...view.keys()].map((key) => view.get(key)!.object.metadata);
+        assert.equal(new Map(read.map(({ name, resourceVersion }) => [name, resourceVersion!])), state);
+        assert.equal(heard, state);
+        for (const [name, version] of state) assert.ok(view.keysByIndex("labels", version).has(`x/${name}`));
+        assert.equal([cache.counts.pending, cache.counts.ownDeletions, view.ownWrites], [0, 0, 0]);
+        assert.is(cache.counts.indexed, new Set(state.values()).size);
+        // And so on from there.
+        for (const object of listed) cache.observe({ object: objectOf(object.metadata.name, 60, object.metadata.uid) });
+        assert.equal(
+          [...heard.values()],
+          [...state].map(() => "60"),
+        );
+      }),
+      { numRuns: runs(1000) },
+    );
   });
 
   test("where versions cannot be compared every list is the truth", () => {

@@ -19,12 +19,12 @@ suite("line splitter", (test) => {
           start = position;
         }
         const expected = bytes.toString("utf8").split("\n");
-        const rest = expected.pop();
+        // What follows the last line feed is no line yet.
+        expected.pop();
         assert.equal(
           lines,
           expected.filter((line) => line !== ""),
         );
-        assert.is(splitter.hasRest, rest !== "");
       }),
       { numRuns: 500 },
     );
