@@ -1,7 +1,7 @@
 import { findError, type ApiError } from "../base/errors.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
-import { ViewSource } from "../sources/kind/kind-source.js";
+import { KindSource } from "../sources/kind/kind-source.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DriverParts } from "./dependent-drivers.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
@@ -92,11 +92,11 @@ export class RemovedDependents implements RemovedDrivers {
     if (opened.source !== undefined) await this.#parts.sources.deregister(opened.source);
   }
 
-  #createSource(name: string, entry: InventoryEntry): ViewSource {
+  #createSource(name: string, entry: InventoryEntry): KindSource {
     const { primary } = this.#definition.workflow;
     const connection = this.#clientOf(entry).connection;
     const isElsewhere = entry.cluster !== undefined;
-    return new ViewSource({
+    return new KindSource({
       name,
       request: {
         definition: definitionOf(entry),
@@ -112,9 +112,8 @@ export class RemovedDependents implements RemovedDrivers {
   // A dependent of the same kind that sees all objects that are meant.
   #sharedSource(entry: InventoryEntry): DependentSource | undefined {
     const { dependents } = this.#definition.workflow;
-    const watched = dependents.filter(isKubernetes);
-    const index = watched.findIndex((each) => seesAllOf(each, entry));
-    return index === -1 ? undefined : this.#parts.sources.dependents[index];
+    const found = dependents.filter(isKubernetes).find((each) => seesAllOf(each, entry));
+    return found && this.#parts.sources.dependents.get(found.name);
   }
 
   #driverOf(entry: InventoryEntry, policy: RemovedEntry["policy"], source: DependentSource): DependentDriver {
