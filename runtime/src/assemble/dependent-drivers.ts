@@ -4,7 +4,7 @@ import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ControllerSources } from "../sources/controller-sources.js";
 import type { DependentSource, DependentWatch } from "../sources/kind/dependent-source.js";
-import { externalsOf, type ExternalDependents } from "./external-dependents.js";
+import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
@@ -33,24 +33,18 @@ export interface DriverParts {
 export class DriverFactory {
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
-  readonly #sources: ReadonlyMap<string, DependentSource>;
   readonly #writers = new Map<string, ObjectWriter>();
 
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
     this.#parts = parts;
-    const watched = dependentsOf(definition).filter(isKubernetes);
-    this.#sources = new Map(watched.map(({ name }, index) => [name, parts.sources.dependents[index]!]));
   }
 
   /** Makes the driver of a dependent. */
   create({ definition, ...node }: PlanNode): DependentDriver {
-    if (!isKubernetes(definition)) {
-      const { externals, sources } = this.#parts;
-      const index = externalsOf(this.#definition).findIndex(({ name }) => name === definition.name);
-      return externals.createDriver(definition, sources.externals[index]!);
-    }
-    const source = this.#sources.get(definition.name)!;
+    const { externals, sources } = this.#parts;
+    if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
+    const source = sources.dependents.get(definition.name)!;
     this.#check(definition, source);
     const clientOf = () => this.#clientOf(definition, source);
     const writer = this.#writerOf(definition, source, clientOf);

@@ -7,7 +7,7 @@ import type { EventSource } from "../sources/event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ExternalOrigin, ExternalWatch } from "../sources/external/external-watch.js";
 import type { FetchContext } from "../sources/external/external-source.js";
-import { ViewSource } from "../sources/kind/kind-source.js";
+import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { ExternalDriver, type ExternalResources } from "../workflow/dependents/external-driver.js";
 import {
@@ -29,10 +29,8 @@ export interface ExternalParts {
   readonly fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */
   readonly fieldManagers: readonly string[];
-  /** Returns what the controller sees of its primaries. */
-  primaries(): ResourceView;
-  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
-  secondaryOf(primary: KubernetesObject): object;
+  /** What the controller sees of its primaries. */
+  readonly primaries: ResourceView;
 }
 
 /** The name of the event source of the ConfigMaps that keep ids. */
@@ -61,14 +59,14 @@ export class ExternalDependents {
   readonly #definition: ControllerDefinition;
   readonly #parts: ExternalParts;
   readonly #label: string;
-  readonly #stateView: ViewSource;
+  readonly #stateView: KindSource;
   readonly #stores = new Map<string, RememberedState>();
 
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
     this.#parts = parts;
     this.#label = labelValueOf(definition.name);
-    this.#stateView = new ViewSource({
+    this.#stateView = new KindSource({
       name: STATE_SOURCE,
       request: { definition: CONFIG_MAP, labelSelector: `${STATE_LABEL}=${this.#label}` },
       namespaces: "sameAsController",
@@ -98,22 +96,22 @@ export class ExternalDependents {
     const isWritten = [create, update, remove].some((each) => each !== undefined);
     return {
       name,
-      origin: this.#withFacts(name, source as ExternalOrigin),
+      origin: this.#withState(name, source as ExternalOrigin),
       idOf: (resource) => (idOf as ((resource: unknown) => string) | undefined)?.(resource) ?? "",
       isActivatedLater: activationCondition !== undefined,
       isWritten,
     };
   }
 
-  // What is fetched for one primary may be found by the ids that are kept of it, and by what Kubernetes knows of it.
-  #withFacts(name: string, origin: ExternalOrigin): ExternalOrigin {
+  // What is fetched for one primary may be found by the ids that are kept of it.
+  #withState(name: string, origin: ExternalOrigin): ExternalOrigin {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
-    const withFacts = (primary: KubernetesObject, context: FetchContext) => {
+    const withState = (primary: KubernetesObject, context: FetchContext) => {
       const state = this.#stores.get(name)?.read(primary) ?? NO_STATE;
-      return fetch(primary, { ...context, state, secondary: this.#parts.secondaryOf(primary) } as FetchContext);
+      return fetch(primary, { ...context, state } as FetchContext);
     };
-    return { ...origin, fetch: withFacts };
+    return { ...origin, fetch: withState };
   }
 
   #createStore({ name, external: { state }, bulk }: ExternalDependent): ExternalStateStore | undefined {
@@ -124,7 +122,7 @@ export class ExternalDependents {
         isBulk: bulk !== undefined,
         latest: (object) => this.#latestOf(object),
         mergePatchStatus: ({ metadata }, status) =>
-          this.#operations(primary, this.#parts.primaries()).mergePatchStatus({
+          this.#operations(primary, this.#parts.primaries).mergePatchStatus({
             metadata: { name: metadata.name, namespace: metadata.namespace },
             status,
           } as never),
@@ -144,7 +142,7 @@ export class ExternalDependents {
   }
 
   #latestOf(primary: KubernetesObject): KubernetesObject {
-    const known = this.#parts.primaries().get(keyOf(primary.metadata) as ObjectKey)?.object;
+    const known = this.#parts.primaries.get(keyOf(primary.metadata) as ObjectKey)?.object;
     return known?.metadata.uid === primary.metadata.uid ? known! : primary;
   }
 
@@ -158,13 +156,12 @@ export class ExternalDependents {
   }
 }
 
-/** Returns the external dependents of all workflows of a controller. */
-export function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
+function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
   return dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
 }
 
 // The ConfigMaps are the runtime's own: nobody who asks for ConfigMaps, or writes some, means these.
-function withoutResources(source: ViewSource): EventSource & Pick<ViewSource, "startOrThrow" | "following"> {
+function withoutResources(source: KindSource): EventSource & Pick<KindSource, "startOrThrow" | "following"> {
   return {
     name: source.name,
     // What is outside may be fetched by the ids, so these are known before.

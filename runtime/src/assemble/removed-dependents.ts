@@ -1,7 +1,7 @@
 import { findError, type ApiError } from "../base/errors.js";
 import { selectorOf } from "../base/primary-link.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import { ViewSource } from "../sources/kind/kind-source.js";
+import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
 import {
   isKubernetes,
@@ -42,7 +42,7 @@ export class RemovedDependents implements RemovedKinds {
     this.#parts = parts;
     this.#dependents = dependentsOf(definition)
       .filter(isKubernetes)
-      .map((dependent, index) => ({ dependent, source: parts.sources.dependents[index]! }))
+      .map((dependent) => ({ dependent, source: parts.sources.dependents.get(dependent.name)! }))
       .filter(({ dependent }) => dependent.mode !== "readOnly");
     for (const { dependent, source } of this.#dependents) this.#kindOf(dependent, source);
   }
@@ -87,10 +87,10 @@ export class RemovedDependents implements RemovedKinds {
     return this.#kindOf(removed, { cache: source.view, activate: nothing, deactivate: nothing });
   }
 
-  #createSource(name: string, { resource, namespace, cluster }: RemovedDependent): ViewSource {
+  #createSource(name: string, { resource, namespace, cluster }: RemovedDependent): KindSource {
     const { name: controller, workflow } = this.#definition;
     const isElsewhere = cluster !== undefined;
-    return new ViewSource({
+    return new KindSource({
       name,
       request: {
         definition: resource,

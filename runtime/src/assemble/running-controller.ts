@@ -5,7 +5,9 @@ import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
-import { ControllerSources } from "../sources/controller-sources.js";
+import { ControllerSources, type SourcesListener } from "../sources/controller-sources.js";
+import type { KindSource } from "../sources/kind/kind-source.js";
+import { createPrimarySource } from "../sources/kind/primary-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
 import { DriverFactory, watchOf, type SelectorOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
@@ -65,58 +67,82 @@ export class RunningController {
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
-  #namespaces: readonly string[] | undefined;
+  /** Whom the sources tell once they are started. */
+  readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
   #isStarted = false;
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
-    const { client, logger, observer, fieldManagers } = shared;
-    this.definition = definition;
-    this.#namespaces = namespacesOf(definition, client.connection);
-    const externals = new ExternalDependents(definition, {
-      client,
-      fieldManager: fieldManagerOf(definition),
-      fieldManagers,
-      primaries: () => this.#sources.primaries,
-      secondaryOf: (primary) => runner.secondaryOf(primary),
-    });
-    this.#sources = this.#createSources(shared, externals);
-    const { primaries } = this.#sources;
-    const loops = (this.#loops = this.#createLoopReporter(shared));
+    const { client, logger, observer, onLoop, fieldManagers } = shared;
+    const { name, workflow, indexes } = definition;
     const fieldManager = fieldManagerOf(definition);
-    const writer = new Writer({ client, fieldManager, fieldManagers, listener: loops });
-    this.#expectations = new ExpectationRegistry({
-      clock: systemClock,
-      onTimeout: (primary) => this.#controller.onSecondaryChange([primary], { source: "expectations" }),
+    this.definition = definition;
+    const primary = createPrimarySource({
+      definition: workflow.primary,
+      labelSelector: definition.labelSelector,
+      fieldSelector: definition.fieldSelector,
+      indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
     });
-    const parts = { ...shared, writer, loops, sources: this.#sources, externals };
+    const primaries = primary.view;
+    const externals = new ExternalDependents(definition, { client, fieldManager, fieldManagers, primaries });
+    const sources = (this.#sources = createSources(definition, { ...shared, primary, externals }));
+    const loops = (this.#loops = new LoopReporter({
+      ...{ controller: name, client, logger, observer: onLoop },
+      reconcile: (key, cause) => sources.notify([key], cause),
+    }));
+    const expectations = (this.#expectations = new ExpectationRegistry({
+      clock: systemClock,
+      onTimeout: (key) => sources.notify([key], { source: "expectations" }),
+    }));
+    const writer = new Writer({ client, fieldManager, fieldManagers, listener: loops });
+    const parts = { ...shared, writer, loops, sources, externals };
     const drivers = new DriverFactory(definition, parts);
-    const runner: PrimaryReconciler = new PrimaryReconciler(definition, {
-      client,
-      primaries,
+    const runner = new PrimaryReconciler(definition, {
+      ...{ client, primaries, writer, fieldManagers, expectations, secondaries: sources },
       driverOf: (node) => drivers.create(node),
       removedKinds: new RemovedDependents(definition, parts),
-      writer,
-      secondaries: this.#sources,
-      resources: this.#createOperations(shared),
-      expectations: this.#expectations,
-      ...(definition.statusConditions === true ? { conditionsWriter: this.#createConditionsWriter(shared) } : {}),
-      namespaces: () => this.#namespaces,
+      resources: new ResourceOperations({
+        ...{ client, fieldManager, fieldManagers, sources, logger, listener: loops },
+        primary: { definition: workflow.primary, cache: primaries },
+        finalizer: finalizerNameOf(definition),
+      }),
+      ...(definition.statusConditions === true
+        ? {
+            conditionsWriter: new Writer({
+              ...{ client, fieldManagers, listener: loops },
+              fieldManager: conditionsManagerOf(fieldManager),
+            }),
+          }
+        : {}),
+      namespaces: () => sources.namespaces,
     });
     const onReconciled: ReconcileObserver = (event) => {
-      this.#sources.release(event.primary);
+      sources.release(event.primary);
       // The last reconcile of a primary may have expected something more.
-      if (!primaries.has(event.primary)) this.#expectations.forget(event.primary);
+      if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);
     };
-    this.#controller = new Controller(definition, { primaries, runner, logger, observer: onReconciled });
+    const controller = (this.#controller = new Controller(definition, {
+      ...{ primaries, runner, logger, observer: onReconciled },
+    }));
+    this.#listener = {
+      onPrimaryChange(change) {
+        if (change.kind === "deleted") {
+          expectations.forget(change.key);
+          externals.forget(change.key);
+        }
+        controller.onPrimaryChange(change);
+      },
+      onSecondaryChange: (keys, cause) => controller.onSecondaryChange(keys, cause),
+      secondaryOf: (object) => runner.secondaryOf(object),
+    };
   }
 
   /** Starts all that it watches, and reconciles as soon as the state is known, which resolves it. */
   async start(): Promise<void> {
-    await this.#sources.start();
+    await this.#sources.start(this.#listener);
     if (this.#isStopped) return;
     this.#controller.start();
     this.#isStarted = true;
@@ -141,8 +167,8 @@ export class RunningController {
   }
 
   /**
-   * Watches other namespaces, all of them if undefined; resolves when their state is known. Nothing is lost, and nothing told twice; what is
-   * not watched any more is not told as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
+   * Watches other namespaces, all of them if undefined; resolves when their state is known. No event is lost, and none comes twice; what is
+   * not watched any more does not count as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     if (namespaces?.length === 0)
@@ -155,7 +181,6 @@ export class RunningController {
     this.#controller.pause();
     try {
       await this.#sources.setNamespaces(namespaces);
-      this.#namespaces = namespaces;
     } finally {
       if (--this.#namespaceChanges === 0) this.#controller.resume();
     }
@@ -163,7 +188,7 @@ export class RunningController {
 
   /** The namespaces that it watches, all of them if undefined. */
   get namespaces(): readonly string[] | undefined {
-    return this.#namespaces;
+    return this.#sources.namespaces;
   }
 
   /** Its event sources, by name and by type. */
@@ -195,86 +220,39 @@ export class RunningController {
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
   }
+}
 
-  #createConditionsWriter({ client, fieldManagers }: SharedParts): Writer {
-    const fieldManager = conditionsManagerOf(fieldManagerOf(this.definition));
-    return new Writer({ client, fieldManager, fieldManagers, listener: this.#loops });
-  }
+/** What the event sources of a controller are made of. */
+interface SourceParts extends SharedParts {
+  readonly primary: KindSource;
+  readonly externals: ExternalDependents;
+}
 
-  #createLoopReporter({ client, logger, onLoop }: SharedParts): LoopReporter {
-    return new LoopReporter({
-      controller: this.definition.name,
-      client,
-      logger,
-      observer: onLoop,
-      reconcile: (primary, cause) => this.#controller.onSecondaryChange([primary], cause),
-    });
-  }
+function createSources(definition: ControllerDefinition, parts: SourceParts): ControllerSources {
+  const { client, clusters, informers, logger, primary, externals } = parts;
+  const { name: controller, reconcilesOnAllEvents } = definition;
+  const namespaces = namespacesOf(definition, client.connection);
+  const fieldManager = fieldManagerOf(definition);
+  const dependents = dependentsOf(definition);
+  const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
+  return new ControllerSources({
+    ...{ controller, primary, namespaces, fieldManager, reconcilesOnAllEvents, client, informers, logger },
+    dependents: dependents
+      .filter(isKubernetes)
+      .map((each) => watchOf(each, clusters, parts.selectorOf(definition, each))),
+    externals: externals.watches,
+    sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],
+  });
+}
 
-  #createOperations({ client, fieldManagers, logger }: SharedParts): ResourceOperations {
-    const { primary } = this.definition.workflow;
-    return new ResourceOperations({
-      client,
-      fieldManager: fieldManagerOf(this.definition),
-      fieldManagers,
-      primary: { definition: primary, cache: this.#sources.primaries },
-      finalizer: finalizerNameOf(this.definition),
-      sources: this.#sources,
-      logger,
-      listener: this.#loops,
-    });
-  }
-
-  #sourcesOfUser(facts: EventSourceFacts): readonly EventSource[] {
-    const { name, eventSources } = this.definition;
-    try {
-      const sources: unknown = synchronous(eventSources?.(facts) ?? []);
-      if (Array.isArray(sources)) return sources as EventSource[];
-      throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
-    } catch (error) {
-      throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
-  }
-
-  #createSources(
-    { client, clusters, informers, logger, selectorOf }: SharedParts,
-    externals: ExternalDependents,
-  ): ControllerSources {
-    const { definition } = this;
-    const { name, workflow, labelSelector, fieldSelector, reconcilesOnAllEvents } = definition;
-    const fieldManager = fieldManagerOf(definition);
-    const facts = { controller: name, primary: workflow.primary, namespaces: this.#namespaces, fieldManager };
-    return new ControllerSources({
-      controller: name,
-      primary: workflow.primary,
-      dependents: dependentsOf(definition)
-        .filter(isKubernetes)
-        .map((each) => watchOf(each, clusters, selectorOf(definition, each))),
-      externals: externals.watches,
-      sources: [
-        ...this.#sourcesOfUser(facts),
-        ...externals.sources,
-        ...kindsAskedFor(dependentsOf(definition)).map(crdSource),
-      ],
-      namespaces: this.#namespaces,
-      labelSelector,
-      fieldSelector,
-      indexes: definition.indexes as { readonly [name: string]: IndexFunction } | undefined,
-      reconcilesOnAllEvents,
-      fieldManager,
-      client,
-      informers,
-      logger,
-      onPrimaryChange: (change) => {
-        if (change.kind === "deleted") {
-          this.#expectations.forget(change.key);
-          externals.forget(change.key);
-        }
-        this.#controller.onPrimaryChange(change);
-      },
-      onSecondaryChange: (primaries, cause) => this.#controller.onSecondaryChange(primaries, cause),
+function sourcesOfUser({ name, eventSources }: ControllerDefinition, facts: EventSourceFacts): readonly EventSource[] {
+  try {
+    const sources: unknown = synchronous(eventSources?.(facts) ?? []);
+    if (Array.isArray(sources)) return sources as EventSource[];
+    throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
+  } catch (error) {
+    throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
+      cause: error,
     });
   }
 }

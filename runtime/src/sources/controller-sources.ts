@@ -1,159 +1,128 @@
-// Everything that one controller is told by: its primaries, its dependents, and the event sources of the user.
+// Everything that one controller hears from: its primaries, its dependents, and the event sources of the user.
 import { systemClock, type Clock } from "../base/clock.js";
+import type { SourceHealth } from "../base/health.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { type ResourceDefinition, describeSource, hasType, type SecondaryType } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { EventSource, EventSourceContext } from "./event-source.js";
-import type { IndexFunction } from "../cache/object-index.js";
+import type { SecondaryCause } from "../base/reconcile-reason.js";
+import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import { ResourceView } from "../cache/resource-view.js";
-import { type SecondarySources } from "./secondary-sources.js";
+import type { ResourceView } from "../cache/resource-view.js";
+import type { ApiClient } from "../client/api-client.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
-import {
-  createDependentSources,
-  groupDependents,
-  type DependentSource,
-  type DependentWatch,
-} from "./kind/dependent-source.js";
+import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
   createExternalSource,
   type ExternalDependentSource,
   type ExternalWatch,
 } from "./external/external-watch.js";
-import { HealthRecord } from "./health-record.js";
 import {
-  byStart,
-  checkedKeys,
-  failuresOf,
-  followedBy,
-  healthOf,
-  isViewSource,
-  PRIMARY_SOURCE,
-  twinsOf,
-  type RegisteredSource,
-} from "./registered-source.js";
+  createDependentSources,
+  groupDependents,
+  type DependentSource,
+  type DependentWatch,
+} from "./kind/dependent-source.js";
+import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
-import { ViewWatch, type Namespaces } from "./kind/view-watch.js";
-import type { SourceHealth } from "../base/health.js";
-import type { SecondaryCause } from "../base/reconcile-reason.js";
-import { untilAborted } from "../base/promises.js";
+import type { Namespaces, ViewWatch } from "./kind/view-watch.js";
+import { isKindSource, RegisteredSource, type RegisteredSourceOptions } from "./registered-source.js";
+import type { SecondarySources } from "./secondary-sources.js";
 
-/** What a controller watches, and whom it tells. */
+/** What a controller watches. */
 export interface ControllerSourcesOptions {
   /** The name of the controller. */
   readonly controller: string;
-  readonly primary: ResourceDefinition;
+  /** Watches the primaries. */
+  readonly primary: KindSource;
   readonly dependents: readonly DependentWatch[];
   /** The dependents that Kubernetes does not have. */
   readonly externals?: readonly ExternalWatch[] | undefined;
   /** The event sources of the user. */
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  readonly shardSelector?: string | undefined;
-  /** The indexes of the primaries. */
-  readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
   readonly reconcilesOnAllEvents?: boolean | undefined;
   readonly fieldManager: string;
   readonly client: ApiClient;
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly clock?: Clock | undefined;
-  onPrimaryChange(change: ResourceChange): void;
-  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
 }
 
-// Whom a source tells while it runs: one that two controllers share would tell one of them.
-const owners = new WeakMap<EventSource, ControllerSources>();
+/** Whom the sources tell, from their start to their stop. */
+export interface SourcesListener {
+  onPrimaryChange(change: ResourceChange): void;
+  onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
+  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  secondaryOf?(primary: KubernetesObject): object;
+}
 
 /** The event sources of one controller. */
 export class ControllerSources implements SecondarySources {
   /** What the controller sees of its primaries. */
   readonly primaries: ResourceView;
-  /** In the order of the dependents. */
-  readonly dependents: readonly DependentSource[];
-  /** Those of the external dependents, in their order. */
-  readonly externals: readonly ExternalDependentSource[];
+  /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
+  readonly dependents: ReadonlyMap<string, DependentSource>;
+  /** How the resources of each external dependent are known, by its name. */
+  readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
-  readonly #primaryWatch: ViewWatch;
-  /** What became of the functions of the user that read primaries. */
-  readonly #primaryRecord = new HealthRecord(PRIMARY_SOURCE);
+  readonly #primary: RegisteredSource;
+  /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
   /** The sources of dependents that are started by their activation. */
   readonly #activatedLater: ReadonlySet<EventSource>;
   /** The dependents that share a source of the user, by the name of the source. */
-  readonly #users = new Map<string, string>();
+  readonly #sharing = new Map<string, string>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
-  #isStarted = false;
+  /** Whom to tell; there is somebody while the sources run. */
+  #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
-    const {
-      primary,
-      labelSelector,
-      fieldSelector,
-      shardSelector,
-      indexes,
-      dependents,
-      externals = [],
-      sources = [],
-    } = options;
+    const { primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
-    this.primaries = new ResourceView(primary, indexes, {
-      onIndexFailure: (...failure) => this.#primaryRecord.noteIndex(...failure),
-    });
-    const request = { definition: primary, labelSelector, fieldSelector, shardSelector };
-    const onChange = (change: ResourceChange) => this.#onPrimaryChange(change);
-    this.#primaryWatch = new ViewWatch({ view: this.primaries, request, onChange });
-    this.primaries.setOwner(this, () => this.#twinsOf({ view: this.primaries }));
-    const groups = groupDependents(dependents, primary);
-    const own = externals.map(createExternalSource);
+    this.primaries = primary.view;
+    primary.onChange((change) => this.#onPrimaryChange(change));
+    this.#primary = this.#register(primary, { role: "primaries" });
+    const groups = groupDependents(dependents, primary.view.definition);
+    const own = new Map(externals.flatMap((each) => createExternalSource(each) ?? []).map((each) => [each.name, each]));
     this.#activatedLater = new Set<EventSource>([
       ...groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
-      ...own.flatMap((each, index) => (externals[index]!.isActivatedLater ? (each ?? []) : [])),
+      ...externals.flatMap(({ name, isActivatedLater }) => (isActivatedLater ? (own.get(name) ?? []) : [])),
     ]);
     for (const { source, members } of groups)
-      this.#add(
-        source,
-        members.map(({ name }) => name),
-      );
-    externals.forEach(({ name }, index) => own[index] !== undefined && this.#add(own[index], [name]));
-    for (const source of sources) this.#add(source);
-    for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#users.set(origin.name, name);
-    for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#users.set(eventSource, name);
+      this.#add(source, { role: "dependents", dependents: members.map(({ name }) => name) });
+    for (const [name, source] of own) this.#add(source, { role: "external", dependents: [name] });
+    for (const source of sources) this.#add(source, { role: "user" });
+    for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#sharing.set(origin.name, name);
+    for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#sharing.set(eventSource, name);
     const facts = {
-      named: (name: string) => this.#named(name)?.source,
+      named: (name: string) => this.get(name),
       names: () => this.names(),
-      contextOf: (source: EventSource) => {
-        // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
-        if (!this.#isStarted) throw new Error(`controller "${options.controller}" is stopped`);
-        return this.#contextOf(source);
-      },
+      contextOf: (source: EventSource) => this.#contextOf(source),
     };
-    this.dependents = createDependentSources(dependents, { groups, primary, ...facts });
-    this.externals = externals.map((each, index) => createExternalDependentSource(each, own[index], facts));
+    this.dependents = createDependentSources(dependents, { groups, primary: primary.view.definition, ...facts });
+    this.externals = new Map(
+      externals.map((each) => [each.name, createExternalDependentSource(each, own.get(each.name), facts)]),
+    );
+  }
+
+  /** The namespaces that are watched, all of them if undefined. */
+  get namespaces(): Namespaces {
+    return this.#namespaces;
   }
 
   /**
    * Starts the primaries and the dependents in Kubernetes, then the sources that come first, then the others, then the external dependents, which
    * may be fetched by what all of these know; resolves when the whole state is known.
    */
-  async start(): Promise<void> {
-    this.#isStarted = true;
-    this.#primaryRecord.start(this.#options.logger);
-    const { ofDependents, first, others, externals } = byStart(this.#registered.values());
-    const isStartedNow = ({ source }: RegisteredSource) => !this.#activatedLater.has(source);
-    const watched = this.#startAll(ofDependents.filter(isStartedNow));
-    await Promise.all([this.#primaryWatch.start(this.#options.informers, this.#namespaces), watched]);
-    for (const next of [first, others, externals]) {
+  async start(listener: SourcesListener): Promise<void> {
+    this.#listener = listener;
+    for (const next of this.#startOrder()) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
-      if (!this.#isStarted) return;
-      const present = next.filter((each) => this.#registered.get(each.source.name) === each);
-      await this.#startAll(present.filter(isStartedNow));
+      if (this.#listener === undefined) return;
+      const present = next.filter((each) => this.#isRegistered(each) && !this.#activatedLater.has(each.source));
+      await Promise.all(present.map((each) => each.start(this.#contextOf(each.source))));
     }
   }
 
@@ -162,22 +131,23 @@ export class ControllerSources implements SecondarySources {
    * there was none.
    */
   async stop(deadlineMs = Infinity): Promise<boolean> {
-    this.#isStarted = false;
-    const { ofDependents, first, others, externals } = byStart(this.#registered.values());
+    this.#listener = undefined;
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
     const cancel =
       deadlineMs < Infinity
         ? clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")))
         : () => {};
-    await this.#stopAll(externals, late.signal);
-    await this.#stopAll(others, late.signal);
-    await this.#stopAll(first, late.signal);
-    await this.#stopAll(ofDependents);
-    this.#primaryRecord.stop();
-    await this.#primaryWatch.stop();
+    const [watches, ...others] = this.#startOrder();
+    for (const next of others.reverse()) await Promise.all(next.map((each) => each.stop(late.signal)));
+    await Promise.all(watches!.map((each) => each.stop()));
     cancel();
     return !late.signal.aborted;
+  }
+
+  /** Asks for primaries to be reconciled; without effect while the sources do not run. */
+  notify(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
+    this.#listener?.onSecondaryChange(primaries, cause);
   }
 
   find(type: SecondaryType, name?: string): readonly EventSource[] {
@@ -195,39 +165,40 @@ export class ControllerSources implements SecondarySources {
   }
 
   async register(source: EventSource): Promise<EventSource> {
-    const registered = this.#named(source.name) ?? this.#add(source);
+    const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
     // Before the start there is nothing to wait for, and dependents are activated.
-    if (this.#isStarted && registered.dependents.length === 0) await this.#startNow(registered);
+    if (this.#listener !== undefined && registered.dependents.length === 0)
+      await registered.startOrThrow(this.#contextOf(registered.source));
     return registered.source;
   }
 
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
+    const { controller } = this.#options;
     if (registered.dependents.length > 0)
-      throw new Error(`event source "${name}" belongs to a dependent of controller "${this.#options.controller}"`);
-    const user = this.#users.get(name);
-    if (user !== undefined)
-      throw new Error(
-        `event source "${name}" is shared by dependent "${user}" of controller "${this.#options.controller}"`,
-      );
+      throw new Error(`event source "${name}" belongs to a dependent of controller "${controller}"`);
+    const sharing = this.#sharing.get(name);
+    if (sharing !== undefined)
+      throw new Error(`event source "${name}" is shared by dependent "${sharing}" of controller "${controller}"`);
     this.#registered.delete(name);
-    await this.#stopAll([registered]);
+    await registered.stop();
   }
 
   /** Lets every source fetch what it does not know yet of a primary, before it is reconciled. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
     const loading = [];
-    for (const { source, started, dependents } of this.#registered.values())
-      if (source.load !== undefined && (started !== undefined || dependents.length > 0))
-        loading.push(source.load(primary, signal));
+    for (const { source, isInUse } of this.#registered.values())
+      if (source.load !== undefined && isInUse) loading.push(source.load(primary, signal));
     if (loading.length > 0) await Promise.all(loading);
   }
 
   /** Says that a reconcile of a primary ended: what was fetched for it may be forgotten. */
   release(primary: ObjectKey): void {
-    for (const { source, record } of this.#registered.values())
-      if (source.release !== undefined) record.tell("release", () => source.release?.(primary));
+    for (const each of this.#registered.values()) {
+      const { source } = each;
+      if (source.release !== undefined) each.call("release", () => source.release?.(primary));
+    }
   }
 
   /**
@@ -242,16 +213,25 @@ export class ControllerSources implements SecondarySources {
 
   /** How each source is doing, by name; dependents that are not activated are unknown. */
   health(): { readonly [name: string]: SourceHealth } {
-    const all = [...this.#registered].map(([name, each]) => [name, healthOf(each)] as const);
-    const ofWatch = this.#primaryWatch.health;
-    const ofPrimaries = ofWatch.status === "healthy" ? this.#primaryRecord.health : ofWatch;
-    return Object.fromEntries([[PRIMARY_SOURCE, ofPrimaries], ...all]);
+    return Object.fromEntries(this.#all().map((each) => [each.name, each.health]));
   }
 
   /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
     const { controller, primary } = this.#options;
-    return failuresOf({ registered: this.#registered, health: this.health(), controller, primary });
+    const isUnknown = (each: RegisteredSource) =>
+      each === this.#primary ? each.health.status === "unknown" : each.isStarting && each.health.reason === undefined;
+    const wrong = this.#all().flatMap(({ health }) =>
+      health.status === "unhealthy" && health.reason !== undefined ? [health.reason] : [],
+    );
+    const waiting = this.#all()
+      .filter(isUnknown)
+      .map((each) =>
+        each === this.#primary
+          ? `the ${primary.view.definition.plural} of controller "${controller}" are not known yet`
+          : `event source "${each.name}" of controller "${controller}" has not started yet`,
+      );
+    return [...new Set([...wrong, ...waiting])];
   }
 
   async #setNamespaces(namespaces: Namespaces): Promise<void> {
@@ -262,25 +242,35 @@ export class ControllerSources implements SecondarySources {
       const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
-    const told = [...this.#registered.values()].map(async ({ source, record }) => {
-      try {
-        await source.setNamespaces?.(namespaces);
-      } catch (error) {
-        record.fail("setNamespaces", error);
-      }
-    });
-    await Promise.all(told);
+    await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
   }
 
   // The primaries come last: whoever reconciles them finds the secondaries there.
   #following(): readonly ViewWatch[] {
-    return [...followedBy(this.#registered.values()), this.#primaryWatch];
+    return [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
+      isKindSource(source) ? (source.following ?? []) : [],
+    );
   }
 
-  // The primaries are a source as well.
-  #twinsOf(source: Pick<EventSource, "view" | "client">): Iterable<ResourceView> {
-    const all = [...this.#registered.values()].map((each) => each.source);
-    return twinsOf(source, [{ view: this.primaries }, ...all]);
+  #all(): readonly RegisteredSource[] {
+    return [this.#primary, ...this.#registered.values()];
+  }
+
+  // What is outside may be fetched by what the sources know that start before.
+  #startOrder(): readonly (readonly RegisteredSource[])[] {
+    const all = this.#all();
+    const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
+    const user = all.filter(({ role }) => role === "user");
+    return [
+      all.filter(({ role }) => role === "primaries" || role === "dependents"),
+      user.filter(isFirst),
+      user.filter((each) => !isFirst(each)),
+      all.filter(({ role }) => role === "external"),
+    ];
+  }
+
+  #isRegistered(each: RegisteredSource): boolean {
+    return each === this.#primary || this.#registered.get(each.name) === each;
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -289,111 +279,64 @@ export class ControllerSources implements SecondarySources {
     );
   }
 
-  #add(source: EventSource, dependents: readonly string[] = []): RegisteredSource {
+  #add(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
     const { name } = source;
-    const known = this.#named(name)?.source;
-    if (name === PRIMARY_SOURCE || known !== undefined)
+    const known = name === this.#primary.name ? this.#primary : this.#named(name);
+    const registered = this.#register(source, as);
+    if (known !== undefined)
       throw new Error(
-        `controller "${this.#options.controller}" has two event sources named "${name}": ${known === undefined ? "that of its primaries" : describeSource(known)} ` +
-          `and ${describeSource(source)}; give one of them another name`,
+        `controller "${this.#options.controller}" has two event sources named "${name}": ${known.describe()} and ` +
+          `${registered.describe()}; give one of them another name`,
       );
-    const registered: RegisteredSource = { source, dependents, record: new HealthRecord(name), isStarting: false };
     this.#registered.set(name, registered);
-    source.view?.setOwner(this, () => this.#twinsOf(source));
     return registered;
   }
 
-  async #startAll(registered: readonly RegisteredSource[]): Promise<void> {
-    await Promise.all(registered.map((each) => this.#start(each)));
+  #register(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
+    source.view?.setOwner(this, () => this.#otherViewsOf(source));
+    return new RegisteredSource(source, { ...as, registrar: this.#options });
   }
 
-  #start(registered: RegisteredSource): Promise<void> {
-    registered.started ??= this.#begin(registered, (source, context) => source.start(context));
-    return registered.started;
-  }
-
-  // A reconcile that registers a source must not wait for ever; it is tried again, and so is the source.
-  async #startNow(registered: RegisteredSource): Promise<void> {
-    const { source } = registered;
-    this.#own(source);
-    if (isViewSource(source)) {
-      registered.started ??= this.#begin(registered, async () => {});
-      return source.startOrThrow(this.#contextOf(source));
-    }
-    try {
-      await this.#start(registered);
-    } catch (error) {
-      registered.started = undefined;
-      throw error;
-    }
-  }
-
-  #own(source: EventSource): void {
-    const owner = owners.get(source) ?? this;
-    owners.set(source, owner);
-    if (owner === this) return;
-    const [own, other] = [this.#options.controller, owner.#options.controller];
-    throw new Error(
-      `event source "${source.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
-    );
-  }
-
-  async #begin(
-    registered: RegisteredSource,
-    start: (source: EventSource, context: EventSourceContext) => Promise<void>,
-  ): Promise<void> {
-    const { source, record } = registered;
-    this.#own(source);
-    record.start(this.#options.logger);
-    const stopped = new Promise<void>((resolve) => (registered.giveUp = resolve));
-    try {
-      registered.isStarting = true;
-      // What is stopped while it starts may never have started.
-      await Promise.race([start(source, this.#contextOf(source)), stopped]);
-    } catch (error) {
-      const { controller } = this.#options;
-      const what = `event source "${source.name}" of controller "${controller}" could not be started`;
-      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
-    } finally {
-      registered.isStarting = false;
-    }
-  }
-
-  async #stopAll(registered: readonly RegisteredSource[], late?: AbortSignal): Promise<void> {
-    const { logger, controller } = this.#options;
-    const stop = async (each: RegisteredSource) => {
-      each.started = undefined;
-      each.giveUp?.();
-      if (owners.get(each.source) === this) owners.delete(each.source);
-      each.record.stop();
-      const { name } = each.source;
-      try {
-        await untilAborted(each.source.stop(), late);
-      } catch (error) {
-        // One that cannot be stopped must not keep the others running.
-        logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
-      }
-    };
-    await Promise.all(registered.map(stop));
+  /** Yields the views of other sources that may show the same objects, each from a watch of its own. */
+  *#otherViewsOf({ view, client }: EventSource): Iterable<ResourceView> {
+    const kind = nameOfType(view?.definition);
+    for (const { source: other } of this.#all())
+      if (other.view !== undefined && other.view !== view && other.client === client)
+        if (nameOfType(other.view.definition) === kind) yield other.view;
   }
 
   #contextOf({ name }: EventSource): EventSourceContext {
     const { controller, primary, fieldManager, client, informers, logger, clock = systemClock } = this.#options;
     const { reconcilesOnAllEvents = false } = this.#options;
+    const listener = this.#listener;
+    // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
+    if (listener === undefined) throw new Error(`controller "${controller}" is stopped`);
     return {
-      ...{ controller, primary, fieldManager, client, informers, logger, clock, reconcilesOnAllEvents },
+      ...{ controller, fieldManager, client, informers, logger, clock, reconcilesOnAllEvents },
+      primary: primary.view.definition,
       primaries: this.primaries,
       namespaces: this.#namespaces,
-      notify: (primaries, cause) =>
-        this.#options.onSecondaryChange(checkedKeys(name, primaries), { source: name, ...cause }),
+      secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
+      notify: (primaries, cause) => this.notify(checkedKeys(name, primaries), { source: name, ...cause }),
     };
   }
 
-  // Sources are told first: what they know of a primary is there when it is reconciled.
+  // Sources hear of it first: what they know of a primary is there when it is reconciled.
   #onPrimaryChange(change: ResourceChange): void {
-    for (const { source, started, dependents, record } of this.#registered.values())
-      if ((started !== undefined || dependents.length > 0) && source.onPrimaryChange !== undefined)
-        record.tell("onPrimaryChange", () => source.onPrimaryChange?.(change));
-    this.#options.onPrimaryChange(change);
+    for (const each of this.#registered.values()) {
+      const { source } = each;
+      if (each.isInUse && source.onPrimaryChange !== undefined)
+        each.call("onPrimaryChange", () => source.onPrimaryChange?.(change));
+    }
+    this.#listener?.onPrimaryChange(change);
   }
+}
+
+/** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
+function checkedKeys(source: string, primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
+  const keys: readonly unknown[] = [...primaries];
+  const wrong = keys.findIndex((key) => typeof key !== "string");
+  if (wrong === -1) return keys as ObjectKey[];
+  const what = keys[wrong] === null ? "null" : typeof keys[wrong];
+  throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
 }

@@ -9,6 +9,7 @@ import type { ApiClient } from "../client/api-client.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
+
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
   ResourceView,
@@ -31,6 +32,8 @@ export interface EventSourceContext {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
+  secondaryOf?(primary: KubernetesObject): object;
   /** Asks for these primaries to be reconciled. */
   notify(primaries: Iterable<ObjectKey>, cause?: SecondaryCause): void;
 }

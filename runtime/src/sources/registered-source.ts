@@ -1,110 +1,166 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
-import type { ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf } from "../base/logger.js";
-import { type ResourceDefinition, nameOfType } from "../base/resource-definition.js";
-import type { EventSource } from "./event-source.js";
-import type { ResourceView } from "../cache/resource-view.js";
-import type { HealthRecord } from "./health-record.js";
-import type { ViewSource } from "./kind/kind-source.js";
-import type { ViewWatch } from "./kind/view-watch.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { describeSource } from "../base/resource-definition.js";
 import type { SourceHealth } from "../base/health.js";
+import { untilAborted } from "../base/promises.js";
+import type { EventSource, EventSourceContext } from "./event-source.js";
+import { HealthRecord } from "./health-record.js";
+import type { KindSource } from "./kind/kind-source.js";
 
-/** The name under which the watch of the primaries is reported; no other source may have it. */
-export const PRIMARY_SOURCE = "primary";
+/** Whose a source is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
+export type SourceRole = "primaries" | "dependents" | "external" | "user";
 
-/** A source with what is known of its start. */
-export interface RegisteredSource {
+/** Whom a source is registered for; one for each running controller. */
+export interface SourceRegistrar {
+  /** The name of the controller. */
+  readonly controller: string;
+  readonly logger: Logger;
+}
+
+/** What a source is registered as. */
+export interface RegisteredSourceOptions {
+  readonly role: SourceRole;
+  /** The names of the dependents that it watches. */
+  readonly dependents?: readonly string[];
+  readonly registrar: SourceRegistrar;
+}
+
+// A source tells one controller: if two shared it, one of them would hear nothing.
+const registrars = new WeakMap<EventSource, SourceRegistrar>();
+
+/** An event source of one controller, from its registration on. */
+export class RegisteredSource {
   readonly source: EventSource;
-  /** What became of the calls that only this registry makes. */
-  readonly record: HealthRecord;
-  /** The dependents that it watches; none if it is the user's. */
+  readonly role: SourceRole;
   readonly dependents: readonly string[];
+  readonly #registrar: SourceRegistrar;
+  /** What became of the calls that only the registry makes. */
+  readonly #record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
-  started?: Promise<void> | undefined;
-  /** Whether the start is under way. */
-  isStarting: boolean;
-  /** Ends the wait for the start. */
-  giveUp?: (() => void) | undefined;
-}
+  #started: Promise<void> | undefined;
+  #isStarting = false;
+  #endWait = () => {};
 
-/** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
-export function isViewSource(source: EventSource): source is ViewSource {
-  return "startOrThrow" in source && "following" in source;
-}
+  constructor(source: EventSource, { role, dependents = [], registrar }: RegisteredSourceOptions) {
+    this.source = source;
+    this.role = role;
+    this.dependents = dependents;
+    this.#registrar = registrar;
+    this.#record = new HealthRecord(source.name);
+  }
 
-/** Returns how a source is doing, and what calls it; its getter may fail like any other function of the user. */
-export function healthOf({ source, record }: RegisteredSource): SourceHealth {
-  const stated = statedHealthOf(source);
-  return record.health.status === "unhealthy" && stated.status !== "unhealthy" ? record.health : stated;
-}
+  get name(): string {
+    return this.source.name;
+  }
 
-function statedHealthOf(source: EventSource): SourceHealth {
-  try {
-    return source.health;
-  } catch (error) {
-    return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
+  /** Whether its start is under way. */
+  get isStarting(): boolean {
+    return this.#isStarting;
+  }
+
+  /** Whether it wants to know of primaries: it was started, or its dependents start it. */
+  get isInUse(): boolean {
+    return this.#started !== undefined || this.dependents.length > 0;
+  }
+
+  /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
+  get health(): SourceHealth {
+    const stated = this.#statedHealth();
+    return this.#record.health.status === "unhealthy" && stated.status !== "unhealthy" ? this.#record.health : stated;
+  }
+
+  /** Starts it, once; resolves when its state is known, or it is stopped before. */
+  start(context: EventSourceContext): Promise<void> {
+    this.#started ??= this.#begin(() => this.source.start(context));
+    return this.#started;
+  }
+
+  /** Starts it for a reconcile, which must not wait for ever: throws as soon as an attempt fails. Both are tried again. */
+  async startOrThrow(context: EventSourceContext): Promise<void> {
+    const { source } = this;
+    this.#reserve();
+    if (isKindSource(source)) {
+      this.#started ??= this.#begin(async () => {});
+      return source.startOrThrow(context);
+    }
+    try {
+      await this.start(context);
+    } catch (error) {
+      this.#started = undefined;
+      throw error;
+    }
+  }
+
+  /** Stops it, and waits for that until `late` is aborted. One that cannot be stopped is logged: it must not keep the others running. */
+  async stop(late?: AbortSignal): Promise<void> {
+    const { name } = this;
+    const { controller, logger } = this.#registrar;
+    this.#started = undefined;
+    this.#endWait();
+    if (registrars.get(this.source) === this.#registrar) registrars.delete(this.source);
+    this.#record.stop();
+    try {
+      await untilAborted(this.source.stop(), late);
+    } catch (error) {
+      logger.warn({ controller, source: name }, `event source "${name}" could not be stopped: ${messageOf(error)}`);
+    }
+  }
+
+  /** Has it follow a change of the controller's namespaces; what it throws makes it unhealthy. */
+  async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    try {
+      await this.source.setNamespaces?.(namespaces);
+    } catch (error) {
+      this.#record.fail("setNamespaces", error);
+    }
+  }
+
+  /** Calls a function of it that nobody waits for; if that fails, it is unhealthy until the function works again. */
+  call(part: string, call: () => unknown): void {
+    this.#record.tell(part, call);
+  }
+
+  /** Says which source it is, for an error. */
+  describe(): string {
+    return this.role === "primaries" ? "that of its primaries" : describeSource(this.source);
+  }
+
+  async #begin(start: () => Promise<void>): Promise<void> {
+    this.#reserve();
+    this.#record.start(this.#registrar.logger);
+    const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
+    try {
+      this.#isStarting = true;
+      // What is stopped while it starts may never have started.
+      await Promise.race([start(), stopped]);
+    } catch (error) {
+      const what = `event source "${this.name}" of controller "${this.#registrar.controller}" could not be started`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  #reserve(): void {
+    const first = registrars.get(this.source) ?? this.#registrar;
+    registrars.set(this.source, first);
+    if (first === this.#registrar) return;
+    const [own, other] = [this.#registrar.controller, first.controller];
+    throw new Error(
+      `event source "${this.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
+    );
+  }
+
+  #statedHealth(): SourceHealth {
+    try {
+      return this.source.health;
+    } catch (error) {
+      return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
+    }
   }
 }
 
-/** Returns what is wrong with the sources of a controller, and which have not started yet. */
-export function failuresOf({
-  registered,
-  health,
-  controller,
-  primary,
-}: {
-  readonly registered: ReadonlyMap<string, RegisteredSource>;
-  readonly health: { readonly [name: string]: SourceHealth };
-  readonly controller: string;
-  readonly primary: ResourceDefinition;
-}): readonly string[] {
-  const reasons = Object.values(health).flatMap(({ status, reason }) =>
-    status === "unhealthy" && reason !== undefined ? [reason] : [],
-  );
-  const starting = [...registered].filter(([name, each]) => each.isStarting && health[name]?.reason === undefined);
-  const waiting = starting.map(([name]) => `event source "${name}" of controller "${controller}" has not started yet`);
-  if (health[PRIMARY_SOURCE]?.status === "unknown")
-    waiting.unshift(`the ${primary.plural} of controller "${controller}" are not known yet`);
-  return [...new Set([...reasons, ...waiting])];
-}
-
-/** Returns the sources by when they are started: what is outside may be fetched by what the sources know that come first. */
-export function byStart(
-  registered: Iterable<RegisteredSource>,
-): Readonly<Record<"ofDependents" | "first" | "others" | "externals", readonly RegisteredSource[]>> {
-  const all = [...registered];
-  const isWatched = ({ source, dependents }: RegisteredSource) => dependents.length > 0 && isViewSource(source);
-  const rest = all.filter(({ dependents }) => dependents.length === 0);
-  const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
-  return {
-    ofDependents: all.filter(isWatched),
-    first: rest.filter(isFirst),
-    others: rest.filter((each) => !isFirst(each)),
-    externals: all.filter((each) => each.dependents.length > 0 && !isWatched(each)),
-  };
-}
-
-/** Returns the watches that follow the namespaces of their controller. */
-export function followedBy(registered: Iterable<RegisteredSource>): readonly ViewWatch[] {
-  return [...registered].flatMap(({ source }) => (isViewSource(source) ? (source.following ?? []) : []));
-}
-
-/** Yields the views of other sources that may show the same objects, each from a watch of its own. */
-export function* twinsOf(
-  { view, client }: Pick<EventSource, "view" | "client">,
-  others: Iterable<Pick<EventSource, "view" | "client">>,
-): Iterable<ResourceView> {
-  const kind = nameOfType(view?.definition);
-  for (const other of others)
-    if (other.view !== undefined && other.view !== view && other.client === client)
-      if (nameOfType(other.view.definition) === kind) yield other.view;
-}
-
-/** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
-export function checkedKeys(source: string, primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
-  const keys: readonly unknown[] = [...primaries];
-  const wrong = keys.findIndex((key) => typeof key !== "string");
-  if (wrong === -1) return keys as ObjectKey[];
-  const what = keys[wrong] === null ? "null" : typeof keys[wrong];
-  throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
+/** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
+export function isKindSource(source: EventSource): source is KindSource {
+  return "startOrThrow" in source && "following" in source;
 }

@@ -10,6 +10,7 @@ import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { assert, suite } from "../../support/suite.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
@@ -35,19 +36,20 @@ function createOperatorParts(server: ApiServer) {
     const told: string[] = [];
     const controller = new ControllerSources({
       controller: "page",
-      primary: Page.definition,
+      primary: createPrimarySource({ definition: Page.definition }),
       dependents: [],
       sources,
       fieldManager: "page",
       client,
       informers,
       logger,
-      onPrimaryChange: ({ kind, key }) => void told.push(`${kind} ${key}`),
-      onSecondaryChange: (keys, { source }) => void told.push(...[...keys].map((key) => `${source} ${key}`)),
       ...options,
     });
     running.push(controller);
-    await controller.start();
+    await controller.start({
+      onPrimaryChange: ({ kind, key }) => void told.push(`${kind} ${key}`),
+      onSecondaryChange: (keys, { source }) => void told.push(...[...keys].map((key) => `${source} ${key}`)),
+    });
     const untilTold = (line: string) => waitFor(`${line} is told`, () => told.includes(line), RECOVERY);
     return { controller, told, untilTold };
   };
@@ -153,7 +155,7 @@ suite("event sources on an API server", (test) => {
     await using server = await startPageServer({ withoutCrd: true });
     await using parts = createOperatorParts(server);
     const Other = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
-    const { controller, untilTold } = await parts.start([], { primary: Other.definition });
+    const { controller, untilTold } = await parts.start([], { primary: createPrimarySource(Other) });
     const source = informerSource({ name: "pages", resource: Page, mapper: ({ metadata }) => [keyOf(metadata)] });
     const error = await controller.register(source).catch((reason: Error) => reason.message);
     assert.match(error as string, "Page.v1.example.com is not served by");

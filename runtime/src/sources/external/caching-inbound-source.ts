@@ -102,9 +102,10 @@ export function cachingInboundSource<Resource>(
       if (context === undefined || options.fetch === undefined || complete.has(key)) return;
       const fetch = fetches.get(key) ?? createFetch(key, context);
       fetches.set(key, fetch);
+      const secondary = context.secondaryOf?.(primary) ?? {};
       const ended = fetch.single.run((given) => {
         fetch.deleted.clear();
-        return options.fetch?.(primary, { signal: given }) ?? [];
+        return options.fetch?.(primary, { signal: given, secondary }) ?? [];
       });
       await untilAborted(ended, signal);
     },

@@ -36,6 +36,8 @@ export interface ExternalSourceOptions<Resource> {
 export interface FetchContext {
   /** Aborted when the result is of no use any more. */
   readonly signal: AbortSignal;
+  /** What is known of the primary that is fetched for: its dependents and what event sources have, by name. */
+  readonly secondary?: object;
 }
 
 /** A result that may take a while. */

@@ -151,12 +151,17 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
 
   /** Fetches, or joins the fetch under way, for a reconcile, which sees the result without an event. */
   fetch(key: ObjectKey, primary: Primary): Promise<boolean> {
-    return this.#fetchOf(key).run((signal) => this.#options.fetch(primary, { signal }));
+    return this.#fetchOf(key).run((signal) => this.#fetch(primary, signal));
   }
 
   /** Fetches after the fetch that is under way. */
   refetch(key: ObjectKey, primary: Primary): Promise<boolean> {
-    return this.#fetchOf(key).again((signal) => this.#options.fetch(primary, { signal }));
+    return this.#fetchOf(key).again((signal) => this.#fetch(primary, signal));
+  }
+
+  #fetch(primary: Primary, signal: AbortSignal): MaybePromise<readonly Resource[]> {
+    const { context } = this.#dependencies;
+    return this.#options.fetch(primary, { signal, secondary: context.secondaryOf?.(primary) ?? {} });
   }
 
   #cancel(key: ObjectKey, reason: Error): void {

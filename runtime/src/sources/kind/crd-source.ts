@@ -2,7 +2,7 @@ import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { customResourceDefinition, type CustomResourceDefinition } from "../../client/custom-resource-definition.js";
 import type { EventSource } from "../event-source.js";
-import { ViewSource } from "./kind-source.js";
+import { KindSource } from "./kind-source.js";
 import type { SourceHealth } from "../../base/health.js";
 
 /** What is left of a definition: the parts that it lacks are missing. */
@@ -18,7 +18,7 @@ const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditio
  */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
   const name = crdNameOf(definition);
-  const watch = new ViewSource({
+  const watch = new KindSource({
     name,
     request: { definition: customResourceDefinition, fieldSelector: `metadata.name=${name}`, projection: KEPT },
     namespaces: "all",

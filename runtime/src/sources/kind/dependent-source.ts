@@ -5,10 +5,10 @@ import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
-import { ViewSource, type ViewSourceOptions } from "./kind-source.js";
+import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
 /** What a controller wants to know of one of its dependents. */
-export interface DependentWatch extends Pick<ViewSourceOptions, "mapper" | "filters"> {
+export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filters"> {
   readonly name: string;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
@@ -44,7 +44,7 @@ export interface DependentSource {
 /** Dependents that look at the same objects, and the event source that watches those. */
 export interface DependentGroup {
   /** Has the name of the first member. */
-  readonly source: ViewSource;
+  readonly source: KindSource;
   readonly members: readonly DependentWatch[];
 }
 
@@ -53,7 +53,7 @@ const LINK_INDEX = "link";
 
 /** Creates the event sources of dependents: those that differ in nothing share one. */
 export function groupDependents(dependents: readonly DependentWatch[], primary: ResourceDefinition): DependentGroup[] {
-  const groups = new Map<string, { source: ViewSource; members: DependentWatch[] }>();
+  const groups = new Map<string, { source: KindSource; members: DependentWatch[] }>();
   const clusters: Connection[] = [];
   for (const dependent of dependents) {
     const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, filters } = dependent;
@@ -75,7 +75,7 @@ export function groupDependents(dependents: readonly DependentWatch[], primary: 
     const members = [dependent];
     const dependentOf = ({ metadata }: KubernetesObject) =>
       members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
-    const source = new ViewSource({ name, request, namespaces, mapper, filters, dependentOf });
+    const source = new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
     groups.set(key, { source, members });
   }
   return [...groups.values()];
@@ -94,18 +94,18 @@ export interface DependentSourcesOptions {
 }
 
 /**
- * Returns how each dependent is activated, in their order; a watch runs as long as one primary needs it for one of its dependents. Throws
+ * Returns how each dependent is activated, by its name; a watch runs as long as one primary needs it for one of its dependents. Throws
  * if a dependent cannot have the event source that it wants to share.
  */
 export function createDependentSources(
   dependents: readonly DependentWatch[],
   { groups, primary, contextOf, named, names }: DependentSourcesOptions,
-): DependentSource[] {
+): ReadonlyMap<string, DependentSource> {
   const activations = new Map(
     groups.map(({ source }) => [source as EventSource, new Activation(source, () => contextOf(source))] as const),
   );
   const own = new Map(groups.flatMap(({ source, members }) => members.map(({ name }) => [name, source] as const)));
-  return dependents.map((dependent) => {
+  const sourceOf = (dependent: DependentWatch): DependentSource => {
     const { name, eventSource } = dependent;
     const source = eventSource === undefined ? own.get(name)! : named(eventSource);
     if (source === undefined) {
@@ -123,13 +123,14 @@ export function createDependentSources(
       activate: (key) => activation.activate(name, key),
       deactivate: (key) => activation.deactivate(name, key),
     };
-  });
+  };
+  return new Map(dependents.map((dependent) => [dependent.name, sourceOf(dependent)]));
 }
 
 // A source of the user runs whether or not a dependent is active.
 function sharedSource(dependent: DependentWatch, source: EventSource, primary: ResourceDefinition): DependentSource {
   const view = checkShared(dependent, source);
-  const { connection, namespaces } = source as Partial<ViewSource>;
+  const { connection, namespaces } = source as Partial<KindSource>;
   const definition = { definition: primary };
   view.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
   return {
@@ -157,12 +158,12 @@ function checkShared({ name, resource, isReadOnly = false }: DependentWatch, sou
 
 /** The watch of a group, as its members need it. */
 class Activation {
-  readonly source: ViewSource;
+  readonly source: KindSource;
   readonly #contextOf: () => EventSourceContext;
   readonly #users = new Set<string>();
   readonly #refused = new Set<ObjectKey>();
 
-  constructor(source: ViewSource, contextOf: () => EventSourceContext) {
+  constructor(source: KindSource, contextOf: () => EventSourceContext) {
     this.source = source;
     this.#contextOf = contextOf;
   }

@@ -6,7 +6,7 @@ import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
-import { ViewSource, type ViewSourceOptions } from "./kind-source.js";
+import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
@@ -103,7 +103,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
     maxCachedObjects,
   };
   // A view holds what the definition says, so the types of the options are those of its objects.
-  const source = new ViewSource({
+  const source = new KindSource({
     name,
     request,
     namespaces,
@@ -112,7 +112,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
     filters,
     indexes,
     startPriority,
-  } as ViewSourceOptions);
+  } as KindSourceOptions);
   return source as unknown as InformerSource<Resource>;
 }
 

@@ -15,7 +15,7 @@ import type { SourceHealth } from "../../base/health.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
 /** What a source of one kind does; untyped, for informerSource has the types. */
-export interface ViewSourceOptions extends MappingOptions {
+export interface KindSourceOptions extends MappingOptions {
   readonly name: string;
   readonly request: Omit<InformerRequest, "namespace">;
   /** Those of the controller, all, or these. */
@@ -27,37 +27,38 @@ export interface ViewSourceOptions extends MappingOptions {
   readonly isInternal?: boolean;
   /** Names the dependent that an object is of, where several share the source. */
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
+  /** Whether the objects are the primaries themselves, whose changes are no matter of a mapping. */
+  readonly isOfPrimaries?: boolean;
 }
 
 /** An event source of the objects of one kind, as one controller sees them. */
-export class ViewSource implements EventSource<KubernetesObject> {
+export class KindSource implements EventSource<KubernetesObject> {
   readonly name: string;
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
-  readonly #options: ViewSourceOptions;
+  readonly #options: KindSourceOptions;
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
-  readonly #mapping: SecondaryMapping;
+  readonly #mapping: SecondaryMapping | undefined;
+  readonly #listeners = new Set<(change: ResourceChange) => void>();
   #context: EventSourceContext | undefined;
 
-  constructor(options: ViewSourceOptions) {
+  constructor(options: KindSourceOptions) {
     const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
     this.name = name;
-    this.type = options.isInternal === true ? undefined : request.definition;
+    this.type = options.isInternal === true || options.isOfPrimaries === true ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
     this.#options = options;
     this.#record = new HealthRecord(name);
     this.#gate = createEventGate(filters, this.#record);
-    this.#mapping = new SecondaryMapping({
-      ...{ name, mapper, primaryToSecondary, record: this.#record },
-      isBounded: request.maxCachedObjects !== undefined,
-    });
+    const mapped = { name, mapper, primaryToSecondary, record: this.#record, isBounded: this.#isBounded };
+    this.#mapping = options.isOfPrimaries === true ? undefined : new SecondaryMapping(mapped);
     const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
     this.view = new ResourceView(
       request.definition,
-      { ...this.#mapping.indexes, ...indexes },
+      { ...this.#mapping?.indexes, ...indexes },
       {
         isPartial,
         onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
@@ -76,7 +77,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   /** The namespaces that are watched. */
-  get namespaces(): ViewSourceOptions["namespaces"] {
+  get namespaces(): KindSourceOptions["namespaces"] {
     return this.#options.namespaces;
   }
 
@@ -98,7 +99,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   async stop(): Promise<void> {
-    this.#mapping.end();
+    this.#mapping?.end();
     this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();
@@ -110,7 +111,7 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
-    return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
+    return [...(this.#mapping?.secondariesOf(primary) ?? [])].flatMap((key) => this.get(key) ?? []);
   }
 
   get(key: ObjectKey): KubernetesObject | undefined {
@@ -128,8 +129,8 @@ export class ViewSource implements EventSource<KubernetesObject> {
   }
 
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
-    if (this.#options.primaryToSecondary !== undefined) this.#mapping.nameSecondaries(primary);
-    if (!this.#isBounded) return;
+    if (this.#options.primaryToSecondary !== undefined) this.#mapping?.nameSecondaries(primary);
+    if (!this.#isBounded || this.#mapping === undefined) return;
     await this.view.load(this.#mapping.secondariesOf(primary), { holder: keyOf(primary.metadata), signal });
   }
 
@@ -137,8 +138,13 @@ export class ViewSource implements EventSource<KubernetesObject> {
     if (this.#isBounded) this.view.release(primary);
   }
 
+  /** Calls `listener` for every change that is not the controller's own, before any filter. */
+  onChange(listener: (change: ResourceChange) => void): void {
+    this.#listeners.add(listener);
+  }
+
   onPrimaryChange(change: ResourceChange): void {
-    this.#mapping.notePrimary(change);
+    this.#mapping?.notePrimary(change);
   }
 
   get #isBounded(): boolean {
@@ -149,10 +155,12 @@ export class ViewSource implements EventSource<KubernetesObject> {
     if (this.#context !== undefined) return;
     this.#context = context;
     this.#record.start(context.logger);
-    this.#mapping.begin(this.view, context);
+    this.#mapping?.begin(this.view, context);
   }
 
   #onChange(change: ResourceChange): void {
+    for (const listener of this.#listeners) listener(change);
+    if (this.#mapping === undefined) return;
     const { kind, key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? [] : this.#mapping.primariesOf(key, old);

@@ -6,6 +6,9 @@ import type { IndexedPrimaries } from "../event-source.js";
 /** The read of all primaries. */
 export const ALL_READ = "all";
 
+/** The reads of a function that looked at no primary. */
+export const NO_READS: ReadonlySet<string> = new Set();
+
 /** Primaries that note how they are read. */
 export class PrimaryReads {
   /** The primaries to read; what is read of them while `record` runs is noted. */
@@ -39,9 +42,10 @@ export class PrimaryReads {
 
   /** Calls a function; returns what it returned, and what it read. */
   record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
-    const reads = (this.#reads = new Set());
+    const reads = (this.#reads = new Set<string>());
     try {
-      return { result: call(), reads };
+      const result = call();
+      return { result, reads: reads.size === 0 ? NO_READS : reads };
     } finally {
       this.#reads = undefined;
     }

@@ -11,7 +11,7 @@ import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
 import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
 import { Links } from "./links.js";
-import { ALL_READ, isTold, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, isTold, NO_READS, PrimaryReads } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -54,7 +54,6 @@ interface Running {
 }
 
 const NONE: readonly ObjectKey[] = [];
-const NO_READS: ReadonlySet<string> = new Set();
 
 /** The mapping of one event source. */
 export class SecondaryMapping {
@@ -142,6 +141,7 @@ export class SecondaryMapping {
       const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
       if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
     }
+    if (mapper === undefined) return this.#running.byLink(object);
     this.#mapStale();
     const mapped = this.#mapOnce(object);
     if (mapped.reads.size === 0) return mapped.primaries;
@@ -178,8 +178,9 @@ export class SecondaryMapping {
     return record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
   }
 
-  // The primaries of an object whose mapper looked at primaries are kept elsewhere.
   #index(object: KubernetesObject): readonly ObjectKey[] {
+    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
+    if (this.#source.mapper === undefined) return this.#running?.byLink(object) ?? NONE;
     const mapped = this.#mapOnce(object);
     if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
     return mapped.reads.size === 0 ? mapped.primaries : NONE;
@@ -191,8 +192,6 @@ export class SecondaryMapping {
   }
 
   #mapOnce(object: KubernetesObject): Mapped {
-    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (this.#source.mapper === undefined) return { primaries: this.#running?.byLink(object) ?? NONE, reads: NO_READS };
     return this.#mapped.get(object) ?? this.#map(object);
   }
 

@@ -1,75 +1,17 @@
 // The registry of one controller: JOSDK's EventSourceManagerTest and EventSourcesTest, and the part of ControllerEventSourceTest that is not about
 // filters.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
-import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
-import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
 import type { ExternalWatch } from "#runtime/sources/external/external-watch.js";
 import { inboundSource } from "#runtime/sources/inbound-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf, ownedBy } from "./simulated-informers.js";
-import { createSourceContext, page, primaryOf } from "./source-context.js";
+import { createSources, recordingSource } from "./controller-support.js";
+import { primaryOf } from "./source-context.js";
 
 const ConfigMap = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
 const Secret = untypedResource({ apiVersion: "v1", kind: "Secret", plural: "secrets", scope: "Namespaced" });
-
-function createSources(options: Partial<ControllerSourcesOptions> = {}) {
-  const { context, informers, lines, settle } = createSourceContext();
-  const told: string[] = [];
-  const sources = new ControllerSources({
-    controller: "pages",
-    primary: page,
-    dependents: [],
-    fieldManager: "pages",
-    client: context.client,
-    logger: context.logger,
-    clock: context.clock,
-    informers,
-    onPrimaryChange: ({ kind, key }) => void told.push(`primary ${kind} ${key}`),
-    onSecondaryChange: (keys, { source, object }) => void told.push(`${source} ${object ?? ""} ${[...keys].join()}`),
-    ...options,
-  });
-  /** Lists `objects` for everything that is watched and has no state yet, for as long as something new is. */
-  const sync = async (objects: { readonly [kind: string]: readonly KubernetesObject[] } = {}) => {
-    for (let before = -1; before !== informers.all.length; await settle()) {
-      before = informers.all.length;
-      for (const informer of informers.all)
-        if (informer.health.status === "unknown")
-          informer.sync("10", ...(objects[informer.request.definition.kind] ?? []));
-    }
-  };
-  const start = async (objects?: { readonly [kind: string]: readonly KubernetesObject[] }) => {
-    const started = sources.start();
-    await sync(objects);
-    await started;
-  };
-  return { sources, informers, lines, told, sync, start, settle };
-}
-
-/** A source of the user that writes down what happens to it. */
-function recordingSource(name: string, history: string[], rest: Partial<EventSource> = {}): EventSource {
-  let context: EventSourceContext | undefined;
-  return {
-    name,
-    get health() {
-      return { status: context === undefined ? ("unknown" as const) : ("healthy" as const) };
-    },
-    async start(given) {
-      history.push(`start ${name}`);
-      context = given;
-      await Promise.resolve();
-      history.push(`started ${name}`);
-    },
-    async stop() {
-      history.push(`stop ${name}`);
-      await Promise.resolve();
-      history.push(`stopped ${name}`);
-    },
-    secondariesOf: () => [],
-    ...rest,
-  };
-}
 
 const dependent = (name: string, rest: object = {}) => ({
   name,
@@ -121,11 +63,11 @@ suite("start and stop of event sources", (test) => {
   test("the user's sources start after primaries and dependents are known, those that come first before the others (E11)", async () => {
     const history: string[] = [];
     const first = recordingSource("loader", history, { startPriority: "first" });
-    const { sources, informers, sync, settle } = createSources({
+    const { sources, informers, listener, sync, settle } = createSources({
       dependents: [dependent("configs")],
       sources: [recordingSource("a", history), recordingSource("b", history), first],
     });
-    const started = sources.start();
+    const started = sources.start(listener);
     await settle();
     assert.equal([history, informers.namespacesOf("ConfigMap")], [[], [undefined]]);
     await sync();
@@ -209,7 +151,7 @@ suite("events of a controller", (test) => {
     const { sources, start, told } = createSources({ dependents: [dependent("first"), dependent("second")] });
     await start({ ConfigMap: [objectOf("home/a", ownedBy("one"))] });
     assert.equal(told, ["first home/a home/one"]);
-    assert.is(sources.dependents[0]!.cache, sources.dependents[1]!.cache);
+    assert.is(sources.dependents.get("first")?.cache, sources.dependents.get("second")?.cache);
     assert.equal(keysOf(sources.get("second")!.secondariesOf(primaryOf("home/one")) as KubernetesObject[]), ["home/a"]);
     await sources.stop();
   });
@@ -222,7 +164,7 @@ suite("activation of dependents", (test) => {
     const { sources, informers, start, sync } = createSources({ dependents: [later("first"), later("second")] });
     await start();
     assert.equal(informers.namespacesOf("ConfigMap"), []);
-    const [first, second] = sources.dependents;
+    const [first, second] = [sources.dependents.get("first"), sources.dependents.get("second")];
     const activated = Promise.all([first!.activate("home/one"), second!.activate("home/one")]);
     await sync({ ConfigMap: [objectOf("home/a")] });
     await activated;
@@ -238,7 +180,7 @@ suite("activation of dependents", (test) => {
     const { sources, informers, start, told, settle } = createSources({ dependents: [later("configs")] });
     await start();
     informers.onCreate = (informer) => informer.fail("not served");
-    const [configs] = sources.dependents;
+    const configs = sources.dependents.get("configs");
     assert.is(await messageOf(configs!.activate("home/one")), "not served");
     assert.is(await messageOf(configs!.activate("home/two")), "not served");
     informers.of("ConfigMap").sync("20");

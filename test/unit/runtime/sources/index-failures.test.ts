@@ -3,6 +3,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ControllerSources } from "#runtime/sources/controller-sources.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf } from "./simulated-informers.js";
 import { createSourceContext, page, primaryOf } from "./source-context.js";
@@ -74,12 +75,11 @@ suite("failing index functions", (test) => {
   test("an index of the primaries that throws is the matter of the watch of the primaries", async () => {
     const { context, informers, lines } = createSourceContext();
     const sources = new ControllerSources({
-      ...{ controller: "pages", primary: page, dependents: [], fieldManager: "pages", client: context.client },
-      ...{ logger: context.logger, clock: context.clock, informers, indexes: { tier: tierOf } },
-      onPrimaryChange: () => {},
-      onSecondaryChange: () => {},
+      ...{ controller: "pages", dependents: [], fieldManager: "pages", client: context.client },
+      ...{ logger: context.logger, clock: context.clock, informers },
+      primary: createPrimarySource({ definition: page, indexes: { tier: tierOf } }),
     });
-    const started = sources.start();
+    const started = sources.start({ onPrimaryChange: () => {}, onSecondaryChange: () => {} });
     informers.all[0]!.sync("10", primaryOf("home/b"));
     await started;
     assert.equal(sources.health(), { primary: { status: "unhealthy", reason: REASON } });
