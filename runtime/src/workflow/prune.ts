@@ -194,6 +194,8 @@ function findRemoved(options: PruneOptions, kinds: readonly WatchedKind[], only?
   const seen = new Set<string | undefined>();
   for (const kind of kinds) {
     const present = namesOfKind(kind, options);
+    // In a kind that only `removed` names, nothing else is meant.
+    const isSearched = findsLeftovers && options.kinds.watched.includes(kind);
     let claims: ReadonlySet<string> | undefined;
     const statedFor = (dependent: string, id: ObjectKey) => {
       const stated = removed[dependent];
@@ -202,7 +204,7 @@ function findRemoved(options: PruneOptions, kinds: readonly WatchedKind[], only?
     const isMeant = (dependent: string, id: ObjectKey) => {
       if (only !== undefined && dependent !== only) return false;
       const stated = statedFor(dependent, id);
-      const isLeft = stated === undefined ? findsLeftovers && !present.has(dependent) : stated.policy !== "keep";
+      const isLeft = stated === undefined ? isSearched && !present.has(dependent) : stated.policy !== "keep";
       return isLeft && !(claims ??= claimedIn(kind, options)).has(id);
     };
     for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
