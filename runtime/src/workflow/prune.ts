@@ -21,7 +21,7 @@ import {
 } from "./definition/workflow-definition.js";
 import type { DependentDriver, DriverRun } from "./dependents/driver.js";
 import type { RunOptions } from "./run.js";
-import { removalOf, wantedBy } from "./wanted-objects.js";
+import { isPostponed, removalOf, wantedBy } from "./wanted-objects.js";
 import { withAddition, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
@@ -160,7 +160,7 @@ async function pruneFormerNames(options: PruneOptions, { leftovers, find }: Foun
 
 // One dependent after the other, the youngest first: others may need what is older.
 async function pruneRemoved(options: PruneOptions, { leftovers, find }: Found, pruned: Pruned): Promise<void> {
-  const { result, isCleanup } = options;
+  const { isCleanup } = options;
   const isRemoved = ({ index, kind, live }: Leftover) =>
     index === undefined && (isCleanup || !isClaimed(live, kind, options));
   const names = new Set(
@@ -173,7 +173,7 @@ async function pruneRemoved(options: PruneOptions, { leftovers, find }: Found, p
   let before = Object.entries(pruned.removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
   for (const name of names) {
     const findAll = () => find().filter((each) => each.name === name && isRemoved(each));
-    const blockers = isCleanup ? before : [...result.notReady, ...before, ...silentRivals(findAll(), options)];
+    const blockers = isCleanup ? before : [...unfinishedIn(options), ...before, ...silentRivals(findAll(), options)];
     const isHeld = blockers.length > 0;
     const outcome: DependentOutcome = isHeld
       ? { kind: "waiting", for: [...new Set(blockers)] }
@@ -249,7 +249,7 @@ function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): st
 
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
 function isReplaced(index: number, { run, result }: PruneOptions): boolean {
-  const { plan, drivers } = run;
+  const { plan, drivers, context } = run;
   const { definition } = plan.nodes[index]!;
   const outcome = result.dependents[definition.name];
   if (outcome === undefined) return false;
@@ -261,7 +261,15 @@ function isReplaced(index: number, { run, result }: PruneOptions): boolean {
     const { dependents, itemDependents } = plan.nodes[each]!;
     for (const next of [...dependents, ...itemDependents]) seen.add(next);
   }
-  return [...seen].every((each) => hasRun(result.dependents[plan.nodes[each]!.definition.name]));
+  return [...seen].every((each) => {
+    const { name } = plan.nodes[each]!.definition;
+    return hasRun(result.dependents[name]) && !isPostponed(context, name);
+  });
+}
+
+function unfinishedIn({ run, result }: PruneOptions): string[] {
+  const postponed = run.plan.nodes.flatMap(({ definition: { name } }) => (isPostponed(run.context, name) ? name : []));
+  return [...result.notReady, ...postponed];
 }
 
 function hasRun(outcome: DependentOutcome | undefined): boolean {

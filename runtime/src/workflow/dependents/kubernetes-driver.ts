@@ -18,7 +18,7 @@ import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } fr
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "../plan.js";
-import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
+import { claim, isClaimedByOther, notePostponed, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
@@ -159,7 +159,8 @@ export class KubernetesDriver implements DependentDriver {
       isOnlyCreated,
       isForced: isMatch === "differs",
     });
-    const { kind, verdict } = written;
+    const { kind, verdict, postponedMs } = written;
+    if (postponedMs !== undefined) notePostponed(context, name);
     this.#tellOfLoop(primary, wanted, written);
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
