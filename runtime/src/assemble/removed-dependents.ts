@@ -30,6 +30,7 @@ const TRY_AGAIN_AFTER_MS = 10_000;
  * kinds that the workflow names as removed. Such a watch begins with the first reconcile and lasts until the controller stops.
  */
 export class RemovedDependents implements RemovedKinds {
+  readonly watched: readonly WatchedKind[];
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
   readonly #dependents: readonly WatchedDependent[];
@@ -44,11 +45,7 @@ export class RemovedDependents implements RemovedKinds {
       .filter(isKubernetes)
       .map((dependent) => ({ dependent, source: parts.sources.dependents.get(dependent.name)! }))
       .filter(({ dependent }) => dependent.mode !== "readOnly");
-    for (const { dependent, source } of this.#dependents) this.#kindOf(dependent, source);
-  }
-
-  get watched(): readonly WatchedKind[] {
-    return [...this.#kinds.values()];
+    this.watched = [...new Set(this.#dependents.map(({ dependent, source }) => this.#kindOf(dependent, source)))];
   }
 
   async open(name: string, removed: RemovedDependent): Promise<WatchedKind | undefined> {

@@ -15,12 +15,13 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import {
   isKubernetes,
   type DependentDefinition,
+  type KubernetesDependent,
   type RemovedDependent,
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
-import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
+import type { DependentDriver, DriverRun } from "./dependents/driver.js";
 import type { RunOptions } from "./run.js";
-import { removalOf, wantedBy } from "./wanted-objects.js";
+import { isPostponed, removalOf, wantedBy } from "./wanted-objects.js";
 import { withAddition, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
@@ -49,11 +50,16 @@ export interface PruneOptions {
   readonly kinds: RemovedKinds;
 }
 
-/** The objects that are left of one removed dependent. */
-interface RemovedGroup {
+/** An object of the controller that its dependent does not want, or whose dependent the workflow no longer has. */
+interface Leftover {
+  readonly kind: WatchedKind;
+  readonly live: KubernetesObject;
+  /** The name of its dependent. */
   readonly name: string;
-  readonly policy: "delete" | "orphan";
-  readonly objects: { readonly kind: WatchedKind; readonly live: KubernetesObject }[];
+  /** The dependent in the plan; undefined if it is removed. */
+  readonly index: number | undefined;
+  /** What `removed` says of it. */
+  readonly stated: RemovedDependent | undefined;
 }
 
 interface Pruned {
@@ -68,170 +74,173 @@ const BECAUSE = "the workflow no longer has it";
 /** Deletes what is left after a run, and completes the result by that; never rejects. */
 export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResult> {
   const { result, isCleanup, workflow } = options;
-  const { inventory: findsLeftovers = true } = workflow;
   const pruned: Pruned = { removed: {}, errors: new Map(), isGone: true };
-  if (findsLeftovers) await pruneFormerNames(options, pruned);
-  await pruneRemoved(options, pruned);
+  const kinds = await openKinds(options, pruned);
+  const find = () => findLeftovers(options, kinds);
+  const leftovers = find();
+  if (leftovers.length === 0 && workflow.removed === undefined) return result;
+  await pruneFormerNames(options, { leftovers, find }, pruned);
+  await pruneRemoved(options, { leftovers, find }, pruned);
   const { removed, errors, isGone } = pruned;
   const hasRemoved = Object.keys(removed).length > 0;
   if (!hasRemoved && errors.size === 0 && isGone) return result;
   return withAddition(result, { ...(hasRemoved ? { removed } : {}), errors, isReady: isGone || !isCleanup });
 }
 
-// In reverse order: what depends on an object goes before it.
-async function pruneFormerNames(options: PruneOptions, pruned: Pruned): Promise<void> {
-  const { plan, drivers } = options.run;
-  for (const [index, { definition }] of [...plan.nodes.entries()].reverse()) {
-    const driver = drivers[index]!;
-    if (driver.findLeftovers === undefined || !isReplaced(index, options)) continue;
-    const claims = claimsOnKindOf(definition, options);
-    if (claims === undefined) continue;
-    const { name } = definition;
-    const find = () =>
-      driver.findLeftovers!(options.run, (dependent, id) => dependent === name && !claims.has(id)).map((live) => ({
-        driver,
-        live,
-      }));
+async function openKinds({ workflow, kinds }: PruneOptions, pruned: Pruned): Promise<readonly WatchedKind[]> {
+  const opened = new Set(kinds.watched);
+  for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
+    const isKept = removed.policy === "keep";
+    pruned.removed[name] = isKept ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
+    if (isKept) continue;
     try {
-      if (!(await removeAll(name, find, options))) pruned.isGone = false;
+      const kind = await kinds.open(name, removed);
+      if (kind !== undefined) opened.add(kind);
     } catch (error) {
-      pruned.isGone = false;
-      pruned.errors.set(name, new Error(`dependent "${name}": ${messageOf(error)}`, { cause: error }));
+      fail(pruned, name, new Error(`removed dependent "${name}": ${messageOf(error)}`, { cause: error }));
+    }
+  }
+  return [...opened];
+}
+
+function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind[]): readonly Leftover[] {
+  const { run, workflow, kinds: known } = options;
+  const { inventory: findsAll = true, removed = {} } = workflow;
+  const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
+  const others = new Map(run.others?.map(({ definition }) => [definition.name, definition]));
+  const found = new Map<string | undefined, Leftover>();
+  for (const kind of kinds) {
+    // In a kind that only `removed` names, nothing else is meant.
+    const isSearched = findsAll && known.watched.includes(kind);
+    const isMeant = (name: string, id: ObjectKey) => {
+      const stated = statedFor(removed[name], kind, id);
+      if (stated !== undefined) return stated.policy !== "keep";
+      const definition = run.plan.nodes[indexes.get(name) ?? -1]?.definition ?? others.get(name);
+      const isPresent = definition !== undefined && isWritten(definition, kind);
+      if (!isSearched || (isPresent && others.has(name))) return false;
+      return !isPresent || wantedBy(run.context, name)?.has(id) !== true;
+    };
+    for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
+      const live = object as KubernetesObject;
+      const name = live.metadata.annotations![DEPENDENT_NAME]!;
+      const stated = statedFor(removed[name], kind, keyOf(live.metadata));
+      const index = stated === undefined ? indexes.get(name) : undefined;
+      const isPresent = index !== undefined && isWritten(run.plan.nodes[index]!.definition, kind);
+      // Two watches may show one object.
+      found.set(live.metadata.uid, { kind, live, name, stated, index: isPresent ? index : undefined });
+    }
+  }
+  return [...found.values()];
+}
+
+interface Found {
+  readonly leftovers: readonly Leftover[];
+  /** Looks again. */
+  readonly find: () => readonly Leftover[];
+}
+
+// In reverse order: what depends on an object goes before it.
+async function pruneFormerNames(options: PruneOptions, { leftovers, find }: Found, pruned: Pruned): Promise<void> {
+  const { run } = options;
+  const indexes = new Set(leftovers.flatMap(({ index }) => index ?? []));
+  for (const index of [...indexes].sort((a, b) => b - a)) {
+    const { definition } = run.plan.nodes[index]!;
+    const { name } = definition;
+    const claims = isReplaced(index, options) ? claimsOn(definition as KubernetesDependent, options) : undefined;
+    if (claims === undefined) continue;
+    const findAll = () => find().filter((each) => each.index === index && !claims.has(keyOf(each.live.metadata)));
+    try {
+      const isGone = await removeAll(options, { name, find: findAll, driverOf: () => run.drivers[index]! });
+      if (!isGone) pruned.isGone = false;
+    } catch (error) {
+      fail(pruned, name, new Error(`dependent "${name}": ${messageOf(error)}`, { cause: error }));
     }
   }
 }
 
-async function pruneRemoved(options: PruneOptions, pruned: Pruned): Promise<void> {
-  const { result, isCleanup, workflow } = options;
-  const kinds = await openKinds(options, pruned);
-  const find = (name?: string) => findRemoved(options, kinds, name);
-  const { removed: stated = {} } = workflow;
-  for (const [name, { policy }] of Object.entries(stated))
-    pruned.removed[name] ??= policy === "keep" ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
+// One dependent after the other, the youngest first: others may need what is older.
+async function pruneRemoved(options: PruneOptions, { leftovers, find }: Found, pruned: Pruned): Promise<void> {
+  const { isCleanup } = options;
+  const isRemoved = ({ index, kind, live }: Leftover) =>
+    index === undefined && (isCleanup || !isClaimed(live, kind, options));
+  const names = new Set(
+    leftovers
+      .filter(isRemoved)
+      .sort(byAge)
+      .map(({ name }) => name),
+  );
   // A kind that cannot be watched may have the object that has to go first.
-  let before = [...pruned.errors.keys()].filter((name) => stated[name] !== undefined);
-  for (const { name, policy } of find()) {
-    const blockers = isCleanup ? before : [...result.notReady, ...before, ...silentRivals(name, options, find(name))];
-    const outcome: DependentOutcome =
-      blockers.length > 0
-        ? { kind: "waiting", for: [...new Set(blockers)] }
-        : await removeGroup({ name, policy }, () => find(name), options);
+  let before = Object.entries(pruned.removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
+  for (const name of names) {
+    const findAll = () => find().filter((each) => each.name === name && isRemoved(each));
+    const blockers = isCleanup ? before : [...unfinishedIn(options), ...before, ...silentRivals(findAll(), options)];
+    const isHeld = blockers.length > 0;
+    const outcome: DependentOutcome = isHeld
+      ? { kind: "waiting", for: [...new Set(blockers)] }
+      : await removeDependent(options, name, findAll);
     pruned.removed[name] = outcome;
-    if (outcome.kind === "failed") pruned.errors.set(name, outcome.error);
+    if (outcome.kind === "failed") fail(pruned, name, outcome.error);
     if (outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone)) continue;
     pruned.isGone = false;
-    before = [name];
+    before = [...before, name];
   }
 }
 
-async function openKinds({ workflow, kinds }: PruneOptions, pruned: Pruned): Promise<readonly WatchedKind[]> {
-  const { inventory: findsLeftovers = true, removed = {} } = workflow;
-  const opened: WatchedKind[] = findsLeftovers ? [...kinds.watched] : [];
-  for (const [name, each] of Object.entries(removed)) {
-    if (each.policy === "keep") continue;
-    try {
-      const kind = await kinds.open(name, each);
-      if (kind !== undefined && !opened.includes(kind)) opened.push(kind);
-    } catch (cause) {
-      const error = new Error(`removed dependent "${name}": ${messageOf(cause)}`, { cause });
-      pruned.removed[name] = { kind: "failed", error };
-      pruned.errors.set(name, error);
-      pruned.isGone = false;
-    }
-  }
-  return opened;
-}
-
-async function removeGroup(
-  { name, policy }: Pick<RemovedGroup, "name" | "policy">,
-  find: () => readonly RemovedGroup[],
+async function removeDependent(
   options: PruneOptions,
+  name: string,
+  findAll: () => readonly Leftover[],
 ): Promise<DependentOutcome> {
-  const { run, isCleanup } = options;
+  const { isCleanup, run } = options;
   // The garbage collector acts only when the primary is gone.
-  const isCollected = (live: KubernetesObject) =>
-    isCleanup && policy === "delete" && isOwnedBy(live.metadata, run.primary.metadata);
-  const findFree = () =>
-    find().flatMap(({ objects }) =>
-      objects.flatMap(({ kind, live }) =>
-        isCollected(live) ? [] : [{ driver: kind.driverFor(policy), live: { object: live } }],
-      ),
-    );
-  if (findFree().length === 0) return { kind: "left" };
+  const isCollected = ({ live, stated }: Leftover) =>
+    isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
+  const find = () => findAll().filter((each) => !isCollected(each));
+  const driverOf = ({ kind, stated }: Leftover) => kind.driverFor(stated?.policy === "orphan" ? "orphan" : "delete");
+  if (isCleanup && find().length === 0) return { kind: "left" };
   try {
-    return { kind: "deleted", isGone: await removeAll(name, findFree, options), because: BECAUSE };
+    return { kind: "deleted", isGone: await removeAll(options, { name, find, driverOf }), because: BECAUSE };
   } catch (error) {
-    return {
-      kind: "failed",
-      error: new Error(`removed dependent "${name}": ${messageOf(error)}`, { cause: error }),
-    };
+    return { kind: "failed", error: new Error(`removed dependent "${name}": ${messageOf(error)}`, { cause: error }) };
   }
+}
+
+interface Removal {
+  readonly name: string;
+  readonly find: () => readonly Leftover[];
+  readonly driverOf: (leftover: Leftover) => DependentDriver;
 }
 
 // Returns whether all are gone.
-async function removeAll(
-  name: string,
-  find: () => readonly { readonly driver: DependentDriver; readonly live: Live }[],
-  { run }: PruneOptions,
-): Promise<boolean> {
+async function removeAll({ run }: PruneOptions, { name, find, driverOf }: Removal): Promise<boolean> {
   const { context } = run;
-  for (const { driver, live } of find()) {
-    const { metadata, apiVersion, kind } = live.object as KubernetesObject;
+  for (const leftover of find()) {
+    const { metadata, apiVersion, kind } = leftover.live;
     if (metadata.deletionTimestamp !== undefined || removalOf(context, metadata.uid) !== undefined) continue;
     context.signal.throwIfAborted();
-    await driver.remove({ ...run, secondary: {} } as unknown as DriverRun, live);
+    const driverRun = { ...run, secondary: {} } as unknown as DriverRun;
+    await driverOf(leftover).remove(driverRun, { object: leftover.live });
     const object = describeObject({ apiVersion, kind } as never, metadata);
     context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
   }
   return find().length === 0;
 }
 
-// What is left of removed dependents, what was made last first: others may need what was made before.
-function findRemoved(options: PruneOptions, kinds: readonly WatchedKind[], only?: string): readonly RemovedGroup[] {
-  const { run, workflow } = options;
-  const { inventory: findsLeftovers = true, removed = {} } = workflow;
-  const groups = new Map<string, RemovedGroup>();
-  const seen = new Set<string | undefined>();
-  for (const kind of kinds) {
-    const present = namesOfKind(kind, options);
-    let claims: ReadonlySet<string> | undefined;
-    const statedFor = (dependent: string, id: ObjectKey) => {
-      const stated = removed[dependent];
-      return stated !== undefined && isPlaceOf(stated, kind, id) ? stated : undefined;
-    };
-    const isMeant = (dependent: string, id: ObjectKey) => {
-      if (only !== undefined && dependent !== only) return false;
-      const stated = statedFor(dependent, id);
-      const isLeft = stated === undefined ? findsLeftovers && !present.has(dependent) : stated.policy !== "keep";
-      return isLeft && !(claims ??= claimedIn(kind, options)).has(id);
-    };
-    for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
-      const live = object as KubernetesObject;
-      // A kind that is watched may be stated as removed as well.
-      if (seen.has(live.metadata.uid)) continue;
-      seen.add(live.metadata.uid);
-      const name = live.metadata.annotations![DEPENDENT_NAME]!;
-      const policy = statedFor(name, keyOf(live.metadata))?.policy === "orphan" ? "orphan" : "delete";
-      const group = groups.get(name) ?? { name, policy, objects: [] };
-      groups.set(name, group);
-      group.objects.push({ kind, live });
-    }
-  }
-  const ordered = [...groups.values()];
-  for (const { objects } of ordered) objects.sort((a, b) => byAge(a.live, b.live));
-  return ordered.sort((a, b) => byAge(a.objects[0]!.live, b.objects[0]!.live));
-}
-
-function byAge({ metadata: a }: KubernetesObject, { metadata: b }: KubernetesObject): number {
+function byAge({ live: { metadata: a } }: Leftover, { live: { metadata: b } }: Leftover): number {
   const [first = "", second = ""] = [a.creationTimestamp, b.creationTimestamp];
   if (first !== second) return first < second ? 1 : -1;
   return compareResourceVersions(b.resourceVersion ?? "0", a.resourceVersion ?? "0");
 }
 
+function fail(pruned: Pruned, name: string, error: unknown): void {
+  if (pruned.removed[name] !== undefined) pruned.removed[name] = { kind: "failed", error };
+  pruned.errors.set(name, error);
+  pruned.isGone = false;
+}
+
 // The dependents of other workflows that may want an object under another name, and did not run to say so.
-function silentRivals(name: string, { run, workflow }: PruneOptions, groups: readonly RemovedGroup[]): string[] {
-  if (workflow.removed?.[name] !== undefined) return [];
-  const kinds = groups.flatMap(({ objects }) => objects.map(({ kind }) => kind));
+function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): string[] {
+  const kinds = leftovers.flatMap(({ stated, kind }) => (stated === undefined ? kind : []));
   return (run.others ?? []).flatMap(({ definition }) => {
     const isRival = kinds.some((kind) => isWritten(definition, kind));
     return isRival && wantedBy(run.context, definition.name) === undefined ? definition.name : [];
@@ -240,10 +249,10 @@ function silentRivals(name: string, { run, workflow }: PruneOptions, groups: rea
 
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
 function isReplaced(index: number, { run, result }: PruneOptions): boolean {
-  const { plan, drivers } = run;
+  const { plan, drivers, context } = run;
   const { definition } = plan.nodes[index]!;
   const outcome = result.dependents[definition.name];
-  if (outcome === undefined || !isWritable(definition)) return false;
+  if (outcome === undefined) return false;
   if (outcome.kind === "deleted") return true;
   if (outcome.kind === "left") return !drivers[index]!.isGarbageCollected;
   if (!("isReady" in outcome) || !outcome.isReady || !hasRun(outcome)) return false;
@@ -252,7 +261,15 @@ function isReplaced(index: number, { run, result }: PruneOptions): boolean {
     const { dependents, itemDependents } = plan.nodes[each]!;
     for (const next of [...dependents, ...itemDependents]) seen.add(next);
   }
-  return [...seen].every((each) => hasRun(result.dependents[plan.nodes[each]!.definition.name]));
+  return [...seen].every((each) => {
+    const { name } = plan.nodes[each]!.definition;
+    return hasRun(result.dependents[name]) && !isPostponed(context, name);
+  });
+}
+
+function unfinishedIn({ run, result }: PruneOptions): string[] {
+  const postponed = run.plan.nodes.flatMap(({ definition: { name } }) => (isPostponed(run.context, name) ? name : []));
+  return [...result.notReady, ...postponed];
 }
 
 function hasRun(outcome: DependentOutcome | undefined): boolean {
@@ -261,47 +278,47 @@ function hasRun(outcome: DependentOutcome | undefined): boolean {
 }
 
 // What the dependents of a kind want; undefined if one of them did not say so.
-function claimsOnKindOf(definition: DependentDefinition, options: PruneOptions): ReadonlySet<string> | undefined {
+function claimsOn(
+  kind: Pick<WatchedKind, "resource" | "cluster">,
+  options: PruneOptions,
+): ReadonlySet<string> | undefined {
   const { run, result, isCleanup } = options;
   const claims = new Set<string>();
-  if (isCleanup || !isKubernetes(definition)) return claims;
-  for (const { definition: rival } of run.plan.nodes) {
-    const outcome = result.dependents[rival.name];
-    if (!isWritten(rival, definition) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
-    const wanted = wantedBy(run.context, rival.name);
+  if (isCleanup) return claims;
+  for (const { definition } of run.plan.nodes) {
+    const outcome = result.dependents[definition.name];
+    if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
+    const wanted = wantedBy(run.context, definition.name);
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
-    if (rival.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
+    if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
     for (const id of wanted ?? []) claims.add(id);
   }
   return claims;
 }
 
-function claimedIn(kind: WatchedKind, { run, isCleanup }: PruneOptions): ReadonlySet<string> {
-  if (isCleanup) return new Set();
-  const all = [...run.plan.nodes, ...(run.others ?? [])].filter(({ definition }) => isWritten(definition, kind));
-  return new Set(all.flatMap(({ definition }) => [...(wantedBy(run.context, definition.name) ?? [])]));
+function isClaimed({ metadata }: KubernetesObject, kind: WatchedKind, { run }: PruneOptions): boolean {
+  const isWanted = ({ definition }: { readonly definition: DependentDefinition }) =>
+    isWritten(definition, kind) && wantedBy(run.context, definition.name)?.has(keyOf(metadata)) === true;
+  return run.plan.nodes.some(isWanted) || run.others?.some(isWanted) === true;
 }
 
-function namesOfKind(kind: WatchedKind, { run }: PruneOptions): ReadonlySet<string> {
-  const all = [...run.plan.nodes, ...(run.others ?? [])].filter(({ definition }) => isWritten(definition, kind));
-  return new Set(all.map(({ definition }) => definition.name));
-}
-
-function isPlaceOf({ resource, cluster, namespace }: RemovedDependent, kind: WatchedKind, id: ObjectKey): boolean {
+function statedFor(
+  removed: RemovedDependent | undefined,
+  kind: WatchedKind,
+  id: ObjectKey,
+): RemovedDependent | undefined {
+  if (removed === undefined) return undefined;
+  const { resource, cluster, namespace } = removed;
   const isPlace = namespace === undefined || id.startsWith(`${namespace}/`);
-  return isPlace && cluster === kind.cluster && isSameKind(resource, kind.resource);
+  return isPlace && cluster === kind.cluster && isSameKind(resource, kind.resource) ? removed : undefined;
 }
 
 function isWritten(
   definition: DependentDefinition,
   { resource, cluster }: Pick<WatchedKind, "resource" | "cluster">,
 ): boolean {
-  if (!isKubernetes(definition) || !isWritable(definition)) return false;
+  if (!isKubernetes(definition) || definition.mode === "readOnly") return false;
   return definition.cluster === cluster && isSameKind(definition.resource, resource);
-}
-
-function isWritable(definition: DependentDefinition): boolean {
-  return isKubernetes(definition) && definition.mode !== "readOnly";
 }
 
 /** Tells whether two definitions are of one kind, in whichever versions. */

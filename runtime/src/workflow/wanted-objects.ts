@@ -8,6 +8,8 @@ interface Seen {
   /** Which dependent wants an object, whatever its kind. */
   readonly claims: Map<string, string>;
   readonly removed: Map<string, Promise<unknown>>;
+  /** The dependents of which an object is left as it is for now, because others undo each write. */
+  readonly postponed: Set<string>;
 }
 
 const seenIn = new WeakMap<object, Seen>();
@@ -15,7 +17,10 @@ const seenIn = new WeakMap<object, Seen>();
 function seenOf(context: object): Seen {
   const origin = originOf(context);
   let seen = seenIn.get(origin);
-  if (seen === undefined) seenIn.set(origin, (seen = { wanted: new Map(), claims: new Map(), removed: new Map() }));
+  if (seen === undefined) {
+    seen = { wanted: new Map(), claims: new Map(), removed: new Map(), postponed: new Set() };
+    seenIn.set(origin, seen);
+  }
   return seen;
 }
 
@@ -54,4 +59,14 @@ export function noteRemoved(context: object, uid: string | undefined, removal: P
 /** Returns the removal of the object with this uid; undefined if there was none. */
 export function removalOf(context: object, uid: string | undefined): Promise<unknown> | undefined {
   return uid === undefined ? undefined : seenIn.get(originOf(context))?.removed.get(uid);
+}
+
+/** Notes that an object of a dependent is not as desired, and is not written now. */
+export function notePostponed(context: object, dependent: string): void {
+  seenOf(context).postponed.add(dependent);
+}
+
+/** Tells whether an object of a dependent is not as desired, because its write was postponed. */
+export function isPostponed(context: object, dependent: string): boolean {
+  return seenIn.get(originOf(context))?.postponed.has(dependent) === true;
 }

@@ -168,6 +168,19 @@ suite("the watch of what a controller writes", (test) => {
     assert.equal(keysIn(page, "theirs"), ["default/foreign"]);
   });
 
+  test("shows everything where a dependent that is only read shares it", async () => {
+    await using server = await startPageServer();
+    const theirs = configMapOf("theirs", { mode: "readOnly", eventSource: "x" });
+    delete (theirs as { desired?: unknown }).desired;
+    await using page = await startPages(server, { dependents: [configMapOf("x"), theirs] });
+    const { metadata } = await createPage(page);
+    const { apiVersion, kind } = Page.definition;
+    const ownerReferences = [{ apiVersion, kind, name: "one", uid: metadata.uid ?? "" }];
+    await page.operator.client.create(ConfigMap, { metadata: { ...at("foreign"), ownerReferences } });
+    await untilReady(page);
+    assert.equal(keysIn(page, "x"), ["default/foreign", "default/one-x"]);
+  });
+
   test("is one for all controllers of an operator that write there", async () => {
     await using server = await startPageServer();
     const { url, token, ca } = server;

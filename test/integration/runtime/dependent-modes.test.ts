@@ -149,7 +149,7 @@ suite("an object that exists already", (test) => {
       ]);
       await space.create(Sample, sample());
       const { metadata } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
-      assert.equal(metadata.labels, { theirs: "x" });
+      assert.equal(metadata.labels, { theirs: "x", "gen-operator.dev/controller": "sample" });
       assert.is(metadata.ownerReferences?.[0]?.kind, "Sample");
       await running.quiet();
       assert.is(outcomeOf(running, "a")?.kind, "updated");

@@ -66,9 +66,10 @@ suite("a dependent outside of the namespace of its primary", (test) => {
       "gen-operator.dev/primary-name": "one",
       "gen-operator.dev/primary-namespace": namespace,
       "gen-operator.dev/primary-type": "Sample.josdk.example.com",
-      "gen-operator.dev/controller": "sample",
       "gen-operator.dev/dependent": "role",
+      "gen-operator.dev/object": name,
     });
+    assert.equal(metadata.labels, { "gen-operator.dev/controller": "sample" });
     await client.delete(ClusterRole, { name });
     const again = await waitFor("it is brought back", () => client.get(ClusterRole, { name }));
     assert.not.equal(again.metadata.uid, metadata.uid);

@@ -68,7 +68,7 @@ suite("a dependent without server-side apply", (test) => {
     };
     await space.patch(ConfigMap, "a", { metadata: theirs, data: { value: "wrong", more: "x" } });
     const { metadata, data } = await space.until(ConfigMap, "a", (object) => object.data?.["value"] === "first");
-    assert.equal(metadata.labels, { ours: "first", theirs: "x" });
+    assert.equal(metadata.labels, { ours: "first", theirs: "x", "gen-operator.dev/controller": "sample" });
     assert.is(metadata.annotations?.["theirs"], "y");
     assert.equal(metadata.finalizers, ["example.com/x"]);
     assert.equal(data, { value: "first" });

@@ -184,6 +184,24 @@ suite("a removed dependent", (test) => {
       assert.ok(await exists(page, "second", Secret));
     });
 
+  test("stays in its former kind until it is ready in another one", async () => {
+    await using server = await startPageServer();
+    const keep = configMapOf("keep");
+    {
+      await using page = await startVersion(server, [keep, configMapOf("same")]);
+      await createPage(page);
+      await waitFor("all is made", () => page.events.at(-1)?.workflow?.isReady === true);
+    }
+    const same = { ...successor({ readyPostcondition: isOpen }), name: "same" };
+    await using page = await startVersion(server, [keep, same]);
+    await untilExists(page, "second", Secret);
+    await untilQuiet(page);
+    assert.ok(await exists(page, "one-same"));
+    await setSpec(page, { more: "open" });
+    await untilGone(page, "one-same");
+    assert.ok(await exists(page, "one-keep"));
+  });
+
   test("stays while anything waits or is not ready, and says so", async () => {
     await using server = await startPageServer();
     await runFirst(server);

@@ -1,4 +1,5 @@
 // The conditions that the runtime keeps in the status of primaries.
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { apiRequestOrThrow } from "../../support/api-request.js";
 import { assert, suite } from "../../support/suite.js";
@@ -19,8 +20,8 @@ const one = { name: "one", namespace: "default" };
 
 /** Ready as soon as somebody labels it. */
 const first = configMapOf("first", {
-  readyPostcondition: (({ dependent: { live } }: { dependent: { live?: { metadata: { labels?: object } } } }) =>
-    live?.metadata.labels !== undefined) as never,
+  readyPostcondition: (({ dependent: { live } }: { dependent: { live?: KubernetesObject } }) =>
+    live?.metadata.labels?.["a"] === "b") as never,
 });
 const second = configMapOf("second", { dependsOn: ["first"] });
 

@@ -60,8 +60,6 @@ suite("the webpage sample", (test) => {
     assert.equal(
       run.requests.filter((request) => !request.endsWith("/status")),
       [
-        // The inventory, once for each page.
-        `PATCH webpages/${name}`,
         `PATCH configmaps/${name}`,
         `PATCH deployments/${name}`,
         `PATCH services/${name}`,
@@ -204,7 +202,7 @@ suite("the webpage sample", (test) => {
     const writes = run.requests.filter(
       (request) => names.has(request.split("/")[1] ?? "") && !request.endsWith("/status"),
     );
-    assert.is(writes.length, 4 * all.length, "the inventory, and three dependents");
+    assert.is(writes.length, 3 * all.length, "three dependents for each");
     await Promise.all(all.map(({ metadata }) => tester.client.delete(WebPage, metadata)));
   });
 });

@@ -17,7 +17,7 @@ import type { WriteCause } from "../../write/postponed-write.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";
-import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
+import { claim, isClaimedByOther, notePostponed, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
@@ -155,7 +155,10 @@ export class KubernetesDriver implements DependentDriver {
       isForced: isMatch === "differs",
       cause: this.#causeOf({ primary, context }),
     });
-    if (written.kind === "postponed") return written;
+    if (written.kind === "postponed") {
+      notePostponed(context, name);
+      return written;
+    }
     const { kind, verdict } = written;
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");

@@ -7,6 +7,7 @@ import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { pruneWorkflow } from "#runtime/workflow/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import { notePostponed } from "#runtime/workflow/wanted-objects.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { ObjectWriter } from "#runtime/write/object-writer.js";
 import { createView } from "../../../support/resource-view.js";
@@ -203,6 +204,37 @@ suite("pruning", (test) => {
         assert.equal([...told, ...oldDriver.told].sort(), expected.sort());
       }),
     );
+  });
+});
+
+suite("what takes the place of an object", (test) => {
+  const objects = [{ dependent: "a" }, { dependent: "old" }];
+  const pruneWith = async (change: (run: DriverRun) => void) => {
+    const { plan, drivers, store, run, told } = createDrivers([
+      dependentOf("a"),
+      dependentOf("b", { dependsOn: ["a"] }),
+    ]);
+    objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
+    for (const [index, name] of ["new", "user"].entries()) drivers[index]!.complete(run, { metadata: { name } });
+    change(run);
+    const oldDriver = createOldDriver(run, objects);
+    const outcome = { kind: "unchanged", isReady: true } as const;
+    await pruneWorkflow({
+      run: { ...run, plan, drivers } as never,
+      isCleanup: false,
+      result: createWorkflowResult(["a", "b"].map((name) => [name, outcome] as const)),
+      workflow: {},
+      kinds: {
+        watched: [{ resource: dependentOf("old").resource, driverFor: () => oldDriver.driver }],
+        open: async () => undefined,
+      },
+    });
+    return [...told, ...oldDriver.told];
+  };
+
+  test("has to be written and used: a write that is postponed keeps what it replaces", async () => {
+    assert.equal(await pruneWith(() => {}), ["delete o0", "delete o1"]);
+    assert.equal(await pruneWith(({ context }) => notePostponed(context, "b")), []);
   });
 });
 

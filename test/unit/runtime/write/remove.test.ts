@@ -14,8 +14,10 @@ const link = {
   "gen-operator.dev/primary-name": "one",
   "gen-operator.dev/primary-namespace": "home",
   "gen-operator.dev/primary-type": "Page.example.com",
+  // Earlier versions wrote it where the label is now.
   "gen-operator.dev/controller": "page",
   "gen-operator.dev/dependent": "a",
+  "gen-operator.dev/object": "home/a",
   "gen-operator.dev/item": "x/y",
 };
 
@@ -26,11 +28,12 @@ function objectOf(metadata: Partial<ObjectMeta>, content: object = {}): Kubernet
 suite("untying", (test) => {
   test("takes away the link and nothing else, whatever stands beside it", () => {
     const object = objectOf({
+      labels: { theirs: "x", "gen-operator.dev/controller": "page" },
       annotations: { theirs: "x", ...link },
       ownerReferences: [owner("1"), owner("2"), owner("1"), owner("3")],
     });
     const after = applyJsonPatch(object as never, untyingOperations(object, "1")) as unknown as KubernetesObject;
-    assert.equal(after.metadata.annotations, { theirs: "x" });
+    assert.equal([after.metadata.annotations, after.metadata.labels], [{ theirs: "x" }, { theirs: "x" }]);
     assert.equal(
       after.metadata.ownerReferences?.map(({ uid }) => uid),
       ["2", "3"],
