@@ -141,6 +141,7 @@ export class KubernetesDriver implements DependentDriver {
       adoption: isOnlyCreated ? linkOf(desired) : undefined,
       isOnlyCreated,
       isForced: isMatch === "differs",
+      signal: context.signal,
     });
     const { kind, verdict } = written;
     this.#tellOfLoop(primary, wanted, written);
