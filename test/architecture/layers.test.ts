@@ -30,12 +30,12 @@ const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
     write: { values: ["match", "cache", "client", "decode", "base"], types: ["sources"] },
     sources: { values: ["watch", "cache", "client", "decode", "base"] },
     workflow: { values: ["write", "match", "base"], types: ["cache", "client", "decode", "sources"] },
-    schedule: { values: ["base"], types: ["cache", "decode", "workflow", "reconcile"] },
+    schedule: { values: ["base"], types: ["cache", "decode"] },
     reconcile: {
       values: ["workflow", "write", "match", "decode", "base"],
       types: ["schedule", "sources", "cache", "client"],
     },
-    operate: { values: ["client", "schedule", "base"], types: ["workflow"] },
+    operate: { values: ["client", "base"], types: ["schedule", "workflow"] },
     codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
   },
   apiserver: {

@@ -271,4 +271,50 @@ suite("life cycle races", (test) => {
       [],
     );
   });
+
+  test("a primary that is deleted does not wait for what its reconcile tries again", async () => {
+    await using server = await startPageServer();
+    const cleaned: string[] = [];
+    const reconciler = {
+      reconcile: () => {},
+      cleanup: ({ primary }: { primary: Page }) => void cleaned.push(primary.metadata.name),
+    };
+    await using page = createPageOperator(server, { reconciler });
+    // Longer than the test waits.
+    const busy = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 15 };
+    const fault = server.faults.add({ verb: "patch", path: "/configmaps/one-text", answer: busy });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("the write is refused", () => fault.hits > 0);
+    await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    await waitFor("the cleanup has run", () => cleaned.length > 0);
+    const gone = async () =>
+      (await page.operator.client.get(Page, { name: "one", namespace: "default" })) === undefined;
+    await waitFor("the primary is gone", gone);
+    assert.equal(
+      page.logs.filter((line) => /^(warn|error)/.test(line)),
+      [],
+    );
+  });
+
+  test("a reconciler that waits for its signal ends when its primary is marked for deletion", async () => {
+    await using server = await startPageServer();
+    const seen: string[] = [];
+    const reconciler = {
+      reconcile: ({ context }: { context: { signal: AbortSignal } }) => {
+        seen.push("reconcile");
+        return new Promise((_, reject) => {
+          context.signal.addEventListener("abort", () => reject(context.signal.reason), { once: true });
+        });
+      },
+      cleanup: () => void seen.push("cleanup"),
+    };
+    await using page = createPageOperator(server, { reconciler, dependents: [] });
+    await page.operator.start();
+    await createPage(page);
+    await waitFor("it reconciles", () => seen.length > 0);
+    await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+    await waitFor("the cleanup has run", () => seen.includes("cleanup"));
+    assert.equal(seen, ["reconcile", "cleanup"]);
+  });
 });
