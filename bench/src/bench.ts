@@ -15,6 +15,7 @@ import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
 import { measureRelist } from "./relist/relist-benchmark.js";
+import { measureStall } from "./stall/stall-benchmark.js";
 import { measureWorkflow } from "./workflow/workflow-benchmark.js";
 import { measureSync } from "./sync/sync-benchmark.js";
 
@@ -43,6 +44,7 @@ const benchmarks: Record<
   queue: { summary: "events through a controller", measure: measureQueue },
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
   match: { summary: "finding that an object is as desired, beside JOSDK", measure: measureMatch },
+  stall: { summary: "how long the event loop stands still for what is large", measure: measureStall },
   "cold-start": { summary: "until the first reconcile, beside controller-runtime", measure: measureColdStart },
 };
 
