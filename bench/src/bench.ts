@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { measureApiServers } from "./apiserver/api-server-benchmark.js";
 import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
+import { measureForeign } from "./foreign/foreign-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
@@ -38,6 +39,10 @@ const benchmarks: Record<
     measure: measurePass,
   },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  foreign: {
+    summary: "an operator beside 25,000 objects of others, beside controller-runtime",
+    measure: measureForeign,
+  },
   workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },
   sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },

@@ -1,4 +1,5 @@
 // An operator in a process of its own, which watches over its event loop.
+import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { createConnection, createLogger, createOperator } from "@gen-operator/runtime";
 import { cpuSeconds, settingsOf, statusMb } from "../sync/sync-probe.js";
@@ -15,6 +16,8 @@ export interface StallSettings {
 /** What was measured since the last reset. */
 export interface StallReport {
   readonly stallMs: number;
+  /** The CPU of the main thread in the longest turn: what other processes took of the machine is not in it. */
+  readonly turnMs: number;
   readonly cpuSeconds: number;
   readonly peakMb: number;
   /** How many reconciles ended and requests were answered, from the start on. */
@@ -39,9 +42,18 @@ const operator = createOperator({
   onRequest: () => void requests++,
 });
 
+let turnMs = 0;
+let threadBefore = threadMs();
+setInterval(() => {
+  const now = threadMs();
+  turnMs = Math.max(turnMs, now - threadBefore);
+  threadBefore = now;
+}, RESOLUTION_MS);
+
 process.on("message", (message: "read" | "reset") => {
   const report: StallReport = {
     stallMs: Math.max(0, histogram.max / 1e6 - RESOLUTION_MS),
+    turnMs,
     cpuSeconds: cpuSeconds() - cpuBefore,
     peakMb: statusMb("VmHWM"),
     done: requests + reconciles,
@@ -49,8 +61,13 @@ process.on("message", (message: "read" | "reset") => {
   };
   if (message === "reset") {
     histogram.reset();
+    turnMs = 0;
     cpuBefore = cpuSeconds();
   }
   process.send!(report);
 });
 await operator.start();
+
+function threadMs(): number {
+  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+}
