@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { repositoryRoot } from "#test/support/repository.js";
 import { measureApiServers } from "./apiserver/api-server-benchmark.js";
 import { measureColdStart } from "./cold-start/cold-start-benchmark.js";
+import { measureForeign } from "./foreign/foreign-benchmark.js";
 import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
@@ -15,6 +16,7 @@ import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
 import { measureRelist } from "./relist/relist-benchmark.js";
+import { measureStall } from "./stall/stall-benchmark.js";
 import { measureWorkflow } from "./workflow/workflow-benchmark.js";
 import { measureSync } from "./sync/sync-benchmark.js";
 
@@ -37,12 +39,17 @@ const benchmarks: Record<
     measure: measurePass,
   },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  foreign: {
+    summary: "an operator beside 25,000 objects of others, beside controller-runtime",
+    measure: measureForeign,
+  },
   workflow: { summary: "graphs of dependents, beside JOSDK", measure: measureWorkflow },
   sync: { summary: "following 50,000 objects, beside client-node", measure: measureSync },
   relist: { summary: "reading 50,000 known objects again, beside client-node", measure: measureRelist },
   queue: { summary: "events through a controller", measure: measureQueue },
   fairness: { summary: "one primary behind ten thousand, beside first come, first served", measure: measureFairness },
   match: { summary: "finding that an object is as desired, beside JOSDK", measure: measureMatch },
+  stall: { summary: "how long the event loop stands still for what is large", measure: measureStall },
   "cold-start": { summary: "until the first reconcile, beside controller-runtime", measure: measureColdStart },
 };
 

@@ -14,6 +14,8 @@ interface Implementation {
   readonly env?: { readonly [name: string]: string };
   /** What a reader has to know of how it is run. */
   readonly note?: string;
+  /** Tells where it is built from where others of the same source are. */
+  readonly variant?: string;
 }
 
 const implementations: { readonly [name: string]: Implementation } = {
@@ -77,12 +79,23 @@ export function findPeers(folder: string, names: readonly string[] = Object.keys
     .map((name) => peerIn(folder, name, implementations[name]!));
 }
 
-function peerIn(folder: string, name: string, { steps, start, env, note }: Implementation): Peer {
+/** Returns the operator of controller-runtime, if its source is there, so changed that it watches all objects of its kinds. */
+export function findUnselectedPeers(folder: string): Peer[] {
+  const name = "controller-runtime";
+  const { steps, ...rest } = implementations[name]!;
+  if (!existsSync(join(folder, name, rest.file))) return [];
+  const change = "s/labels.SelectorFromSet(childLabels())/labels.Everything()/";
+  const changed = [{ program: "sed", args: ["-i", change, "main.go"] }, ...steps];
+  return [peerIn(folder, name, { ...rest, steps: changed, variant: "-unselected" })];
+}
+
+function peerIn(folder: string, name: string, implementation: Implementation): Peer {
+  const { steps, start, env, note, variant = "" } = implementation;
   return {
     name,
     ...(note === undefined ? {} : { note }),
     async build() {
-      const built = await buildOnce({ name, source: join(folder, name), steps });
+      const built = await buildOnce({ name: name + variant, source: join(folder, name), steps });
       // A name without a slash is looked for where all programs are.
       const program = start.program.includes("/") ? join(built, start.program) : start.program;
       return { name, program, args: start.args, cwd: built, ...(env === undefined ? {} : { env }) };

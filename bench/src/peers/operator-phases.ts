@@ -53,6 +53,8 @@ export interface PhasesOptions {
   logFile: string;
   /** All of them unless given; they build on each other, so what is left out can only be at the end, or before `restart`. */
   phases?: readonly PhaseName[];
+  /** Makes what is there before the operator starts, besides the pages. */
+  prepare?: (cluster: CountedCluster) => Promise<void>;
 }
 
 const CONCURRENCY = 40;
@@ -66,6 +68,7 @@ const ALL_PHASES: readonly PhaseName[] = ["start", "update", "drift", "touch", "
 export async function measurePhases(command: OperatorCommand, options: PhasesOptions): Promise<PhaseCost[]> {
   await using cluster = await startCountedCluster(["webpages", ...Object.keys(childPaths)]);
   await createPages(cluster, options.count);
+  await options.prepare?.(cluster);
   const run: Run = { command, cluster, ...options, operator: undefined };
   const costs: PhaseCost[] = [];
   try {

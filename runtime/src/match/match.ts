@@ -179,20 +179,22 @@ function matchItem(
 
 function matchListSet(search: Search, desired: JsonValue[], { live, owned }: Place): boolean {
   if (owned.fields.size + owned.items.size > 0) return report(search, "is owned as something else");
-  const liveValues = Array.isArray(live) ? live.map(valueKeyOf) : [];
+  // Of equal values the first counts, which is set last.
+  const liveKeys = Array.isArray(live) ? live.map((value, place) => [valueKeyOf(value), place] as const) : [];
+  const places = new Map(liveKeys.reverse());
   let lastPlace = -1;
   for (const [index, value] of desired.entries()) {
     const key = valueKeyOf(value);
-    const place = liveValues.indexOf(key);
+    const place = places.get(key);
     const problem = !owned.values.has(key)
       ? "is not owned yet"
-      : place === -1
+      : place === undefined
         ? "is missing"
         : place <= lastPlace
           ? "stands in another order, or twice"
           : undefined;
     if (problem !== undefined && !report(search, problem, index)) return false;
-    lastPlace = place;
+    lastPlace = place ?? -1;
   }
   return owned.values.size <= desired.length || report(search, "has an owned value that is not desired any more");
 }

@@ -5,7 +5,7 @@ import type { DependentOutcome } from "./workflow-result.js";
 export interface BulkFacts {
   readonly items: ReadonlyMap<string, DependentOutcome>;
   /** The keys of those that should exist. */
-  readonly wanted: readonly string[];
+  readonly wanted: ReadonlySet<string>;
   /** Why none of them must exist, if that is so. */
   readonly because?: string | undefined;
 }
@@ -23,7 +23,7 @@ export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts)
     if (outcomes.length > 0 && outcomes.every(({ kind }) => kind === "left")) return { kind: "left", ...parts };
     return { kind: "deleted", isGone: outcomes.every(isGoneItem), because, ...parts };
   }
-  const isReady = wanted.every((key) => isReadyItem(items.get(key)));
+  const isReady = [...wanted].every((key) => isReadyItem(items.get(key)));
   return { kind: kindOf(outcomes), isReady, ...parts };
 }
 

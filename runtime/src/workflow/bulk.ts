@@ -2,6 +2,7 @@
 // it waits it takes no place from others.
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
+import { yieldIfLong } from "../base/turns.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
@@ -23,11 +24,20 @@ export interface BulkSurroundings {
   dependents(): readonly BulkRun[];
 }
 
-/** An item that should exist. */
+/** An item that something is to be done with. */
 interface Item {
   readonly target: Target;
   /** Why it cannot be written. */
   readonly problem?: unknown;
+  /** The live object, if it need not be looked for. */
+  readonly known?: Live;
+}
+
+/** What is done with items. */
+interface ItemWork {
+  /** Names what keeps an item from its step, as soon as that is known. Default: nothing does. */
+  readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
+  act(item: Item, run: DriverRun, step: Step): Promise<DependentOutcome>;
 }
 
 /** The items of a bulk dependent in one run. */
@@ -39,24 +49,24 @@ export class BulkRun {
   readonly #node: Target;
   readonly #run: DriverRun;
   readonly #surroundings: BulkSurroundings;
-  readonly #around: StepSurroundings;
-  /** The keys of the items that should exist, with what becomes of them. */
-  readonly #wanted = new Map<string, Promise<DependentOutcome>>();
-  /** The keys of the items that must not exist, with what becomes of them. */
-  readonly #unwanted = new Map<string, Promise<DependentOutcome>>();
+  readonly #places: Semaphore;
+  /** The keys of the items that should exist. */
+  readonly #wanted = new Set<string>();
+  /** The keys of the items that must not exist. */
+  readonly #unwanted = new Set<string>();
   /** What became of each item in the end. */
   readonly #outcomes = new Map<string, DependentOutcome>();
+  /** Who waits for the outcome of an item. */
+  readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
   /** What the postcondition said that was asked about the whole, because there was no item to ask about. */
   #isMetEmpty = true;
 
   /** `node` is the dependent itself. */
   constructor(node: Target, run: DriverRun, surroundings: BulkSurroundings) {
-    const { around } = surroundings;
     this.#node = node;
     this.#run = run;
     this.#surroundings = surroundings;
-    const places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
-    this.#around = { ...around, places: [places, ...around.places] };
+    this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
   get name(): string {
@@ -65,35 +75,34 @@ export class BulkRun {
 
   /** Makes the items what `desired` returned, by their keys; of what is only read, waits for those that are there. */
   async reconcile(desired: ReadonlyMap<string, unknown> | undefined, onKnown: () => void): Promise<void> {
+    const completed = desired === undefined ? undefined : await this.#complete(desired);
     const live = this.#driver.findItems(this.#run);
     if (desired === undefined && live.size === 0) {
       // Somebody else has to make one, unless the condition says that it is not so.
       const isStated = this.#node.definition.readyPostcondition !== undefined;
       this.#isMetEmpty = isStated && (await this.#askEmpty("readyPostcondition"));
     }
-    const items = desired === undefined ? [...live.keys()].map((key) => this.#itemOf(key)) : this.#complete(desired);
-    const wanted = new Set(items.map(({ target }) => target.item));
-    const extra = [...live].filter(([key]) => !wanted.has(key));
+    const items = completed ?? [...live.keys()].map((key) => ({ target: this.#targetOf(key) }));
+    for (const { target } of items) this.#wanted.add(target.item!);
     // What items of others need goes in the end, when those are gone.
     const isSweptLater = this.#surroundings.dependents().length > 0;
-    const deletions = isSweptLater ? undefined : this.#deleteItems(extra, NOT_RETURNED, () => []);
-    for (const item of items) {
-      const work = async () => {
-        const missing = await this.#missingFor(item);
-        await deletions;
-        return this.#reconcileItem(item, missing);
-      };
-      this.#wanted.set(item.target.item!, this.#settle(item.target, work));
-    }
+    const deletions = isSweptLater ? undefined : this.#deleteItems(this.#extraOf(live), NOT_RETURNED);
     this.isReconciled = true;
     onKnown();
-    await Promise.all([...this.#wanted.values(), deletions]);
+    await deletions;
+    const needed = this.#surroundings.needed();
+    await this.#settleAll(items, {
+      blockersOf: needed.length === 0 ? undefined : (key) => this.#missingFor(key, needed),
+      act: ({ target }, run, step) => reconcileObject(target, run, step),
+    });
   }
 
   /** Deletes all items, each when those that need it are gone. */
   async delete(because: string, onKnown: () => void): Promise<void> {
     const items = [...this.#driver.findItems(this.#run)];
-    const deletions = this.#deleteItems(items, because, (key) => this.#keepersOf(key));
+    const dependents = this.#surroundings.dependents();
+    const keepersOf = dependents.length === 0 ? undefined : (key: string) => this.#keepersOf(key, dependents);
+    const deletions = this.#deleteItems(items, because, keepersOf);
     onKnown();
     if (items.length === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
@@ -101,8 +110,7 @@ export class BulkRun {
 
   /** Deletes the items that are not wanted and that no item of others needs any more; for the end of a run. */
   async sweep(): Promise<void> {
-    const extra = [...this.#driver.findItems(this.#run)].filter(([key]) => !this.#wanted.has(key));
-    await this.#deleteItems(extra, NOT_RETURNED, (key) =>
+    await this.#deleteItems(this.#extraOf(this.#driver.findItems(this.#run)), NOT_RETURNED, async (key) =>
       this.#surroundings
         .dependents()
         .filter((each) => each.#hasLive(key))
@@ -116,7 +124,7 @@ export class BulkRun {
       return because === undefined
         ? { kind: "waiting", for: [this.name] }
         : { kind: "deleted", isGone: false, because };
-    return bulkOutcome(this.name, { items: this.#outcomes, wanted: [...this.#wanted.keys()], because });
+    return bulkOutcome(this.name, { items: this.#outcomes, wanted: this.#wanted, because });
   }
 
   get #driver(): DependentDriver {
@@ -128,84 +136,109 @@ export class BulkRun {
     return takeStep(this.#node.definition, around, async (step) => ask(name, this.#node, { run: runIn(step), step }));
   }
 
-  #complete(desired: ReadonlyMap<string, unknown>): Item[] {
+  async #complete(desired: ReadonlyMap<string, unknown>): Promise<Item[]> {
     const keys = new Map<string, string>();
-    return [...desired].map(([key, each]) => {
-      const item = this.#itemOf(key);
+    const items: Item[] = [];
+    for (const [key, each] of desired) {
+      const target = this.#targetOf(key);
       try {
         const wanted = this.#driver.complete(this.#run, each, key);
         const other = keys.get(wanted.id);
         if (other !== undefined) throw new TerminalError(`it is ${wanted.id}, and so is the item "${other}"`);
         keys.set(wanted.id, key);
-        item.target.wanted = wanted;
-        return item;
+        target.wanted = wanted;
+        items.push({ target });
       } catch (problem) {
-        return { ...item, problem };
+        items.push({ target, problem });
       }
-    });
+      const pause = yieldIfLong();
+      if (pause !== undefined) await pause;
+    }
+    return items;
   }
 
-  #itemOf(key: string): Item {
-    return { target: createTarget(this.#node.definition, this.#driver, key) };
+  #targetOf(key: string): Target {
+    return createTarget(this.#node.definition, this.#driver, key);
   }
 
-  async #reconcileItem({ target, problem }: Item, missing: readonly string[]): Promise<DependentOutcome> {
-    if (problem !== undefined) throw problem;
-    if (missing.length > 0) return { kind: "waiting", for: missing };
-    return takeStep(target.definition, this.#around, (step) =>
-      reconcileObject(target, this.#surroundings.runIn(step), step),
-    );
+  #extraOf(live: ReadonlyMap<string, Live>): (readonly [key: string, live: Live])[] {
+    return [...live].filter(([key]) => !this.#wanted.has(key));
   }
 
   async #deleteItems(
-    items: readonly (readonly [key: string, live: Live])[],
+    live: readonly (readonly [key: string, live: Live])[],
     because: string,
-    keepersOf: (key: string) => readonly string[] | Promise<readonly string[]>,
+    blockersOf?: ItemWork["blockersOf"],
   ): Promise<void> {
-    const deletions = items.map(([key, known]) => {
-      const target = createTarget(this.#node.definition, this.#driver, key);
-      const work = async (): Promise<DependentOutcome> => {
-        const keepers = await keepersOf(key);
-        if (keepers.length > 0) return { kind: "waiting", for: keepers };
-        return takeStep(target.definition, this.#around, (step) =>
-          deleteObject(target, { run: this.#surroundings.runIn(step), step, because, known }),
-        );
-      };
-      const deletion = this.#settle(target, work);
-      this.#unwanted.set(key, deletion);
-      return deletion;
+    for (const [key] of live) this.#unwanted.add(key);
+    const items = live.map(([key, known]) => ({ target: this.#targetOf(key), known }));
+    await this.#settleAll(items, {
+      blockersOf,
+      act: ({ target, known }, run, step) => deleteObject(target, { run, step, because, known: known! }),
     });
-    await Promise.all(deletions);
   }
 
-  async #settle({ item: key = "" }: Target, work: () => Promise<DependentOutcome>): Promise<DependentOutcome> {
+  // Only items that have a place, or wait for others, cost a promise: there may be thousands of items, and mostly all are as desired.
+  async #settleAll(items: readonly Item[], work: ItemWork): Promise<void> {
+    const settling = new Set<Promise<void>>();
+    for (const item of items) {
+      const turn = isStartedAtOnce(item, work) ? this.#places.acquire() : undefined;
+      if (turn !== undefined) await turn;
+      const settled = this.#settle(item, work).then(() => void settling.delete(settled));
+      settling.add(settled);
+      const pause = yieldIfLong();
+      if (pause !== undefined) await pause;
+    }
+    await Promise.all(settling);
+  }
+
+  async #settle(item: Item, work: ItemWork): Promise<void> {
+    const { item: key = "" } = item.target;
     let outcome: DependentOutcome;
     try {
-      outcome = await work();
+      outcome = await this.#outcomeOf(item, work);
     } catch (error) {
       outcome = { kind: "failed", error: createDependentError(this.name, error, key) };
     }
     this.#outcomes.set(key, outcome);
-    return outcome;
+    for (const tell of this.#listeners.get(key) ?? []) tell(outcome);
+  }
+
+  async #outcomeOf(item: Item, work: ItemWork): Promise<DependentOutcome> {
+    const { target, problem } = item;
+    const { around, runIn } = this.#surroundings;
+    if (problem !== undefined) throw problem;
+    if (!isStartedAtOnce(item, work)) {
+      const blockers = await work.blockersOf!(target.item!);
+      if (blockers.length > 0) return { kind: "waiting", for: blockers };
+      await this.#places.acquire();
+    }
+    const places = [new TakenPlace(this.#places), ...around.places];
+    return takeStep(target.definition, { ...around, places }, (step) => work.act(item, runIn(step), step));
+  }
+
+  /** Returns what becomes of an item, as soon as that is known. */
+  async #awaitOutcome(key: string): Promise<DependentOutcome> {
+    const known = this.#outcomes.get(key);
+    if (known !== undefined) return known;
+    const listeners = this.#listeners.get(key) ?? [];
+    this.#listeners.set(key, listeners);
+    return new Promise((resolve) => listeners.push(resolve));
   }
 
   /** Names what an item needs and does not get in this run, as soon as that is known. */
-  async #missingFor({ target: { item: key = "" } }: Item): Promise<string[]> {
+  async #missingFor(key: string, needed: readonly BulkRun[]): Promise<string[]> {
     const missing: string[] = [];
-    for (const needed of this.#surroundings.needed()) {
-      const outcome = await needed.#wanted.get(key);
-      if (outcome === undefined || !isReadyItem(outcome)) missing.push(labelOf(needed.name, key));
-    }
+    for (const each of needed)
+      if (!each.#wanted.has(key) || !isReadyItem(await each.#awaitOutcome(key))) missing.push(labelOf(each.name, key));
     return missing;
   }
 
   /** Names what keeps an item from being deleted in this run, as soon as that is known. */
-  async #keepersOf(key: string): Promise<string[]> {
+  async #keepersOf(key: string, dependents: readonly BulkRun[]): Promise<string[]> {
     const keepers: string[] = [];
-    for (const dependent of this.#surroundings.dependents()) {
-      const outcome = await dependent.#unwanted.get(key);
-      if (outcome !== undefined && !isGoneItem(outcome)) keepers.push(labelOf(dependent.name, key));
-    }
+    for (const each of dependents)
+      if (each.#unwanted.has(key) && !isGoneItem(await each.#awaitOutcome(key))) keepers.push(labelOf(each.name, key));
     return keepers;
   }
 
@@ -214,6 +247,30 @@ export class BulkRun {
     const outcome = this.#outcomes.get(key);
     if (outcome !== undefined && isGoneItem(outcome)) return false;
     return outcome?.kind === "deleted" || this.#driver.findItems(this.#run).has(key);
+  }
+}
+
+function isStartedAtOnce({ problem }: Item, { blockersOf }: ItemWork): boolean {
+  return blockersOf === undefined && problem === undefined;
+}
+
+/** A place that was taken before the step began; the step takes it again for another attempt only. */
+class TakenPlace {
+  readonly #places: Semaphore;
+  #isTaken = true;
+
+  constructor(places: Semaphore) {
+    this.#places = places;
+  }
+
+  acquire(signal?: AbortSignal): Promise<void> | undefined {
+    if (!this.#isTaken) return this.#places.acquire(signal);
+    this.#isTaken = false;
+    return undefined;
+  }
+
+  release(): void {
+    this.#places.release();
   }
 }
 

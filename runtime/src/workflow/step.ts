@@ -11,6 +11,9 @@ const MULTIPLIER = 1.5;
 /** Calls a function of the user under a name, so that it can be said which one does not return. */
 export type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
 
+/** Some of the places that steps take turns in. */
+export type Place = Pick<Semaphore, "acquire" | "release">;
+
 /** Where a step is done. */
 export interface StepSurroundings {
   readonly context: Context;
@@ -19,7 +22,7 @@ export interface StepSurroundings {
   /** Takes a write that is still under way when the time of its step is over. */
   linger?(write: Promise<unknown>): void;
   /** The places of the controller, and those of a bulk dependent before them; a step has one of each while it works. */
-  readonly places: readonly Semaphore[];
+  readonly places: readonly Place[];
 }
 
 /** What the body of a step works with. */
@@ -143,12 +146,12 @@ class LimitedTime implements StepTime {
 
 // What runs out of time gives its places back, whether or not it ever returns.
 async function inPlaces<Result>(
-  places: readonly Semaphore[],
+  places: readonly Place[],
   time: StepTime,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const { signal } = time.step.context;
-  const taken: Semaphore[] = [];
+  const taken: Place[] = [];
   try {
     for (const place of places) {
       const turn = place.acquire(signal);

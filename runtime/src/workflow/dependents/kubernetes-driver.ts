@@ -106,16 +106,19 @@ export class KubernetesDriver implements DependentDriver {
   find({ primary, context }: FindRun, wanted?: Wanted): DecodedResource | undefined {
     if (this.#isReadOnly) return this.#onlyOf(primary);
     if (wanted !== undefined) return this.#tied(primary, wanted.id);
-    return this.#ownOf(primary, context).find(({ object }) => itemOf(object) === undefined);
+    const own = this.#ownOf(primary, context).filter(({ object }) => itemOf(object) === undefined);
+    return own.length > 1 ? own.sort(byAge)[0] : own[0];
   }
 
   findItems({ primary, context }: FindRun): ReadonlyMap<string, Live> {
-    const items = new Map<string, Live>();
+    const items = new Map<string, DecodedResource>();
     const isOwn = !this.#isReadOnly;
     for (const entry of isOwn ? this.#ownOf(primary, context) : this.#secondariesOf(primary)) {
       const key = itemOf(entry.object) ?? (isOwn ? undefined : nameIn(primary, entry.object));
+      if (key === undefined) continue;
+      const other = items.get(key);
       // The latest stands for its item; an older one with another name is a leftover.
-      if (key !== undefined && !items.has(key)) items.set(key, entry);
+      if (other === undefined || (isOwn && byAge(entry, other) < 0)) items.set(key, entry);
     }
     return items;
   }
@@ -221,15 +224,16 @@ export class KubernetesDriver implements DependentDriver {
     return this.#tiedTo(keyOf(metadata)).has(key) ? this.#source.cache.get(key) : undefined;
   }
 
-  /** What was made as this dependent, the latest first. */
+  /** What was made as this dependent. */
   #ownOf({ metadata }: KubernetesObject, context?: object): DecodedResource[] {
     const { name } = this.#definition;
     const isTaken = (key: ObjectKey) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
-    const own = [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
+    const own: DecodedResource[] = [];
+    for (const key of this.#tiedTo(keyOf(metadata))) {
       const entry = this.#source.cache.get(key);
-      return entry !== undefined && this.#isOwn(entry) && !isTaken(key) ? entry : [];
-    });
-    return own.length > 1 ? own.sort(byAge) : own;
+      if (entry !== undefined && this.#isOwn(entry) && !isTaken(key)) own.push(entry);
+    }
+    return own;
   }
 
   #isOwn(entry: DecodedResource): boolean {

@@ -110,7 +110,9 @@ suite("bulk dependents", (test) => {
       [{ maxConcurrency: 100 }, 40],
     ] as const) {
       const cluster = new FakeCluster();
-      cluster.pauses = [4, 2];
+      // Items start in several turns of the event loop if the machine is busy.
+      cluster.turn = () => new Promise(setImmediate);
+      cluster.pauses = [20, 10];
       const { reconcile, cleanup } = createWorkflow([bulkOf("a", keys, { bulk })], cluster);
       await reconcile();
       assert.is(cluster.mostAtOnce, wanted);
@@ -118,6 +120,53 @@ suite("bulk dependents", (test) => {
       assert.ok((await cleanup()).isReady);
       assert.is(cluster.mostAtOnce, wanted);
     }
+  });
+
+  test("items that wait for a place cost the signal of the reconcile no listener", async () => {
+    const { signal } = new AbortController();
+    let listeners = 0;
+    const add = signal.addEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners++;
+      add(...args);
+    };
+    const keys = Array.from({ length: 500 }, (_, index) => String(index));
+    const { reconcile } = createWorkflow([bulkOf("a", keys)]);
+    const result = await reconcile({ context: { signal } as never });
+    assert.ok(result.isReady);
+    assert.ok(listeners < 20, `${listeners} listeners`);
+  });
+
+  test("items that are as desired let the event loop turn", async () => {
+    const keys = Array.from({ length: 50 }, (_, index) => String(index));
+    let turns = 0;
+    const seen: number[] = [];
+    const slow = () => {
+      const end = performance.now() + 1;
+      while (performance.now() < end);
+      seen.push(turns);
+      return true;
+    };
+    const { reconcile } = createWorkflow([bulkOf("a", keys, { readyPostcondition: slow })]);
+    await reconcile();
+    seen.length = 0;
+    setImmediate(() => turns++);
+    await reconcile();
+    assert.is(seen.at(-1), 1);
+  });
+
+  test("an item that is tried again gives its place to others meanwhile", async () => {
+    const cluster = new FakeCluster();
+    cluster.failures.set("a[x]", new Error("not now"));
+    const rest = { bulk: { maxConcurrency: 1 }, retry: { maxAttempts: 2 } };
+    const { reconcile } = createWorkflow([bulkOf("a", ["x", "y", "z"], rest)], cluster);
+    const result = reconcile();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    assert.equal(cluster.writes, ["a[x]", "a[y]", "a[z]"]);
+    cluster.failures.clear();
+    await cluster.clock.advance(1_000);
+    assert.ok((await result).isReady);
+    assert.equal(cluster.writes, ["a[x]", "a[y]", "a[z]", "a[x]"]);
   });
 
   test("what desired returns instead of items by their keys is an error", async () => {

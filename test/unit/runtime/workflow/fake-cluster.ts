@@ -50,6 +50,8 @@ export class FakeCluster {
   onChange: (what: "write" | "remove", id: string) => void = () => {};
   /** How many turns each write and removal takes, one after another. */
   pauses: readonly number[] = [0];
+  /** Ends a turn. Default: one of the queue of microtasks. */
+  turn: () => Promise<void> = () => Promise.resolve();
   /** How many writes and removals were under way at once at most. */
   mostAtOnce = 0;
   readonly #things = new Map<string, Map<string, Thing>>();
@@ -89,7 +91,7 @@ export class FakeCluster {
     this.onChange(what, id);
     this.history.push(`${what} ${id}`);
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
-    for (let turns = this.pauses[this.#calls++ % this.pauses.length] ?? 0; turns >= 0; turns--) await Promise.resolve();
+    for (let turns = this.pauses[this.#calls++ % this.pauses.length] ?? 0; turns >= 0; turns--) await this.turn();
     this.#atOnce--;
     if (this.failures.has(id)) throw this.failures.get(id);
     effect();

@@ -1,0 +1,75 @@
+// What an operator costs in a cluster that is full of objects of others, of the kinds that it watches; without selectors of the user's.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageOf } from "#runtime/base/logger.js";
+import { repositoryRoot } from "#test/support/repository.js";
+import { inParallel } from "../load-client.js";
+import type { BenchmarkResult } from "../measurement.js";
+import type { CountedCluster } from "../operators/counted-cluster.js";
+import type { OperatorCommand } from "../operators/operator-process.js";
+import { findUnselectedPeers } from "../peers/implementations.js";
+import { measurePhases, type PhaseCost } from "../peers/operator-phases.js";
+import { measurementsOf } from "../peers/peers-benchmark.js";
+import { tellProgress } from "../progress.js";
+
+const CONFIG_MAPS = 20_000;
+const SECRETS = 5_000;
+const NAMESPACE = "foreign";
+const CONCURRENCY = 40;
+// As large as an object of others mostly is.
+const CONTENT = "x".repeat(2_000);
+
+const ours: OperatorCommand = {
+  name: "gen-operator",
+  program: process.execPath,
+  args: [join(repositoryRoot, "bench/peers-workload/dist/unselected.js")],
+};
+
+/** Measures the workload of the peers beside the objects of others. */
+export async function measureForeign(options: { count: number; peerFolder: string }): Promise<BenchmarkResult> {
+  const { count, peerFolder } = options;
+  const folder = await mkdtemp(join(tmpdir(), "gen-operator-bench-"));
+  const notes = [
+    `${count} custom resources with four dependents each, beside ${CONFIG_MAPS} ConfigMaps and ${SECRETS} Secrets of others, of 2 kB each; no watch has a selector that the user wrote`,
+    "restart: until the operator watches its primaries again, and all that follows; the CPU is that of the new process",
+  ];
+  const measure = async (name: string, build: () => Promise<OperatorCommand>): Promise<PhaseCost[]> => {
+    try {
+      tellProgress(`foreign: ${name}`);
+      const command = await build();
+      const logFile = join(folder, "operators.log");
+      return await measurePhases(command, { count, logFile, phases: ["start", "restart"], prepare: createForeign });
+    } catch (error) {
+      notes.push(`${name} was not measured: ${messageOf(error)}`);
+      return [];
+    }
+  };
+  try {
+    const peers = findUnselectedPeers(peerFolder);
+    const own = await measure("ours", async () => ours);
+    const theirs: PhaseCost[][] = [];
+    for (const peer of peers) theirs.push(await measure(peer.name, () => peer.build()));
+    return {
+      benchmark: "foreign",
+      peers: peers.map(({ name }) => name),
+      notes,
+      measurements: measurementsOf(own, theirs),
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function createForeign(cluster: CountedCluster): Promise<void> {
+  await cluster.create("namespaces", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
+  const create = (plural: string, count: number, content: object) =>
+    inParallel(count, CONCURRENCY, (index) =>
+      cluster.create(plural, `/api/v1/namespaces/${NAMESPACE}/${plural}`, {
+        metadata: { name: `foreign-${index}` },
+        ...content,
+      }),
+    );
+  await create("configmaps", CONFIG_MAPS, { data: { content: CONTENT } });
+  await create("secrets", SECRETS, { stringData: { content: CONTENT } });
+}
