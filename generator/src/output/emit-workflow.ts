@@ -9,6 +9,7 @@ import {
   type KubernetesDependentModel,
   type ResourceModel,
 } from "../model/project-model.js";
+import { CAPABILITIES } from "../model/dependent-model.js";
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
@@ -82,9 +83,19 @@ function renderDependent(dependent: KubernetesDependentModel, names: ControllerN
     ...renderStated(stated),
     ...(filters === undefined ? [] : [`filters: ${filters}`]),
     ...(dependent.matcher === undefined ? [] : [`matcher: matchers.${dependent.matcher}`]),
+    ...renderOperations(dependent),
     ...renderConditions(dependent),
   ];
   return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
+}
+
+function renderOperations(dependent: KubernetesDependentModel): string[] {
+  const { operations = {} } = dependent;
+  const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
+    const own = `${moduleNameOf(dependent)}.${CAPABILITY_FUNCTIONS[each]}`;
+    return `${each}: ${operations[each] === "own" ? own : "false"}`;
+  });
+  return parts.length === 0 ? [] : [`operations: { ${parts.join(", ")} }`];
 }
 
 function renderExternal(dependent: ExternalDependentModel): string {

@@ -4,6 +4,7 @@ import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
   ExternalDefinition,
+  Operations,
   OptionalDependency,
   RemovedDependent,
   WorkflowDefinition,
@@ -112,7 +113,14 @@ export interface WorkflowBuilder<
         Precondition,
         Ready,
         Delete
-      >,
+      > & {
+        readonly operations?: Operations<
+          Primary,
+          SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+          NoInfer<Input>,
+          NoInfer<Resource>
+        >;
+      },
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },

@@ -9,7 +9,15 @@ import { checkAdoption } from "./existing-object.js";
 import { writeGuarded } from "./guarded-write.js";
 import { LoopGuard } from "./loop-guard.js";
 import type { Verdict } from "../match/match.js";
-import type { ApplyOptions, Mismatch, ObjectWriter, StatedObject, WriteTarget, Written } from "./object-writer.js";
+import type {
+  ApplyOptions,
+  DeletePolicy,
+  Mismatch,
+  ObjectWriter,
+  StatedObject,
+  WriteTarget,
+  Written,
+} from "./object-writer.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
@@ -78,8 +86,9 @@ export class Writer implements ObjectWriter {
     return this.#send(application, { live, verdict });
   }
 
-  async delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
-    const isGone = await deleteObject(target, live, { client: this.#client(), fieldManagers: this.#fieldManagers });
+  async delete(target: WriteTarget, live: KubernetesObject, policy: DeletePolicy = {}): Promise<boolean> {
+    const options = { ...policy, client: this.#client(), fieldManagers: this.#fieldManagers };
+    const isGone = await deleteObject(target, live, options);
     this.#matcher.forget(target, live.metadata);
     this.#loops.forget(target.definition, live.metadata);
     return isGone;

@@ -39,6 +39,11 @@ export interface ApplyOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What becomes of the objects that a deleted object owns. */
+export interface DeletePolicy {
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+}
+
 /** Writes objects, and only those that are not as desired already. */
 export interface ObjectWriter {
   /**
@@ -47,7 +52,7 @@ export interface ObjectWriter {
    */
   apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written>;
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean>;
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletePolicy): Promise<boolean>;
   /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
   untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void>;
 }

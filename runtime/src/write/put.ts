@@ -15,7 +15,15 @@ import { checkAdoption } from "./existing-object.js";
 import { writeGuarded } from "./guarded-write.js";
 import { LoopGuard } from "./loop-guard.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
-import type { ApplyOptions, ObjectWriter, StatedObject, WriterOptions, WriteTarget, Written } from "./object-writer.js";
+import type {
+  ApplyOptions,
+  DeletePolicy,
+  ObjectWriter,
+  StatedObject,
+  WriterOptions,
+  WriteTarget,
+  Written,
+} from "./object-writer.js";
 import { deleteObject, untieObject } from "./remove.js";
 import { withEncodedData } from "./secret-data.js";
 import { writeThrough } from "./write-through.js";
@@ -82,10 +90,10 @@ export class PutWriter implements ObjectWriter {
     }
   }
 
-  delete(target: WriteTarget, live: KubernetesObject): Promise<boolean> {
+  delete(target: WriteTarget, live: KubernetesObject, policy: DeletePolicy = {}): Promise<boolean> {
     this.#forget(target, live);
     const { client, fieldManagers } = this.#options;
-    return deleteObject(target, live, { client: client(), fieldManagers });
+    return deleteObject(target, live, { ...policy, client: client(), fieldManagers });
   }
 
   untie(target: WriteTarget, live: DecodedResource, primary: KubernetesObject): Promise<void> {

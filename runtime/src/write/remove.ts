@@ -12,6 +12,7 @@ import { LINK_ANNOTATIONS } from "../base/primary-link.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import { hasForeignChange } from "../match/foreign-change.js";
 import { schemaOf } from "../match/schema-node.js";
+import type { DeletePolicy } from "./object-writer.js";
 import { writeThrough } from "./write-through.js";
 
 /** With what objects are deleted and untied. */
@@ -28,13 +29,13 @@ const MAX_ATTEMPTS = 10;
 export async function deleteObject(
   { definition, cache }: WriteTarget,
   live: KubernetesObject,
-  { client, fieldManagers }: Pick<RemoveOptions, "client" | "fieldManagers">,
+  { client, fieldManagers, ...policy }: Pick<RemoveOptions, "client" | "fieldManagers"> & DeletePolicy,
 ): Promise<boolean> {
   const { name, namespace, uid } = live.metadata;
   const end = uid === undefined ? undefined : cache.beginDeletion(keyOf(live.metadata), uid);
   let isGone = false;
   try {
-    const deletion = await client.delete({ definition }, { name, namespace }, { uid, fieldManagers });
+    const deletion = await client.delete({ definition }, { name, namespace }, { uid, fieldManagers, ...policy });
     ({ isGone } = deletion);
     const { entry } = deletion;
     // The next reconcile knows that it is on its way out, and does not ask again.

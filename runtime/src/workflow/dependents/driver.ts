@@ -56,7 +56,7 @@ export interface DependentDriver {
   /** Returns the live items of a bulk dependent by their keys. */
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Returns what was made as this dependent and is not wanted any more, such as an object under its former name; none unless given. */
-  findLeftovers?(run: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly Live[];
+  findLeftovers?(run: FindRun, wanted: ReadonlySet<string>): readonly Live[];
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
   write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
   /**

@@ -11,7 +11,8 @@ import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } 
 import type { LoopListener } from "./loop-listener.js";
 import type { PlanNode } from "../plan.js";
 import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
-import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import { isKept, removeBy, writeBy } from "./operations.js";
+import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
 export type { ObjectWriter } from "../../write/object-writer.js";
@@ -69,7 +70,7 @@ export class KubernetesDriver implements DependentDriver {
 
   get capabilities(): DependentDriver["capabilities"] {
     const isWritten = !this.#isReadOnly;
-    return { write: isWritten, remove: isWritten };
+    return { write: isWritten, remove: isWritten && this.#definition.operations?.delete !== false };
   }
 
   get client(): ApiClient | undefined {
@@ -117,16 +118,17 @@ export class KubernetesDriver implements DependentDriver {
     return items;
   }
 
-  findLeftovers({ primary }: Pick<DriverRun, "primary">, wanted: ReadonlySet<string>): readonly DecodedResource[] {
-    if (this.#isReadOnly || this.#controller === undefined) return [];
-    return this.#ownOf(primary).filter(({ object: { metadata } }) => {
-      const isOurs = metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
-      return isOurs && !wanted.has(keyOf(metadata));
+  findLeftovers({ primary, context }: FindRun, wanted: ReadonlySet<string>): readonly DecodedResource[] {
+    if (!this.capabilities.remove || this.#controller === undefined) return [];
+    return this.#ownOf(primary).filter(({ object }) => {
+      const isOurs = object.metadata.annotations?.[CONTROLLER_NAME] === this.#controller;
+      return isOurs && !wanted.has(keyOf(object.metadata)) && !isKept(context, object);
     });
   }
 
-  async write({ context, primary }: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, existing, name } = this.#definition;
+  async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+    const { context, primary } = run;
+    const { mode, operations } = this.#definition;
     const desired = wanted.object as DesiredObject;
     const live = await this.#liveAs(wanted, found as DecodedResource | undefined, { context, primary });
     if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
@@ -134,13 +136,27 @@ export class KubernetesDriver implements DependentDriver {
     const isKept = live !== undefined && isOnlyCreated;
     const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
     if (isMatch === true) return "unchanged";
+    const isForced = isMatch === "differs";
+    return writeBy(operations, { run, desired, live: live?.object }, () =>
+      this.#apply(run, wanted, { live, isForced }),
+    );
+  }
+
+  async #apply(
+    { context, primary }: DriverRun,
+    wanted: Wanted,
+    { live, isForced }: { readonly live: DecodedResource | undefined; readonly isForced: boolean },
+  ): Promise<WriteOutcome> {
+    const { mode, existing, name } = this.#definition;
+    const desired = wanted.object as DesiredObject;
+    const isOnlyCreated = mode === "createOnly";
     const written = await this.#writer.apply(this.#target, desired, {
       live,
       existing,
       // What is only created has its content from whoever made it.
       adoption: isOnlyCreated ? linkOf(desired) : undefined,
       isOnlyCreated,
-      isForced: isMatch === "differs",
+      isForced,
     });
     const { kind, verdict } = written;
     this.#tellOfLoop(primary, wanted, written);
@@ -149,16 +165,19 @@ export class KubernetesDriver implements DependentDriver {
     return kind === "terminating" ? "waiting" : kind;
   }
 
-  async remove({ primary, context }: DriverRun, live: Live): Promise<void> {
+  async remove(run: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
-    const removal = this.#remove(live as DecodedResource, primary);
-    noteRemoved(context, object.metadata.uid, removal);
+    const isOnItsWay = object.metadata.deletionTimestamp !== undefined;
+    const operation = isOnItsWay ? false : this.#definition.operations?.delete;
+    const removal = removeBy(operation, { run, live: object }, (options) =>
+      this.#remove(live as DecodedResource, run.primary, options),
+    );
+    noteRemoved(run.context, object.metadata.uid, removal);
     await removal;
   }
 
-  async #remove(live: DecodedResource, primary: KubernetesObject): Promise<void> {
-    if (live.object.metadata.deletionTimestamp !== undefined) return;
-    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object);
+  async #remove(live: DecodedResource, primary: KubernetesObject, options?: DeletionOptions): Promise<void> {
+    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object, options);
     else await this.#writer.untie(this.#target, live, primary);
   }
 
