@@ -90,6 +90,7 @@ export interface ExternalSpec {
   readonly desiredType?: string;
   readonly state?: { readonly configMap?: true; readonly status?: string };
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
+  readonly onDeleteFailure?: "block" | "release";
 }
 
 /** Retries within a reconcile as a spec states them. */

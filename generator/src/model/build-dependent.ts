@@ -105,6 +105,7 @@ function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalD
               : { kind: "status" as const, path: state.status.split(".") },
         }),
     capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
+    ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
   };
 }
 

@@ -81,6 +81,7 @@ export interface ExternalDependentModel extends NodeModel {
     readonly isSelected?: true;
     readonly state?: { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
     readonly capabilities: readonly Capability[];
+    readonly onDeleteFailure?: "release";
   };
 }
 

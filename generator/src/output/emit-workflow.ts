@@ -99,7 +99,7 @@ function renderOperations(dependent: KubernetesDependentModel): string[] {
 }
 
 function renderExternal(dependent: ExternalDependentModel): string {
-  const { source, state, capabilities, isSelected } = dependent.external;
+  const { source, state, capabilities, isSelected, onDeleteFailure } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = Object.entries(source).flatMap(([name, value]) =>
     name === "isFetched" ? [] : [`${name}: ${printLine(value)}`],
@@ -112,7 +112,7 @@ function renderExternal(dependent: ExternalDependentModel): string {
     ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
     ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
     ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
-    ...renderStated({ state, ...statedOf(dependent) }),
+    ...renderStated({ state, onDeleteFailure, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
     ...renderConditions(dependent),
   ];

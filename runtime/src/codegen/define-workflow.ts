@@ -243,8 +243,8 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...{ name, resource: resource.definition },
     });
   const external = (name: string, options: UntypedExternal) => {
-    const { source, idOf, isOwn, state, create, update, delete: remove, matches, ...node } = options;
-    const stated = { source, idOf, isOwn, state, create, update, delete: remove, matches };
+    const { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches, ...node } = options;
+    const stated = { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches };
     const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
     return withDependent({ dependsOn: [], ...node, name, external: functions });
   };

@@ -121,6 +121,8 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
   /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
   readonly state?: ExternalState;
+  /** What becomes of a deleted primary when `delete` fails: `release` lets it go. Default: `block`. */
+  readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
   readonly desired?: Desired<
     Primary,

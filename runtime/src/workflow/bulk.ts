@@ -4,7 +4,7 @@ import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
-import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
+import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
 import { takeStep, type Step, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -169,7 +169,7 @@ export class BulkRun {
         if (keepers.length > 0) return { kind: "waiting", for: keepers };
         return takeStep(target.definition, this.#around, (step) =>
           deleteObject(target, { run: this.#surroundings.runIn(step), step, because, known }),
-        );
+        ).catch((error: unknown) => releaseOrThrow(target, this.#run, error));
       };
       const deletion = this.#settle(target, work);
       this.#unwanted.set(key, deletion);

@@ -68,22 +68,33 @@ export const checkDependentOption = ruleOfController(({ spec: { document }, depe
   }),
 );
 
-/** Finds own operations that are never called, and dependents of which nothing is left to do. */
+/** Finds options of operations that never happen, and dependents of which nothing is left to do. */
 function checkOperations(
-  { name, spec: { mode, operations = {} }, path }: ResolvedDependent,
+  { name, spec: { mode, operations = {}, external }, path }: ResolvedDependent,
   document: YamlDocument,
 ): Diagnostic[] {
-  if (mode === "readOnly") return [];
   const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
     ...{ severity: "error", rule: "dependent-option", message, hint },
-    ...document.keyAt([...path, "operations", ...at]),
+    ...document.keyAt([...path, ...at]),
   });
+  if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
+    return [
+      fail(
+        `"onDeleteFailure" has no effect: ${quote(name)} is never deleted: its capabilities lack delete`,
+        ["external", "onDeleteFailure"],
+        "remove it",
+      ),
+    ];
+  if (mode === "readOnly") return [];
   if (operations.create === false && (operations.update === false || mode === "createOnly"))
     return [
-      fail(`${quote(name)} is neither created nor updated`, [], "state mode: readOnly, if somebody else makes it"),
+      fail(
+        `${quote(name)} is neither created nor updated`,
+        ["operations"],
+        "state mode: readOnly, if somebody else makes it",
+      ),
     ];
   if (mode !== "createOnly" || operations.update === undefined) return [];
-  return [
-    fail(`"update" has no effect: ${quote(name)} is never updated: its mode is createOnly`, ["update"], "remove it"),
-  ];
+  const message = `"update" has no effect: ${quote(name)} is never updated: its mode is createOnly`;
+  return [fail(message, ["operations", "update"], "remove it")];
 }

@@ -205,6 +205,11 @@ export interface ExternalDefinition {
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;
   /**
+   * What becomes of a primary that is being deleted when `delete` fails in all attempts of its step: `release` lets it go and leaves the
+   * resource, with a line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
+   */
+  readonly onDeleteFailure?: "block" | "release";
+  /**
    * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in a ConfigMap of
    * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
    */
