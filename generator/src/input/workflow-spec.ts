@@ -90,6 +90,7 @@ export interface ExternalSpec {
   readonly desiredType?: string;
   readonly state?: { readonly configMap?: true; readonly status?: string };
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
+  readonly onDeleteFailure?: "block" | "release";
 }
 
 /** Retries within a reconcile as a spec states them. */
@@ -102,6 +103,9 @@ export interface RetrySpec {
 
 /** What a dependent waits for: what it cannot exist without, or what it waits for only if that is wanted. */
 export type DependencySpec = string | { readonly name: string; readonly optional: true };
+
+/** What a spec says of an operation: a function of the user's stands in its place, or it is never done. */
+export type OperationSpec = "own" | false;
 
 /** A warning about a dependent that somebody has judged. */
 export interface AcceptanceSpec {
@@ -129,6 +133,7 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
   readonly serverSideApply?: boolean;
   readonly fieldManager?: string;
   readonly matcher?: { readonly function: string };
+  readonly operations?: { readonly [K in "create" | "update" | "delete"]?: OperationSpec };
   readonly timeout?: string;
   readonly retry?: RetrySpec;
   readonly accept?: readonly AcceptanceSpec[];

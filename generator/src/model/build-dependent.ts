@@ -67,7 +67,7 @@ function objectOf(
   { buildFilters }: DependentTools,
 ): Omit<KubernetesDependentModel, keyof NodeModel> {
   if (resource === undefined) throw new Error(`dependent ${name} has no kind`);
-  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager } = spec;
+  const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, fieldManager, operations } = spec;
   return {
     resource,
     ...(mode === undefined || mode === "managed" ? {} : { mode }),
@@ -82,6 +82,7 @@ function objectOf(
     ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
     ...(spec.serverSideApply === false ? { usesServerSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(operations === undefined ? {} : { operations }),
   };
 }
 
@@ -104,6 +105,7 @@ function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalD
               : { kind: "status" as const, path: state.status.split(".") },
         }),
     capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
+    ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
   };
 }
 

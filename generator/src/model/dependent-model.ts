@@ -1,4 +1,4 @@
-import type { DependencySpec, UntypedKindSpec } from "../input/workflow-spec.js";
+import type { DependencySpec, OperationSpec, UntypedKindSpec } from "../input/workflow-spec.js";
 import type { ConditionModel, ConditionName, FiltersModel, RawSchema, ResourceModel } from "./project-model.js";
 
 /** Retries of a dependent within one reconcile. */
@@ -42,6 +42,12 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly existing?: "adopt";
   readonly usesServerSideApply?: false;
   readonly fieldManager?: string;
+  readonly operations?: { readonly [K in Capability]?: OperationSpec };
+}
+
+/** Returns what a function of the user's does with the object of a dependent, in the place of the runtime. */
+export function ownOperationsOf({ operations = {} }: KubernetesDependentModel): Capability[] {
+  return CAPABILITIES.filter((each) => operations[each] === "own");
 }
 
 /** All that can be done with an external resource. */
@@ -75,6 +81,7 @@ export interface ExternalDependentModel extends NodeModel {
     readonly isSelected?: true;
     readonly state?: { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
     readonly capabilities: readonly Capability[];
+    readonly onDeleteFailure?: "release";
   };
 }
 

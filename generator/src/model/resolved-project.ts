@@ -112,7 +112,8 @@ export function isCollected(spec: DependentSpec): boolean {
 /** Tells whether the operator deletes a dependent in a cleanup. */
 export function isDeletedByOperator(spec: DependentSpec): boolean {
   if (spec.external !== undefined) return spec.external.capabilities?.includes("delete") ?? true;
-  return spec.mode !== "readOnly" && spec.onDelete !== "orphan" && !isGarbageCollected(spec);
+  const isLeft = spec.mode === "readOnly" || spec.onDelete === "orphan" || spec.operations?.delete === false;
+  return !isLeft && !isGarbageCollected(spec);
 }
 
 /** An event source of a workflow spec, with its kind if it watches one. */

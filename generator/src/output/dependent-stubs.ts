@@ -1,6 +1,7 @@
 import {
   isKubernetes,
   isReadOnly,
+  ownOperationsOf,
   type ControllerModel,
   type DependentModel,
   type ExternalDependentModel,
@@ -53,7 +54,22 @@ async function renderObject(
     item: types.file,
     required: required === undefined ? "(() => { throw new Error() })()" : printLine(required),
   });
-  return withLabels(withMode(withRequired(text, dependent, required), dependent), dependent);
+  return withOperations(withLabels(withMode(withRequired(text, dependent, required), dependent), dependent), dependent);
+}
+
+async function withOperations(text: string, dependent: KubernetesDependentModel): Promise<string> {
+  const own = ownOperationsOf(dependent);
+  if (own.length === 0) return text;
+  const types = dependentNamesOf(dependent);
+  const replacements = {
+    Create: types.create,
+    Update: types.update,
+    Delete: types.delete,
+    remove: CAPABILITY_FUNCTIONS.delete,
+  };
+  const texts = await Promise.all(own.map((each) => renderTemplate(`stubs/operations/${each}.ts`, replacements)));
+  const withTypes = text.replace("import type { ", `import type { ${own.map((each) => types[each]).join(", ")}, `);
+  return [withTypes.trimEnd(), ...texts].join("\n\n");
 }
 
 function withMode(text: string, { mode }: KubernetesDependentModel): string {

@@ -1,5 +1,5 @@
 import type { ControllerModel, DependentModel, ExternalDependentModel, ResourceModel } from "../model/project-model.js";
-import { isKubernetes } from "../model/project-model.js";
+import { isKubernetes, ownOperationsOf, type KubernetesDependentModel } from "../model/project-model.js";
 import { dependentNamesOf, nameOrThrow, sourceNamesOf, type ControllerNames } from "./controller-names.js";
 import { inputNameOf } from "./resource-name.js";
 
@@ -51,6 +51,28 @@ export function isFetched({ external: { source } }: ExternalDependentModel): boo
 export function hasFile(dependent: DependentModel): boolean {
   return !isKubernetes(dependent) || dependent.mode !== "readOnly";
 }
+
+/** Returns the types of the own operations of a dependent, each by its name: `context` and `secondary` are those of its arguments. */
+export function operationTypesOf(
+  dependent: KubernetesDependentModel,
+  names: ControllerNames,
+  narrowed: (type: string) => string,
+): [name: string, type: string][] {
+  const types = dependentNamesOf(dependent);
+  const { live, input } = dependentTypesOf(dependent, names);
+  const arguments_ = { create: [input], update: [input, live], delete: [live] };
+  return ownOperationsOf(dependent).map((operation) => {
+    const given = [names.primary, types.secondary, ...arguments_[operation]].join(", ");
+    return [types[operation], `(args: ${narrowed(`${ARGUMENTS_OF[operation]}<${given}>`)}) => void | Promise<void>`];
+  });
+}
+
+/** The types of the runtime that the own operations are called with. */
+export const ARGUMENTS_OF = {
+  create: "CreateArguments",
+  update: "UpdateArguments",
+  delete: "DeleteArguments",
+} as const;
 
 /** Returns what the user's functions are called, for each capability; `delete` is a word of the language. */
 export const CAPABILITY_FUNCTIONS = { create: "create", update: "update", delete: "remove" } as const;

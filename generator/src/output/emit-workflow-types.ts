@@ -8,12 +8,13 @@ import { loadLibrary } from "../model/library.js";
 import {
   isKubernetes,
   isReadOnly,
+  ownOperationsOf,
   type ControllerModel,
   type DependentModel,
   type ResourceModel,
 } from "../model/project-model.js";
 import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
-import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched } from "./dependent-types.js";
+import { alwaysThere, dependentTypesOf, detailedConditionsOf, isFetched, operationTypesOf } from "./dependent-types.js";
 import { externalDependentExports, externalDependentImports, externalFunctionTypesOf } from "./emit-external.js";
 import { inputNameOf } from "./resource-name.js";
 import {
@@ -57,6 +58,7 @@ export function emitWorkflowTypes(
 function importTypes(controller: ControllerModel): ImportDeclarationStructure {
   const { dependents, workflow = {} } = controller;
   const objects = dependents.filter(isKubernetes);
+  const operations = new Set(objects.flatMap(ownOperationsOf));
   const reduced = isReduced(controller);
   const isExplicit = workflow.invocation === "explicit";
   const isUntyped = objects.some(({ resource }) => resource.isUntyped === true);
@@ -67,6 +69,8 @@ function importTypes(controller: ControllerModel): ImportDeclarationStructure {
     Condition: dependents.length > 0 && !reduced,
     ConditionArguments: dependents.length > 0,
     ConditionResult: dependents.length > 0 && reduced,
+    CreateArguments: operations.has("create"),
+    DeleteArguments: operations.has("delete"),
     DependentArguments: dependents.length > 0,
     DependentMatcher: objects.some(({ matcher }) => matcher !== undefined),
     Desired: !reduced && dependents.some((dependent) => !isReadOnly(dependent)),
@@ -82,6 +86,7 @@ function importTypes(controller: ControllerModel): ImportDeclarationStructure {
     ReconcileArguments: true,
     Reconciler: true,
     UntypedInput: isUntyped,
+    UpdateArguments: operations.has("update"),
     UntypedResource: isUntyped,
     WorkflowInvocation: isExplicit,
   };
@@ -162,9 +167,10 @@ function typesOf(dependent: DependentModel, controller: ControllerModel, names: 
       typeParameters: [{ name: "Detail", default: "never" }],
     },
     ...(isKubernetes(dependent)
-      ? dependent.matcher === undefined
-        ? []
-        : [alias(types.matcher, `DependentMatcher<${live}>`)]
+      ? [
+          ...(dependent.matcher === undefined ? [] : [alias(types.matcher, `DependentMatcher<${live}>`)]),
+          ...operationTypesOf(dependent, names, narrowed).map(([name, type]) => alias(name, type)),
+        ]
       : externalFunctionTypesOf(dependent, names).map(([name, type]) => alias(name, type))),
   ];
 }

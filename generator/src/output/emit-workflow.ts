@@ -9,6 +9,7 @@ import {
   type KubernetesDependentModel,
   type ResourceModel,
 } from "../model/project-model.js";
+import { CAPABILITIES } from "../model/dependent-model.js";
 import { loadLibrary } from "../model/library.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type ControllerNames, type DependentNames } from "./controller-names.js";
@@ -82,13 +83,23 @@ function renderDependent(dependent: KubernetesDependentModel, names: ControllerN
     ...renderStated(stated),
     ...(filters === undefined ? [] : [`filters: ${filters}`]),
     ...(dependent.matcher === undefined ? [] : [`matcher: matchers.${dependent.matcher}`]),
+    ...renderOperations(dependent),
     ...renderConditions(dependent),
   ];
   return `\n.dependent(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
 }
 
+function renderOperations(dependent: KubernetesDependentModel): string[] {
+  const { operations = {} } = dependent;
+  const parts = CAPABILITIES.filter((each) => operations[each] !== undefined).map((each) => {
+    const own = `${moduleNameOf(dependent)}.${CAPABILITY_FUNCTIONS[each]}`;
+    return `${each}: ${operations[each] === "own" ? own : "false"}`;
+  });
+  return parts.length === 0 ? [] : [`operations: { ${parts.join(", ")} }`];
+}
+
 function renderExternal(dependent: ExternalDependentModel): string {
-  const { source, state, capabilities, isSelected } = dependent.external;
+  const { source, state, capabilities, isSelected, onDeleteFailure } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = Object.entries(source).flatMap(([name, value]) =>
     name === "isFetched" ? [] : [`${name}: ${printLine(value)}`],
@@ -101,7 +112,7 @@ function renderExternal(dependent: ExternalDependentModel): string {
     ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
     ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
     ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
-    ...renderStated({ state, ...statedOf(dependent) }),
+    ...renderStated({ state, onDeleteFailure, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
     ...renderConditions(dependent),
   ];

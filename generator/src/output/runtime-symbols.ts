@@ -27,6 +27,8 @@ interface RuntimeTypes {
   ConditionArguments: codegen.ConditionArguments<never, never>;
   ConditionResult: codegen.ConditionResult;
   ControllerDefinition: codegen.ControllerDefinition;
+  CreateArguments: codegen.CreateArguments<never, never, never>;
+  DeleteArguments: codegen.DeleteArguments<never, never, never>;
   DependentArguments: codegen.DependentArguments<never, never>;
   DependentMatcher: codegen.DependentMatcher;
   Desired: codegen.Desired<never, never, never>;
@@ -48,6 +50,7 @@ interface RuntimeTypes {
   StatusCondition: codegen.StatusCondition;
   UntypedInput: codegen.UntypedInput;
   UntypedResource: codegen.UntypedResource;
+  UpdateArguments: codegen.UpdateArguments<never, never, never, never>;
   WorkflowInvocation: codegen.WorkflowInvocation;
 }
 
@@ -63,6 +66,8 @@ export const runtimeTypes = Object.keys({
   ConditionArguments: true,
   ConditionResult: true,
   ControllerDefinition: true,
+  CreateArguments: true,
+  DeleteArguments: true,
   DependentArguments: true,
   DependentMatcher: true,
   Desired: true,
@@ -84,6 +89,7 @@ export const runtimeTypes = Object.keys({
   StatusCondition: true,
   UntypedInput: true,
   UntypedResource: true,
+  UpdateArguments: true,
   WorkflowInvocation: true,
 } satisfies Record<RuntimeType, true>) as readonly RuntimeType[];
 

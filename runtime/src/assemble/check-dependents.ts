@@ -79,6 +79,7 @@ type Dependent = KubernetesDependent;
 function problemOfObject(dependent: Dependent, primary: ResourceDefinition): string | undefined {
   return (
     problemOfMode(dependent) ??
+    problemOfOperations(dependent) ??
     problemOfLink(dependent, primary) ??
     problemOfPlace(dependent) ??
     problemOfSource(dependent)
@@ -110,13 +111,22 @@ function problemOfExternal(
   return undefined;
 }
 
+function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): string | undefined {
+  if (mode === "createOnly" && operations.update !== undefined)
+    return "is createOnly and has an own update; what exists is left as it is";
+  if (onDelete === "orphan" && operations.delete === false)
+    return "is orphaned and never deleted; leave out one of them";
+  const isIdle = operations.create === false && (operations.update === false || mode === "createOnly");
+  return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
+}
+
 function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
   if (mode !== "readOnly")
     return desired === undefined
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
       : undefined;
   if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
-  const settings = ["onDelete", "existing", "usesServerSideApply", "fieldManager", "matcher"] as const;
+  const settings = ["onDelete", "existing", "usesServerSideApply", "fieldManager", "matcher", "operations"] as const;
   const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
 }

@@ -2,6 +2,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf } from "../base/primary-link.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
+import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
@@ -9,7 +10,11 @@ import type { ExternalOrigin, ExternalWatch } from "../sources/external/external
 import type { FetchContext } from "../sources/external/external-source.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
-import { ExternalDriver, type ExternalResources } from "../workflow/dependents/external-driver.js";
+import {
+  ExternalDriver,
+  type ExternalResources,
+  type ReleasedResource,
+} from "../workflow/dependents/external-driver.js";
 import {
   ConfigMapState,
   STATE_LABEL,
@@ -18,6 +23,7 @@ import {
 } from "../workflow/dependents/external-state.js";
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
+import { writeEvent } from "../operate/kubernetes-event.js";
 import { Writer } from "../write/apply.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send.js";
@@ -83,7 +89,17 @@ export class ExternalDependents {
 
   /** Makes the driver of a dependent. */
   createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
-    return new ExternalDriver({ definition, source, state: this.#stores.get(definition.name) });
+    const state = this.#stores.get(definition.name);
+    return new ExternalDriver({ definition, source, state, onReleased: (released) => this.#tellReleased(released) });
+  }
+
+  #tellReleased({ primary: about, dependent, item = "", message, logger }: ReleasedResource): void {
+    const { name: component } = this.#definition;
+    const subject = `${dependent} ${item}`;
+    const content = { component, about, type: "Warning", reason: "DeletionFailed", message, subject } as const;
+    writeEvent(this.#parts.client, content).catch((error: unknown) =>
+      logger.debug({ dependent }, `no Event could be written about it: ${messageOf(error)}`),
+    );
   }
 
   /** Says that a primary is gone. */

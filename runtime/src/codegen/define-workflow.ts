@@ -4,6 +4,7 @@ import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
   ExternalDefinition,
+  Operations,
   OptionalDependency,
   RemovedDependent,
   WorkflowDefinition,
@@ -112,7 +113,14 @@ export interface WorkflowBuilder<
         Precondition,
         Ready,
         Delete
-      >,
+      > & {
+        readonly operations?: Operations<
+          Primary,
+          SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+          NoInfer<Input>,
+          NoInfer<Resource>
+        >;
+      },
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
@@ -235,8 +243,8 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...{ name, resource: resource.definition },
     });
   const external = (name: string, options: UntypedExternal) => {
-    const { source, idOf, isOwn, state, create, update, delete: remove, matches, ...node } = options;
-    const stated = { source, idOf, isOwn, state, create, update, delete: remove, matches };
+    const { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches, ...node } = options;
+    const stated = { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches };
     const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
     return withDependent({ dependsOn: [], ...node, name, external: functions });
   };

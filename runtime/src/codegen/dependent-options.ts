@@ -62,7 +62,7 @@ export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["r
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
 export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
   KubernetesDependent,
-  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "isGarbageCollected"
+  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "isGarbageCollected" | "operations"
 > {
   readonly resource: ResourceClass<Resource, Input>;
   readonly mode?: Mode;
@@ -125,6 +125,8 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
   /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
   readonly state?: ExternalState;
+  /** What becomes of a deleted primary when `delete` fails: `release` lets it go. Default: `block`. */
+  readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
   readonly desired?: Desired<
     Primary,

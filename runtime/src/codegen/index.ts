@@ -61,10 +61,14 @@ export type {
   ConditionArguments,
   ConditionResult,
   Context,
+  CreateArguments,
+  DeleteArguments,
   DependentArguments,
   DependentMatcher,
   Desired,
+  Operations,
   OptionalDependency,
+  UpdateArguments,
   WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 export type { DetailOf, WorkflowInvocation } from "../workflow/workflow-result.js";

@@ -93,8 +93,8 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
 function needsCleanup(dependent: DependentDefinition): boolean {
   if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
-  const { mode, isGarbageCollected, onDelete } = dependent;
-  return mode !== "readOnly" && (!isGarbageCollected || onDelete === "orphan");
+  const { mode, isGarbageCollected, onDelete, operations } = dependent;
+  return mode !== "readOnly" && operations?.delete !== false && (!isGarbageCollected || onDelete === "orphan");
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */

@@ -5,7 +5,7 @@ import { Semaphore } from "../base/semaphore.js";
 import { yieldIfLong } from "../base/turns.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
-import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
+import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
 import { takeStep, type Step, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -38,6 +38,8 @@ interface ItemWork {
   /** Names what keeps an item from its step, as soon as that is known. Default: nothing does. */
   readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
   act(item: Item, run: DriverRun, step: Step): Promise<DependentOutcome>;
+  /** Returns the outcome of an item whose step failed, or throws. Default: it failed. */
+  onFailure?(item: Item, error: unknown): DependentOutcome;
 }
 
 /** The items of a bulk dependent in one run. */
@@ -175,6 +177,7 @@ export class BulkRun {
     await this.#settleAll(items, {
       blockersOf,
       act: ({ target, known }, run, step) => deleteObject(target, { run, step, because, known: known! }),
+      onFailure: ({ target }, error) => releaseOrThrow(target, this.#run, error),
     });
   }
 
@@ -214,7 +217,8 @@ export class BulkRun {
       await this.#places.acquire();
     }
     const places = [new TakenPlace(this.#places), ...around.places];
-    return takeStep(target.definition, { ...around, places }, (step) => work.act(item, runIn(step), step));
+    const taken = takeStep(target.definition, { ...around, places }, (step) => work.act(item, runIn(step), step));
+    return work.onFailure === undefined ? taken : taken.catch((error: unknown) => work.onFailure!(item, error));
   }
 
   /** Returns what becomes of an item, as soon as that is known. */

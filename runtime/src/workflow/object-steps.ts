@@ -70,6 +70,12 @@ function nameOf({ definition, item }: Target): string {
   return item === undefined ? definition.name : `${definition.name}[${item}]`;
 }
 
+/** Returns the outcome of a deletion that failed: the object is left if the driver says so. Throws the error otherwise. */
+export function releaseOrThrow({ driver, item, conditions }: Target, run: DriverRun, error: unknown): DependentOutcome {
+  if (run.context.signal.aborted || driver.release?.(run, { error, item }) !== true) throw error;
+  return { kind: "left", ...conditionsOf(conditions) };
+}
+
 /** How an object is deleted. */
 export interface DeletionOptions {
   readonly run: DriverRun;

@@ -20,6 +20,7 @@ import {
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
 import type { DependentDriver, DriverRun } from "./dependents/driver.js";
+import { isKept } from "./dependents/operations.js";
 import type { RunOptions } from "./run.js";
 import { isPostponed, removalOf, wantedBy } from "./wanted-objects.js";
 import { withAddition, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -122,6 +123,7 @@ function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind[]): re
     };
     for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
       const live = object as KubernetesObject;
+      if (isKept(run.context, live)) continue;
       const name = live.metadata.annotations![DEPENDENT_NAME]!;
       const stated = statedFor(removed[name], kind, keyOf(live.metadata));
       const index = stated === undefined ? indexes.get(name) : undefined;
@@ -147,7 +149,7 @@ async function pruneFormerNames(options: PruneOptions, { leftovers, find }: Foun
     const { definition } = run.plan.nodes[index]!;
     const { name } = definition;
     const claims = isReplaced(index, options) ? claimsOn(definition as KubernetesDependent, options) : undefined;
-    if (claims === undefined) continue;
+    if (claims === undefined || !run.drivers[index]!.capabilities.remove) continue;
     const findAll = () => find().filter((each) => each.index === index && !claims.has(keyOf(each.live.metadata)));
     try {
       const isGone = await removeAll(options, { name, find: findAll, driverOf: () => run.drivers[index]! });

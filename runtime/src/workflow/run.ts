@@ -8,7 +8,7 @@ import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
 import { conditionsOf } from "./conditions/conditions.js";
 import type { DependentDriver, DriverRun } from "./dependents/driver.js";
-import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
+import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
 import { blockersOf, condemn, condemnAll, missingOf, nextSteps, pendAll, type NodeState, type Plan } from "./plan.js";
 import { createSecondary, withoutMembers, type SeenDependent } from "./secondary.js";
 import { takeStep, type Step, type StepSurroundings, type Track } from "./step.js";
@@ -171,7 +171,7 @@ class WorkflowRun {
       const run = this.#runIn(index, step);
       if (!(await this.#isActive(target, run, step))) return { kind: "inactive", ...conditionsOf(conditions) };
       return bulk === undefined ? deleteObject(target, { run, step, because }) : undefined;
-    });
+    }).catch((error: unknown) => releaseOrThrow(target, this.#run, error));
     if (entered !== undefined) return this.#end(index, entered);
     await bulk!.delete(because, () => this.#goOn(index));
     this.#end(index, { ...bulk!.outcome(because), ...conditionsOf(conditions) });

@@ -1,4 +1,5 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
+import type { YamlPath } from "../../input/yaml-document.js";
 import { reachableFrom } from "../dependency-graph.js";
 import {
   dependenciesOf,
@@ -22,7 +23,7 @@ export const checkDeletionOrder = ruleOfController((controller) =>
     .filter(({ spec }) => isCollected(spec))
     .flatMap((dependent) => [
       ...checkEdges(dependent, controller),
-      ...(canBeDeletedInTime(dependent, controller) ? [] : checkPostcondition(dependent, controller)),
+      ...(canBeDeletedInTime(dependent, controller) ? [] : checkNeverDeleted(dependent, controller)),
     ]),
 );
 
@@ -68,18 +69,26 @@ function canBeDeletedInTime({ name, spec }: ResolvedDependent, { dependents }: R
   );
 }
 
-function checkPostcondition(
+function checkNeverDeleted(
   { name, spec, path }: ResolvedDependent,
   { spec: { document } }: ResolvedController,
 ): Diagnostic[] {
-  if (spec.deletePostcondition === undefined) return [];
+  const fail = (what: string, at: YamlPath, thing: string): Diagnostic => ({
+    severity: "error",
+    rule: "deletion-order",
+    message: `${what}: ${quote(name)} is garbage-collected, and no condition makes the operator delete it`,
+    ...document.keyAt([...path, ...at]),
+    hint: `state garbageCollected: false, or remove the ${thing}`,
+  });
+  const { deletePostcondition, operations, bulk } = spec;
+  // Items that desired() does not return any more are deleted by the operator.
+  const hasOperation = operations?.delete !== undefined && bulk === undefined;
   return [
-    {
-      severity: "error",
-      rule: "deletion-order",
-      message: `the deletePostcondition of ${quote(name)} is never asked: ${quote(name)} is garbage-collected, and no condition makes the operator delete it`,
-      ...document.keyAt([...path, "deletePostcondition"]),
-      hint: "state garbageCollected: false, or remove the condition",
-    },
+    ...(deletePostcondition === undefined
+      ? []
+      : [fail(`the deletePostcondition of ${quote(name)} is never asked`, ["deletePostcondition"], "condition")]),
+    ...(hasOperation
+      ? [fail(`operations.delete of ${quote(name)} has no effect`, ["operations", "delete"], "operation")]
+      : []),
   ];
 }

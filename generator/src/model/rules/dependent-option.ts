@@ -1,6 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
+import type { YamlDocument, YamlPath } from "../../input/yaml-document.js";
 import type { DependentSpec } from "../../input/workflow-spec.js";
-import { ruleOfController } from "../resolved-project.js";
+import { ruleOfController, type ResolvedDependent } from "../resolved-project.js";
 
 /** A kind of dependents, and what makes no sense for them. */
 interface Exclusion {
@@ -14,7 +15,7 @@ const EXCLUSIONS: readonly Exclusion[] = [
     what: ({ external }) => (external === undefined ? undefined : "is no object of Kubernetes"),
     options: [
       ...(["mode", "namespace", "cluster", "eventSource", "labelSelector", "fieldSelector", "filters"] as const),
-      ...(["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager"] as const),
+      ...(["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager", "operations"] as const),
     ],
   },
   {
@@ -26,11 +27,21 @@ const EXCLUSIONS: readonly Exclusion[] = [
   },
   {
     what: ({ mode }) => (mode === "readOnly" ? "is never written: its mode is readOnly" : undefined),
-    options: ["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager", "matcher"],
+    options: ["garbageCollected", "onDelete", "existing", "serverSideApply", "fieldManager", "matcher", "operations"],
   },
   {
     what: ({ mode }) => (mode === "createOnly" ? "is never updated: its mode is createOnly" : undefined),
     options: ["matcher"],
+  },
+  {
+    what: ({ operations }) =>
+      operations?.update === false ? "is never updated: operations.update is false" : undefined,
+    options: ["matcher"],
+  },
+  {
+    what: ({ operations }) =>
+      operations?.delete === false ? "is never deleted: operations.delete is false" : undefined,
+    options: ["onDelete", "deletePostcondition"],
   },
   {
     what: ({ eventSource }) =>
@@ -53,6 +64,37 @@ export const checkDependentOption = ruleOfController(({ spec: { document }, depe
         const place = document.keyAt([...path, option]);
         return [{ severity: "error", rule: "dependent-option", message, ...place, hint: "remove it" }];
       });
-    });
+    }).concat(checkOperations({ name, spec, path }, document));
   }),
 );
+
+/** Finds options of operations that never happen, and dependents of which nothing is left to do. */
+function checkOperations(
+  { name, spec: { mode, operations = {}, external }, path }: ResolvedDependent,
+  document: YamlDocument,
+): Diagnostic[] {
+  const fail = (message: string, at: YamlPath, hint: string): Diagnostic => ({
+    ...{ severity: "error", rule: "dependent-option", message, hint },
+    ...document.keyAt([...path, ...at]),
+  });
+  if (external?.onDeleteFailure !== undefined && external.capabilities?.includes("delete") === false)
+    return [
+      fail(
+        `"onDeleteFailure" has no effect: ${quote(name)} is never deleted: its capabilities lack delete`,
+        ["external", "onDeleteFailure"],
+        "remove it",
+      ),
+    ];
+  if (mode === "readOnly") return [];
+  if (operations.create === false && (operations.update === false || mode === "createOnly"))
+    return [
+      fail(
+        `${quote(name)} is neither created nor updated`,
+        ["operations"],
+        "state mode: readOnly, if somebody else makes it",
+      ),
+    ];
+  if (mode !== "createOnly" || operations.update === undefined) return [];
+  const message = `"update" has no effect: ${quote(name)} is never updated: its mode is createOnly`;
+  return [fail(message, ["operations", "update"], "remove it")];
+}

@@ -3,6 +3,7 @@ import { loadLibrary } from "../../model/library.js";
 import {
   isKubernetes,
   isReadOnly,
+  ownOperationsOf,
   type ControllerModel,
   type DependentModel,
   type FiltersModel,
@@ -113,6 +114,11 @@ function functionsOfDependent(dependent: DependentModel, folder: string): EntryP
       name: CAPABILITY_FUNCTIONS[capability],
       // What is desired and live comes first.
       values: capability === "update" ? [undefined, undefined, ARGUMENTS] : [undefined, ARGUMENTS],
+    })),
+    ...(isKubernetes(dependent) ? ownOperationsOf(dependent) : []).map((operation) => ({
+      path,
+      name: CAPABILITY_FUNCTIONS[operation],
+      values: [ARGUMENTS],
     })),
     ...(dependent.matcher === undefined || !isKubernetes(dependent)
       ? []

@@ -2,9 +2,11 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { InboundChannel } from "../../sources/external/inbound.js";
 import type { Context } from "./context.js";
+import type { Operations } from "./operations.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context } from "./context.js";
+export type { CreateArguments, DeleteArguments, DeletionOptions, Operations, UpdateArguments } from "./operations.js";
 
 /**
  * What `desired` and the conditions of a dependent are called with.
@@ -157,6 +159,8 @@ export interface KubernetesDependent extends NodeDefinition {
   /** Who writes it, as the API server records it; that of the controller unless given. */
   readonly fieldManager?: string;
   readonly matcher?: DependentMatcher;
+  /** Own functions for what is done with the object. Default: what the runtime does. */
+  readonly operations?: Operations;
 }
 
 /** A dependent that Kubernetes does not have, such as a row in a database or an account with a service. */
@@ -200,6 +204,11 @@ export interface ExternalDefinition {
   readonly create?: (desired: never, args: never) => unknown;
   readonly update?: (desired: never, live: never, args: never) => unknown;
   readonly delete?: (live: never, args: never) => unknown;
+  /**
+   * What becomes of a primary that is being deleted when `delete` fails in all attempts of its step: `release` lets it go and leaves the
+   * resource, with a line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
+   */
+  readonly onDeleteFailure?: "block" | "release";
   /**
    * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in a ConfigMap of
    * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.

@@ -77,4 +77,6 @@ export interface DependentDriver {
    * primary instead, and not found any more.
    */
   remove(run: DriverRun, live: Live): Promise<void>;
+  /** Tells whether an object that could not be deleted is left, so that its primary goes all the same. Default: it is not. */
+  release?(run: DriverRun, failed: { readonly error: unknown; readonly item?: string | undefined }): boolean;
 }

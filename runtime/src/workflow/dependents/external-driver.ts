@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../../base/logger.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { KnownIds } from "./external-state.js";
 import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
@@ -26,6 +27,17 @@ export interface ExternalDriverOptions {
   readonly source: ExternalResources;
   /** Keeps the ids of what was created; absent if the dependent has no state. */
   readonly state?: KnownIds | undefined;
+  /** Told of resources that are left because they could not be deleted. */
+  readonly onReleased?: ((released: ReleasedResource) => void) | undefined;
+}
+
+/** A resource that is left, outside Kubernetes, because it could not be deleted. */
+export interface ReleasedResource {
+  readonly primary: KubernetesObject;
+  readonly dependent: string;
+  readonly item?: string | undefined;
+  readonly message: string;
+  readonly logger: Logger;
 }
 
 /** A resource with the key of its item, which is empty unless the dependent is a bulk one. */
@@ -53,8 +65,10 @@ export class ExternalDriver implements DependentDriver {
   readonly #functions: Functions;
   readonly #source: ExternalResources;
   readonly #state: KnownIds | undefined;
+  readonly #onReleased: ExternalDriverOptions["onReleased"];
 
-  constructor({ definition, source, state }: ExternalDriverOptions) {
+  constructor({ definition, source, state, onReleased }: ExternalDriverOptions) {
+    this.#onReleased = onReleased;
     this.#definition = definition;
     this.#functions = definition.external as unknown as Functions;
     this.#source = source;
@@ -132,6 +146,17 @@ export class ExternalDriver implements DependentDriver {
     this.#source.recordDeleted(keyOf(run.primary.metadata), object);
     // Only now: by its id the resource is found when this is interrupted.
     await this.#state?.remove(run, key);
+  }
+
+  release({ primary, context }: DriverRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
+    const { name, external } = this.#definition;
+    if (external.onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
+    const { logger } = context;
+    const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
+    const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
+    logger.warn({ dependent: name, item, error }, message);
+    this.#onReleased?.({ primary, dependent: name, item, message, logger });
+    return true;
   }
 
   // A creation that failed may have had an effect, which is fetched then.

@@ -18,7 +18,8 @@ import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } fr
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";
 import { claim, isClaimedByOther, notePostponed, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
-import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import { removeBy, writeBy } from "./operations.js";
+import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
 export type { ObjectWriter } from "../../write/object-writer.js";
@@ -72,7 +73,7 @@ export class KubernetesDriver implements DependentDriver {
 
   get capabilities(): DependentDriver["capabilities"] {
     const isWritten = !this.#isReadOnly;
-    return { write: isWritten, remove: isWritten };
+    return { write: isWritten, remove: isWritten && this.#definition.operations?.delete !== false };
   }
 
   get client(): ApiClient | undefined {
@@ -140,8 +141,9 @@ export class KubernetesDriver implements DependentDriver {
     });
   }
 
-  async write({ context, primary }: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, existing, name } = this.#definition;
+  async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
+    const { context, primary } = run;
+    const { mode, operations } = this.#definition;
     const desired = wanted.object as DesiredObject;
     const live = await this.#liveAs(wanted, found as DecodedResource | undefined, { context, primary });
     if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
@@ -149,13 +151,27 @@ export class KubernetesDriver implements DependentDriver {
     const isKept = live !== undefined && isOnlyCreated;
     const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
     if (isMatch === true) return "unchanged";
+    const isForced = isMatch === "differs";
+    return writeBy(operations, { run, desired, live: live?.object }, () =>
+      this.#apply(run, wanted, { live, isForced }),
+    );
+  }
+
+  async #apply(
+    { context, primary }: DriverRun,
+    wanted: Wanted,
+    { live, isForced }: { readonly live: DecodedResource | undefined; readonly isForced: boolean },
+  ): Promise<WriteOutcome> {
+    const { mode, existing, name } = this.#definition;
+    const desired = wanted.object as DesiredObject;
+    const isOnlyCreated = mode === "createOnly";
     const written = await this.#writer.apply(this.#target, desired, {
       live,
       existing,
       // What is only created has its content from whoever made it.
       adoption: isOnlyCreated ? linkOf(desired) : undefined,
       isOnlyCreated,
-      isForced: isMatch === "differs",
+      isForced,
       cause: this.#causeOf({ primary, context }),
     });
     if (written.kind === "postponed") {
@@ -168,17 +184,21 @@ export class KubernetesDriver implements DependentDriver {
     return kind === "terminating" ? "waiting" : kind;
   }
 
-  async remove({ primary, context }: DriverRun, live: Live): Promise<void> {
+  async remove(run: DriverRun, live: Live): Promise<void> {
     const object = live.object as KubernetesObject;
-    const removal = this.#remove(live as DecodedResource, { primary, context });
-    noteRemoved(context, object.metadata.uid, removal);
+    const isOnItsWay = object.metadata.deletionTimestamp !== undefined;
+    const operation = isOnItsWay ? false : this.#definition.operations?.delete;
+    const removal = removeBy(operation, { run, live: object }, (options) =>
+      this.#remove(live as DecodedResource, run, options),
+    );
+    noteRemoved(run.context, object.metadata.uid, removal);
     await removal;
   }
 
-  async #remove(live: DecodedResource, run: Pick<DriverRun, "primary" | "context">): Promise<void> {
-    if (live.object.metadata.deletionTimestamp !== undefined) return;
+  async #remove(live: DecodedResource, run: DriverRun, options?: DeletionOptions): Promise<void> {
     const cause = this.#causeOf(run);
-    if (this.#definition.onDelete !== "orphan") await this.#writer.delete(this.#target, live.object, { cause });
+    if (this.#definition.onDelete !== "orphan")
+      await this.#writer.delete(this.#target, live.object, { ...options, cause });
     else await this.#writer.untie(this.#target, live, { primary: run.primary, cause });
   }
 

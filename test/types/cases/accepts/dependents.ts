@@ -35,6 +35,17 @@ export const workflow = defineWorkflow(WebPage, {
   exceptions: "result",
   removed: { old: { resource: ConfigMap, policy: "delete" } },
 })
+  .dependent("own", {
+    resource: ConfigMap,
+    desired: () => ({ metadata: { name: "own" } }),
+    operations: {
+      create: false,
+      update: ({ desired, live, next }) => (live.data?.["a"] === desired.data?.["a"] ? undefined : next()),
+      delete: async ({ primary, live, next }) => {
+        if (live.metadata.labels?.["page"] === primary.spec.html) await next({ propagationPolicy: "Foreground" });
+      },
+    },
+  })
   .dependent("shards", {
     resource: ConfigMap,
     bulk: { maxConcurrency: 3 },

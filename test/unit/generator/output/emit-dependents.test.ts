@@ -69,6 +69,7 @@ spec:
       bulk: true
       itemsDependOn: [shards]
       garbageCollected: false
+      operations: { create: own, update: own, delete: own }
       readyPostcondition: { builtin: condition, type: Available }
     given:
       resource: v1/Service
@@ -80,6 +81,7 @@ spec:
       resource: v1/Secret
       mode: createOnly
       labelSelector: app.example.com/part-of=shop,tier==back
+      operations: { create: own }
       existing: adopt
       timeout: 30s
       retry: { maxAttempts: 3, initialInterval: 1s, multiplier: 2, maxInterval: 1m }
@@ -162,6 +164,8 @@ suite("emitted dependents", (declareTest) => {
       'dependsOn: ["once", { name: "given", optional: true }]',
       "bulk: { maxConcurrency: 3 }, isGarbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
       'itemsDependOn: ["shards"], bulk: {}',
+      "operations: { create: serversDependent.create, update: serversDependent.update, delete: serversDependent.remove }",
+      "operations: { create: onceDependent.create }",
       'readyPostcondition: conditionIs({ type: "Available", status: "True" })',
       '.dependent("given", { resource: Service, mode: "readOnly", eventSource: "services"',
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
