@@ -11,7 +11,7 @@ import type { Connection } from "./connect/connection.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { evictPod, readScale, writeScale, type EvictOptions, type Scale, type ScaleOptions } from "./subresources.js";
-import { Transport } from "./transport.js";
+import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent, type WatchOptions } from "./watch-events.js";
 import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
@@ -73,9 +73,9 @@ export class ApiClient {
   readonly #transport: Transport;
   readonly #requester: ApiRequester;
 
-  constructor(connection: Connection, options: RequesterOptions = {}) {
+  constructor(connection: Connection, options: RequesterOptions & TransportOptions = {}) {
     this.connection = connection;
-    this.#transport = new Transport(connection);
+    this.#transport = new Transport(connection, options);
     this.#requester = new ApiRequester(this.#transport, options);
   }
 

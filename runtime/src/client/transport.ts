@@ -58,8 +58,7 @@ export class Transport {
   readonly #credentialsTimeoutMs: number;
   readonly #headers: Readonly<Record<string, string | string[]>>;
   #ca: string | Buffer | undefined;
-  #pools:
-    { readonly pools: Pools; readonly credentials: Credentials; readonly ca: string | Buffer | undefined } | undefined;
+  #pools: { readonly pools: Pools; readonly material: readonly (string | Buffer | undefined)[] } | undefined;
   #isRejected = false;
   #isDistrusted = false;
   readonly #closing = new AbortController();
@@ -222,20 +221,15 @@ export class Transport {
     this.#isDistrusted = false;
   }
 
-  async #poolsFor(credentials: Credentials): Promise<Pools> {
-    const ca = this.#ca;
-    const { cert, key } = credentials;
-    const isCurrent = () =>
-      this.#pools !== undefined &&
-      isSame(this.#pools.ca, ca) &&
-      isSame(this.#pools.credentials.cert, cert) &&
-      isSame(this.#pools.credentials.key, key);
-    if (isCurrent()) return this.#pools!.pools;
-    const pools = await createPools({ ...this.connection, ca }, credentials);
-    // Another request may have been faster; unused pools hold nothing.
-    if (isCurrent()) return this.#pools!.pools;
+  async #poolsFor({ cert, key }: Credentials): Promise<Pools> {
+    const material = [this.#ca, cert, key];
+    const isCurrent = () => material.every((each, index) => isSame(each, this.#pools?.material[index]));
+    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
+    const pools = await createPools(this.connection, { ca: this.#ca, ...(cert && { cert }), ...(key && { key }) });
+    // Another request may have been faster.
+    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
     const before = this.#pools?.pools;
-    this.#pools = { pools, credentials, ca };
+    this.#pools = { pools, material };
     // Rotated certificates take new connections; requests under way keep theirs.
     void before?.requests.close();
     void before?.streams.close();

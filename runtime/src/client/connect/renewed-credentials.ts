@@ -36,7 +36,7 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     // The read itself may ignore its signal.
     const timeout = new AbortController();
     const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1000} s`));
-    const timer = setTimeout(late, timeoutMs);
+    const timer = setTimeout(late, timeoutMs).unref();
     try {
       current = await untilAborted(options.read(timeout.signal), timeout.signal);
       if (current.expiresAt !== undefined) dueAt = Math.min(dueAt, renewalOf(current.expiresAt));
