@@ -1,6 +1,6 @@
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
-import { ApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
+import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
@@ -59,7 +59,14 @@ export class ApiRequester {
    * the error has the time, at most 5 minutes.
    */
   async send(request: TransportRequest): Promise<TransportResponse> {
-    const { fenced, wasRefused } = this.#fenced(request);
+    const { fence } = this.#options;
+    let isRefused = false;
+    const beforeSend = () => {
+      isRefused = true;
+      fence?.(request);
+      isRefused = false;
+    };
+    const fenced = fence === undefined || request.method === "GET" ? request : { ...request, beforeSend };
     const backoff = new Backoff(BACKOFF);
     let wasRejected = false;
     let waitedMs = 0;
@@ -69,7 +76,7 @@ export class ApiRequester {
       try {
         response = await this.#sendOnce(fenced);
       } catch (error) {
-        const isFinal = isLast || wasRefused() || request.signal?.aborted === true;
+        const isFinal = isLast || isRefused || request.signal?.aborted === true;
         if (isFinal || (error as Error).name !== "ConnectionError") throw error;
         if (request.isRepeatable === false && (error as ConnectionError).wasSent) throw withoutRepeat(error as Error);
         await this.#pause(backoff.next(), request);
@@ -89,18 +96,6 @@ export class ApiRequester {
       waitedMs += waitMs;
       await this.#pause(waitMs, request);
     }
-  }
-
-  #fenced(request: TransportRequest): { fenced: TransportRequest; wasRefused: () => boolean } {
-    const { fence } = this.#options;
-    if (fence === undefined || request.method === "GET") return { fenced: request, wasRefused: () => false };
-    let isPassed = true;
-    const beforeSend = () => {
-      isPassed = false;
-      fence(request);
-      isPassed = true;
-    };
-    return { fenced: { ...request, beforeSend }, wasRefused: () => !isPassed };
   }
 
   #warn({ message }: ApiError, { method, path }: TransportRequest, waitMs: number): void {
@@ -132,6 +127,31 @@ export class ApiRequester {
       observe({ method, path, durationMs, ...(status === undefined ? {} : { status }) });
     }
   }
+}
+
+/** Sends a request; the message of an error begins with what was asked: `get ConfigMap "home/web" failed: `. */
+export async function sendNamed(
+  requester: ApiRequester,
+  request: TransportRequest,
+  what: string,
+): Promise<TransportResponse> {
+  try {
+    return await requester.send(request);
+  } catch (error) {
+    throw failed(what, error);
+  }
+}
+
+/** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */
+export function failed(what: string, error: unknown): unknown {
+  if (error instanceof Error && (error.name === "ApiError" || error.name === "ConnectionError"))
+    error.message = `${what} failed: ${error.message}`;
+  return error;
+}
+
+/** Makes undefined of an error that says that there is no such object, and throws any other one. */
+export function absentOrThrow(error: unknown): undefined {
+  if (!isApiError(error, 404)) throw error;
 }
 
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does

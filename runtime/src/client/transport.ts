@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { ConnectionError } from "../base/errors.js";
-import { untilAborted } from "../base/promises.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
 import { describeProxy } from "./connect/proxy.js";
+import { withDeadline } from "./connect/renewed-credentials.js";
 import { createPools, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -13,14 +13,14 @@ export interface TransportRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query. */
   readonly path: string;
-  readonly body?: string;
-  readonly contentType?: string;
-  readonly accept?: string;
-  readonly signal?: AbortSignal;
+  readonly body?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly accept?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Whether it does no harm to carry it out twice; true unless said otherwise. */
-  readonly isRepeatable?: boolean;
+  readonly isRepeatable?: boolean | undefined;
   /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
-  readonly beforeSend?: () => void;
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** An answer that has arrived in full. */
@@ -200,17 +200,9 @@ export class Transport {
     this.#isRejected = false;
     const found = this.connection.credentials({ isRejected });
     if (!(found instanceof Promise)) return found;
-    // A plugin that never answers must not hold a request for ever, nor whoever does not wait for it any more.
-    const timeoutMs = this.#credentialsTimeoutMs;
-    const timeout = new AbortController();
-    const late = () =>
-      timeout.abort(new Error(`${this.connection.origin} gave no credentials within ${timeoutMs / 1000} s`));
-    const timer = setTimeout(late, timeoutMs);
-    try {
-      return await untilAborted(found, this.closed, signal, timeout.signal);
-    } finally {
-      clearTimeout(timer);
-    }
+    // Credentials that never come must not hold a request for ever, nor whoever does not wait for it any more.
+    const who = `the credentials function of ${this.connection.origin}`;
+    return withDeadline(found, { timeoutMs: this.#credentialsTimeoutMs, who }, [this.closed, signal]);
   }
 
   // The authorities of a cluster are replaced now and then; what cannot be read is tried again with the next request.

@@ -297,7 +297,7 @@ suite("credentials that never come", (test) => {
     });
     assert.is(
       await failureOf(() => client.get(ConfigMap, ONE)),
-      "connection options gave no credentials within 0.05 s",
+      "the credentials function of connection options did not answer within 0.05 s",
     );
     assert.is(await client.get(ConfigMap, ONE), undefined);
   });

@@ -70,7 +70,7 @@ suite("renewed credentials", (test) => {
 
   test("that do not come in time fail those who wait, end the read, and are asked for again", async () => {
     const { reads, ask } = createReads({ timeoutMs: 20 });
-    assert.is(await failureOf(ask()), "the plugin failed: no answer within 0.02 s");
+    assert.is(await failureOf(ask()), "the plugin failed: it did not answer within 0.02 s");
     assert.ok(reads[0]!.signal.aborted);
     const second = ask();
     reads[1]!.resolve(of("b"));
