@@ -39,7 +39,12 @@ export async function createPools(
     connect:
       proxyUrl === undefined
         ? { keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_DELAY_MS, ...tls }
-        : createTunnelConnector({ proxyUrl, timeoutMs: CONNECT_TIMEOUT_MS, tls }),
+        : createTunnelConnector({
+            proxyUrl,
+            timeoutMs: CONNECT_TIMEOUT_MS,
+            keepAliveDelayMs: TCP_KEEP_ALIVE_DELAY_MS,
+            tls,
+          }),
   };
   return {
     requests: new UndiciPool(server, { ...options, connections: REQUEST_CONNECTIONS }),

@@ -176,6 +176,11 @@ function retryAfterMsOf(value: unknown): number | undefined {
   return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(0, delayMs), MAX_RETRY_AFTER_MS);
 }
 
+/** Turns a Status that came as an event of a watch into an ApiError. */
+export function errorOfStatus(status: ApiStatus): ApiError {
+  return new ApiError(status.code ?? 500, status, retryAfterMsOf(status.details?.retryAfterSeconds));
+}
+
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
 const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 

@@ -1,6 +1,6 @@
 import { request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import type { buildConnector } from "undici";
 
@@ -10,11 +10,13 @@ export interface TunnelOptions {
   readonly proxyUrl: string;
   /** How long it may take until a tunnel, and TLS in it, is there. */
   readonly timeoutMs: number;
+  readonly keepAliveDelayMs: number;
   readonly tls: ConnectionOptions;
 }
 
 /** Creates what connects undici's pools by tunnels (CONNECT) through an HTTP proxy; undici's own needs twice as much of its code. */
-export function createTunnelConnector({ proxyUrl, timeoutMs, tls }: TunnelOptions): buildConnector.connector {
+export function createTunnelConnector(options: TunnelOptions): buildConnector.connector {
+  const { proxyUrl, timeoutMs, keepAliveDelayMs, tls } = options;
   const { protocol: scheme, hostname: host, port, username, password } = new URL(proxyUrl);
   const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   const headers = username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
@@ -31,18 +33,21 @@ export function createTunnelConnector({ proxyUrl, timeoutMs, tls }: TunnelOption
     };
     const fail = (error: Error) => settle(error, null);
     const asked = request({ ...proxy, path: target, headers: { host: target, ...headers } });
-    const timer = setTimeout(() => asked.destroy(new Error(`no tunnel within ${timeoutMs / 1000} s`)), timeoutMs);
+    let waitedFor: { destroy(error?: Error): unknown } = asked;
+    const late = () => waitedFor.destroy(new Error(`no tunnel within ${timeoutMs / 1000} s`));
+    const timer = setTimeout(late, timeoutMs);
     asked.once("error", fail);
     asked.once("connect", ({ statusCode }, socket) => {
-      socket.on("error", fail);
+      waitedFor = socket.on("error", fail);
+      (socket as Socket).setKeepAlive(true, keepAliveDelayMs);
       if (statusCode !== 200) {
         socket.destroy();
         return fail(new Error(`the proxy answered ${statusCode}`));
       }
-      if (!isSecure) return settle(null, socket as never);
+      if (!isSecure) return settle(null, socket as Socket);
       const name = withoutBrackets(hostname);
       const secure = connectTls({ host: name, ...(isIP(name) === 0 && { servername: name }), ...tls, socket });
-      secure.on("error", fail);
+      waitedFor = secure.on("error", fail);
       secure.once("secureConnect", () => settle(null, secure));
     });
     asked.end();

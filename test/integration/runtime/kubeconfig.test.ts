@@ -4,9 +4,10 @@ import { createServer, type IncomingMessage } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
-import { startApiServer } from "#apiserver/index.js";
+import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
+import { createInClusterConnection } from "#runtime/client/connect/in-cluster.js";
 import { loadConnection, type LoadConnectionOptions } from "#runtime/client/connect/load-connection.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
@@ -267,22 +268,31 @@ suite("an authentication plugin", (test) => {
 });
 
 suite("authorities that are replaced", (test) => {
-  test("are read again from their file, and the client connects again", async () => {
-    await using folder = await createTemporaryFolder();
-    const first = await startApiServer();
-    const { token } = first;
-    const port = Number(new URL(first.url).port);
-    const caFile = join(folder.path, "ca.crt");
-    await writeFile(caFile, first.ca!);
-    const cluster = { server: first.url, "certificate-authority": "ca.crt" };
-    await using client = await load({ kubeconfig: await writeConfig(join(folder.path, "config"), cluster, { token }) });
-    assert.is(await client.get(ConfigMap, ONE), undefined);
-    await first.close();
-    await using second = await startApiServer({ port, token });
-    const read = client.get(ConfigMap, ONE);
-    await writeFile(caFile, second.ca!);
-    assert.is(await read, undefined);
-  });
+  const ways: { readonly [way: string]: (server: ApiServer, folder: string) => Promise<Connection> } = {
+    "a kubeconfig": async ({ url, token }, folder) => {
+      const cluster = { server: url, "certificate-authority": "ca.crt" };
+      return loadConnection({ kubeconfig: await writeConfig(join(folder, "config"), cluster, { token }) });
+    },
+    "a service account": async ({ url, token }, folder) => {
+      await writeFile(join(folder, "token"), token);
+      const { hostname: KUBERNETES_SERVICE_HOST, port: KUBERNETES_SERVICE_PORT } = new URL(url);
+      return createInClusterConnection({ KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT }, folder)!;
+    },
+  };
+  for (const [way, connect] of Object.entries(ways))
+    test(`are read again from the file of ${way}, and the client connects again`, async () => {
+      await using folder = await createTemporaryFolder();
+      const first = await startApiServer();
+      const caFile = join(folder.path, "ca.crt");
+      await writeFile(caFile, first.ca!);
+      await using client = clientOf(await connect(first, folder.path));
+      assert.is(await client.get(ConfigMap, ONE), undefined);
+      await first.close();
+      await using second = await startApiServer({ port: Number(new URL(first.url).port), token: first.token });
+      const read = client.get(ConfigMap, ONE);
+      await writeFile(caFile, second.ca!);
+      assert.is(await read, undefined);
+    });
 });
 
 suite("credentials that never come", (test) => {
