@@ -8,10 +8,10 @@ import type { Transport, TransportRequest, TransportResponse } from "./transport
 const BUSY_CODES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 const MAX_ATTEMPTS = 8;
 const BACKOFF = { initialMs: 100, factor: 2, maxMs: 5_000 };
-// Whoever sent the request holds a place that others need: what takes longer is theirs to wait for.
+// The caller holds a reconcile slot while it waits; a longer wait is better scheduled by the caller.
 const MAX_WAIT_MS = 60_000;
 const LONG_WAIT_MS = 5_000;
-// Nothing is known to last an hour because a server says so.
+// A server that asks for an hour is asked again earlier: its trouble may be over.
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /** A request as an observer sees it, once it is answered or failed. */
@@ -33,11 +33,11 @@ export type RequestObserver = (observation: RequestObservation) => void;
  */
 export type Fence = (request: Pick<TransportRequest, "method" | "path">) => void;
 
-/** Who follows the requests of a client. */
+/** What takes part in every request of a client. */
 export interface RequesterOptions {
   readonly observe?: RequestObserver | undefined;
   readonly fence?: Fence | undefined;
-  /** Gets a warning when the server makes a request wait for long. */
+  /** Gets a warning when the server makes a request wait for 5 s or more. */
   readonly logger?: Logger | undefined;
 }
 
@@ -157,7 +157,7 @@ export function absentOrThrow(error: unknown): undefined {
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
 // what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
 function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, { isRepeatable }: TransportRequest): boolean {
-  // The server is not busy then: other pods have to become ready first, which takes its time.
+  // A refused eviction is no sign of a busy server: other pods have to become ready first.
   if (causes.some(({ reason }) => reason === "DisruptionBudget")) return false;
   if (code === 429 || retryAfterMs !== undefined) return BUSY_CODES.has(code);
   return BUSY_CODES.has(code) && code !== 500 && isRepeatable !== false;

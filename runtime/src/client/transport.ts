@@ -49,7 +49,7 @@ export interface TransportOptions {
 const CREDENTIALS_TIMEOUT_MS = 70_000;
 const USER_AGENT = "gen-operator";
 
-// The codes of OpenSSL for a certificate that the trusted authorities do not vouch for.
+// The error codes of OpenSSL for a certificate that no trusted authority has signed.
 const DISTRUST = /CERT|SIGNATURE/;
 
 /** HTTP/1.1 to one API server over kept connections; streams have connections of their own. */
@@ -200,12 +200,12 @@ export class Transport {
     this.#isRejected = false;
     const found = this.connection.credentials({ isRejected });
     if (!(found instanceof Promise)) return found;
-    // Credentials that never come must not hold a request for ever, nor whoever does not wait for it any more.
+    // A credentials function that never answers must not hold the request for ever.
     const who = `the credentials function of ${this.connection.origin}`;
     return withDeadline(found, { timeoutMs: this.#credentialsTimeoutMs, who }, [this.closed, signal]);
   }
 
-  // The authorities of a cluster are replaced now and then; what cannot be read is tried again with the next request.
+  // The certificate authority of a cluster is replaced now and then. A file that cannot be read is tried again after the next failure.
   async #rereadCa(): Promise<void> {
     const { caFile } = this.connection;
     const ca = caFile === undefined ? undefined : await readFile(caFile, "utf8").catch(() => undefined);
@@ -218,7 +218,7 @@ export class Transport {
     const isCurrent = () => material.every((each, index) => isSame(each, this.#pools?.material[index]));
     if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
     const pools = await createPools(this.connection, { ca: this.#ca, ...(cert && { cert }), ...(key && { key }) });
-    // Another request may have been faster.
+    // Another request may have created the same pools meanwhile.
     if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
     const before = this.#pools?.pools;
     this.#pools = { pools, material };

@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000;
 /**
  * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them.
  *
- * All requests share one read. Nobody waits for a read while the credentials before it are still good.
+ * All requests share one read. No request waits for a read while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
@@ -51,7 +51,7 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     if (reading === undefined && (current === undefined || now >= dueAt)) {
       dueAt = now + everyMs;
       reading = read();
-      // What fails while nobody waits for it is tried again when it is due, or when the server rejects what there is.
+      // Nobody may be waiting for this read; the next one comes when it is due, or after a 401.
       reading.catch(() => {});
     }
     return current ?? reading!;
@@ -71,7 +71,7 @@ export async function withDeadline<Value>(
 ): Promise<Value> {
   const timeout = new AbortController();
   const late = () => timeout.abort(new Error(`${who} did not answer within ${timeoutMs / 1000} s`));
-  // Nothing but this may be left to do when the process is to end.
+  // The timer alone must not keep the process alive.
   const timer = setTimeout(late, timeoutMs).unref();
   try {
     return await untilAborted(promise, ...signals, timeout.signal);
