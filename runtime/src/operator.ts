@@ -147,7 +147,7 @@ class RunnableOperator implements Operator {
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const clusters = this.#openClusters();
       session.clusters = clusters;
-      if (this.#options.checksCrds === true) await untilAborted(this.#checkCrds(client, clusters), signal);
+      if (this.#options.checksCrds === true) await untilAborted(this.#checkCrds(client, clusters, signal), signal);
       const logger = this.#logger;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
       const { observer, onLoop } = this.#options;
@@ -234,18 +234,21 @@ class RunnableOperator implements Operator {
     return new Map(clusters.map(([name, connection]) => [name, this.#connect(connection)]));
   }
 
-  async #checkCrds(client: ApiClient, clusters: ReadonlyMap<string, ApiClient>): Promise<void> {
+  async #checkCrds(client: ApiClient, clusters: ReadonlyMap<string, ApiClient>, signal: AbortSignal): Promise<void> {
     const { controllers } = this.#options;
+    const options = { logger: this.#logger, signal };
     const checks = [...clusters].map(([name, other]) =>
       checkCrds(
         other,
         controllers.flatMap((controller) => definitionsOf(controller, name)),
+        options,
       ),
     );
     await Promise.all([
       checkCrds(
         client,
         controllers.flatMap((controller) => definitionsOf(controller)),
+        options,
       ),
       ...checks,
     ]);

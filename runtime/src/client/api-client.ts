@@ -1,4 +1,3 @@
-import { isApiError } from "../base/errors.js";
 import {
   type KubernetesObject,
   type ObjectRef,
@@ -6,14 +5,14 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { ApiRequester, type RequesterOptions } from "./requester.js";
+import { absentOrThrow, ApiRequester, failed, sendNamed, type RequesterOptions } from "./requester.js";
 import type { Connection } from "./connect/connection.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { evictPod, readScale, writeScale, type EvictOptions, type Scale, type ScaleOptions } from "./subresources.js";
-import { Transport } from "./transport.js";
+import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent, type WatchOptions } from "./watch-events.js";
-import { failed, sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
+import { sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
 /** A class or anything else that carries the definition of a kind. */
 export interface Defined<Resource extends KubernetesObject> {
@@ -73,9 +72,9 @@ export class ApiClient {
   readonly #transport: Transport;
   readonly #requester: ApiRequester;
 
-  constructor(connection: Connection, options: RequesterOptions = {}) {
+  constructor(connection: Connection, options: RequesterOptions & TransportOptions = {}) {
     this.connection = connection;
-    this.#transport = new Transport(connection);
+    this.#transport = new Transport(connection, options);
     this.#requester = new ApiRequester(this.#transport, options);
   }
 
@@ -95,31 +94,20 @@ export class ApiClient {
     ref: ObjectRef,
     options: ReadOptions = {},
   ): Promise<Resource | undefined> {
-    return (await this.#read(defined, ref, options))?.object;
+    return (await this.getEntry(defined, ref, options))?.object;
   }
 
   /** Reads one object as the caches hold it, with what these field managers applied; undefined if there is none. */
   async getEntry<Resource extends KubernetesObject>(
-    defined: Defined<Resource>,
+    { definition }: Defined<Resource>,
     ref: ObjectRef,
     options: Iterable<string> | (ReadOptions & { readonly fieldManagers?: Iterable<string> }) = {},
   ): Promise<DecodedResource<Resource> | undefined> {
-    return this.#read(defined, ref, Symbol.iterator in options ? { fieldManagers: options } : options);
-  }
-
-  async #read<Resource extends KubernetesObject>(
-    { definition }: Defined<Resource>,
-    ref: ObjectRef,
-    { fieldManagers = [], signal }: ReadOptions & { readonly fieldManagers?: Iterable<string> },
-  ): Promise<DecodedResource<Resource> | undefined> {
-    try {
-      const path = objectPath(definition, ref);
-      const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
-      return decodeResource<Resource>(body, { fieldManagers });
-    } catch (error) {
-      if (isApiError(error, 404)) return undefined;
-      throw failed("get", describeObject(definition, ref), error);
-    }
+    const { fieldManagers = [], signal } = Symbol.iterator in options ? { fieldManagers: options } : options;
+    const request = { method: "GET", path: objectPath(definition, ref), signal } as const;
+    const what = `get ${describeObject(definition, ref)}`;
+    const answer = await sendNamed(this.#requester, request, what).catch(absentOrThrow);
+    return answer && decodeResource<Resource>(answer.body, { fieldManagers });
   }
 
   /** Reads all objects of a kind, page by page. */
@@ -132,16 +120,13 @@ export class ApiClient {
     do {
       const query = queryOf({ labelSelector, fieldSelector, limit: LIST_LIMIT, continue: next });
       const path = collectionPath(definition, namespace) + query;
-      try {
-        const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
-        const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
-        // Built-in kinds are listed without their apiVersion and kind.
-        const type = { apiVersion: definition.apiVersion, kind: definition.kind };
-        for (const item of page.items ?? []) items.push({ ...type, ...item });
-        next = page.metadata.continue || undefined;
-      } catch (error) {
-        throw failed("list", describeKind(definition, namespace), error);
-      }
+      const what = `list ${describeKind(definition, namespace)}`;
+      const { body } = await sendNamed(this.#requester, { method: "GET", path, signal }, what);
+      const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
+      // Built-in kinds are listed without their apiVersion and kind.
+      const type = { apiVersion: definition.apiVersion, kind: definition.kind };
+      for (const item of page.items ?? []) items.push({ ...type, ...item });
+      next = page.metadata.continue || undefined;
     } while (next !== undefined);
     return items;
   }
@@ -159,7 +144,7 @@ export class ApiClient {
     try {
       yield* watchEvents<Resource>(this.#transport, definition, options);
     } catch (error) {
-      throw failed("watch of", describeKind(definition, options.namespace), error);
+      throw failed(`watch of ${describeKind(definition, options.namespace)}`, error);
     }
   }
 
@@ -202,7 +187,7 @@ export class ApiClient {
     patch: object,
   ): Promise<Resource> {
     const { fieldManager = "", subresource, signal } = target;
-    const options = { fieldManager, ...(subresource && { subresource }), ...(signal && { signal }) };
+    const options = { fieldManager, ...(subresource && { subresource }), signal };
     return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
@@ -235,18 +220,15 @@ export class ApiClient {
     const preconditions = uid === undefined ? {} : { preconditions: { uid } };
     const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
     const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
-    try {
-      const path = objectPath(definition, ref);
-      const response = await this.#requester.send({ method: "DELETE", path, body, ...(signal && { signal }) });
-      // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
-      const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
-      const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
-      if (isGone) return { wasFound: true, isGone };
-      return { wasFound: true, isGone, entry: decodeResource(response.body, { fieldManagers }) };
-    } catch (error) {
-      if (isApiError(error, 404)) return { wasFound: false, isGone: true };
-      throw failed("delete of", describeObject(definition, ref), error);
-    }
+    const request = { method: "DELETE", path: objectPath(definition, ref), body, signal } as const;
+    const what = `delete of ${describeObject(definition, ref)}`;
+    const response = await sendNamed(this.#requester, request, what).catch(absentOrThrow);
+    if (response === undefined) return { wasFound: false, isGone: true };
+    // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
+    const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
+    const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
+    if (isGone) return { wasFound: true, isGone };
+    return { wasFound: true, isGone, entry: decodeResource(response.body, { fieldManagers }) };
   }
 
   /** Reads how many replicas an object has and shall have; undefined if there is no such object, or its kind cannot be scaled. */
@@ -272,15 +254,11 @@ export class ApiClient {
 
   /** Tells whether the API server serves a kind. */
   async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
-    try {
-      const path = collectionPath(definition).replace(/\/[^/]+$/, "");
-      const { body } = await this.#requester.send({ method: "GET", path, ...(signal && { signal }) });
-      const { resources = [] } = JSON.parse(body.toString("utf8")) as { resources?: { name: string }[] };
-      return resources.some(({ name }) => name === definition.plural);
-    } catch (error) {
-      if (isApiError(error, 404)) return false;
-      throw failed("look up", definition.plural, error);
-    }
+    const request = { method: "GET", path: collectionPath(definition).replace(/\/[^/]+$/, ""), signal } as const;
+    const answer = await sendNamed(this.#requester, request, `look up ${definition.plural}`).catch(absentOrThrow);
+    if (answer === undefined) return false;
+    const { resources = [] } = JSON.parse(answer.body.toString("utf8")) as { resources?: { name: string }[] };
+    return resources.some(({ name }) => name === definition.plural);
   }
 
   /** Breaks all connections. */

@@ -1,6 +1,6 @@
 import { Backoff } from "../base/backoff.js";
 import { sleep } from "../base/clock.js";
-import { ApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
+import { ApiError, isApiError, type ApiStatus, type ConnectionError } from "../base/errors.js";
 import type { Logger } from "../base/logger.js";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.js";
 
@@ -8,10 +8,10 @@ import type { Transport, TransportRequest, TransportResponse } from "./transport
 const BUSY_CODES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504]);
 const MAX_ATTEMPTS = 8;
 const BACKOFF = { initialMs: 100, factor: 2, maxMs: 5_000 };
-// Whoever sent the request holds a place that others need: what takes longer is theirs to wait for.
+// The caller holds a reconcile slot while it waits; a longer wait is better scheduled by the caller.
 const MAX_WAIT_MS = 60_000;
 const LONG_WAIT_MS = 5_000;
-// Nothing is known to last an hour because a server says so.
+// A server that asks for an hour is asked again earlier: its trouble may be over.
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /** A request as an observer sees it, once it is answered or failed. */
@@ -33,11 +33,11 @@ export type RequestObserver = (observation: RequestObservation) => void;
  */
 export type Fence = (request: Pick<TransportRequest, "method" | "path">) => void;
 
-/** Who follows the requests of a client. */
+/** What takes part in every request of a client. */
 export interface RequesterOptions {
   readonly observe?: RequestObserver | undefined;
   readonly fence?: Fence | undefined;
-  /** Gets a warning when the server makes a request wait for long. */
+  /** Gets a warning when the server makes a request wait for 5 s or more. */
   readonly logger?: Logger | undefined;
 }
 
@@ -59,7 +59,14 @@ export class ApiRequester {
    * the error has the time, at most 5 minutes.
    */
   async send(request: TransportRequest): Promise<TransportResponse> {
-    const { fenced, wasRefused } = this.#fenced(request);
+    const { fence } = this.#options;
+    let isRefused = false;
+    const beforeSend = () => {
+      isRefused = true;
+      fence?.(request);
+      isRefused = false;
+    };
+    const fenced = fence === undefined || request.method === "GET" ? request : { ...request, beforeSend };
     const backoff = new Backoff(BACKOFF);
     let wasRejected = false;
     let waitedMs = 0;
@@ -69,7 +76,7 @@ export class ApiRequester {
       try {
         response = await this.#sendOnce(fenced);
       } catch (error) {
-        const isFinal = isLast || wasRefused() || request.signal?.aborted === true;
+        const isFinal = isLast || isRefused || request.signal?.aborted === true;
         if (isFinal || (error as Error).name !== "ConnectionError") throw error;
         if (request.isRepeatable === false && (error as ConnectionError).wasSent) throw withoutRepeat(error as Error);
         await this.#pause(backoff.next(), request);
@@ -89,18 +96,6 @@ export class ApiRequester {
       waitedMs += waitMs;
       await this.#pause(waitMs, request);
     }
-  }
-
-  #fenced(request: TransportRequest): { fenced: TransportRequest; wasRefused: () => boolean } {
-    const { fence } = this.#options;
-    if (fence === undefined || request.method === "GET") return { fenced: request, wasRefused: () => false };
-    let isPassed = true;
-    const beforeSend = () => {
-      isPassed = false;
-      fence(request);
-      isPassed = true;
-    };
-    return { fenced: { ...request, beforeSend }, wasRefused: () => !isPassed };
   }
 
   #warn({ message }: ApiError, { method, path }: TransportRequest, waitMs: number): void {
@@ -134,10 +129,35 @@ export class ApiRequester {
   }
 }
 
+/** Sends a request; the message of an error begins with what was asked: `get ConfigMap "home/web" failed: `. */
+export async function sendNamed(
+  requester: ApiRequester,
+  request: TransportRequest,
+  what: string,
+): Promise<TransportResponse> {
+  try {
+    return await requester.send(request);
+  } catch (error) {
+    throw failed(what, error);
+  }
+}
+
+/** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */
+export function failed(what: string, error: unknown): unknown {
+  if (error instanceof Error && (error.name === "ApiError" || error.name === "ConnectionError"))
+    error.message = `${what} failed: ${error.message}`;
+  return error;
+}
+
+/** Makes undefined of an error that says that there is no such object, and throws any other one. */
+export function absentOrThrow(error: unknown): undefined {
+  if (!isApiError(error, 404)) throw error;
+}
+
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
 // what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
 function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, { isRepeatable }: TransportRequest): boolean {
-  // The server is not busy then: other pods have to become ready first, which takes its time.
+  // A refused eviction is no sign of a busy server: other pods have to become ready first.
   if (causes.some(({ reason }) => reason === "DisruptionBudget")) return false;
   if (code === 429 || retryAfterMs !== undefined) return BUSY_CODES.has(code);
   return BUSY_CODES.has(code) && code !== 500 && isRepeatable !== false;
@@ -154,6 +174,11 @@ function retryAfterMsOf(value: unknown): number | undefined {
   const seconds = Number(value);
   const delayMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(String(value)) - Date.now();
   return Number.isNaN(delayMs) ? undefined : Math.min(Math.max(0, delayMs), MAX_RETRY_AFTER_MS);
+}
+
+/** Turns a Status that came as an event of a watch into an ApiError. */
+export function errorOfStatus(status: ApiStatus): ApiError {
+  return new ApiError(status.code ?? 500, status, retryAfterMsOf(status.details?.retryAfterSeconds));
 }
 
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.

@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { ConnectionError } from "../base/errors.js";
-import { untilAborted } from "../base/promises.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
 import { describeProxy } from "./connect/proxy.js";
+import { withDeadline } from "./connect/renewed-credentials.js";
 import { createPools, type Pools } from "./pools.js";
 
 /** A request without its server. */
@@ -13,14 +13,14 @@ export interface TransportRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query. */
   readonly path: string;
-  readonly body?: string;
-  readonly contentType?: string;
-  readonly accept?: string;
-  readonly signal?: AbortSignal;
+  readonly body?: string | undefined;
+  readonly contentType?: string | undefined;
+  readonly accept?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Whether it does no harm to carry it out twice; true unless said otherwise. */
-  readonly isRepeatable?: boolean;
+  readonly isRepeatable?: boolean | undefined;
   /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
-  readonly beforeSend?: () => void;
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** An answer that has arrived in full. */
@@ -49,7 +49,7 @@ export interface TransportOptions {
 const CREDENTIALS_TIMEOUT_MS = 70_000;
 const USER_AGENT = "gen-operator";
 
-// The codes of OpenSSL for a certificate that the trusted authorities do not vouch for.
+// The error codes of OpenSSL for a certificate that no trusted authority has signed.
 const DISTRUST = /CERT|SIGNATURE/;
 
 /** HTTP/1.1 to one API server over kept connections; streams have connections of their own. */
@@ -58,8 +58,7 @@ export class Transport {
   readonly #credentialsTimeoutMs: number;
   readonly #headers: Readonly<Record<string, string | string[]>>;
   #ca: string | Buffer | undefined;
-  #pools:
-    { readonly pools: Pools; readonly credentials: Credentials; readonly ca: string | Buffer | undefined } | undefined;
+  #pools: { readonly pools: Pools; readonly material: readonly (string | Buffer | undefined)[] } | undefined;
   #isRejected = false;
   #isDistrusted = false;
   readonly #closing = new AbortController();
@@ -201,20 +200,12 @@ export class Transport {
     this.#isRejected = false;
     const found = this.connection.credentials({ isRejected });
     if (!(found instanceof Promise)) return found;
-    // A plugin that never answers must not hold a request for ever, nor whoever does not wait for it any more.
-    const timeoutMs = this.#credentialsTimeoutMs;
-    const timeout = new AbortController();
-    const late = () =>
-      timeout.abort(new Error(`${this.connection.origin} gave no credentials within ${timeoutMs / 1000} s`));
-    const timer = setTimeout(late, timeoutMs);
-    try {
-      return await untilAborted(found, this.closed, signal, timeout.signal);
-    } finally {
-      clearTimeout(timer);
-    }
+    // A credentials function that never answers must not hold the request for ever.
+    const who = `the credentials function of ${this.connection.origin}`;
+    return withDeadline(found, { timeoutMs: this.#credentialsTimeoutMs, who }, [this.closed, signal]);
   }
 
-  // The authorities of a cluster are replaced now and then; what cannot be read is tried again with the next request.
+  // The certificate authority of a cluster is replaced now and then. A file that cannot be read is tried again after the next failure.
   async #rereadCa(): Promise<void> {
     const { caFile } = this.connection;
     const ca = caFile === undefined ? undefined : await readFile(caFile, "utf8").catch(() => undefined);
@@ -222,20 +213,15 @@ export class Transport {
     this.#isDistrusted = false;
   }
 
-  async #poolsFor(credentials: Credentials): Promise<Pools> {
-    const ca = this.#ca;
-    const { cert, key } = credentials;
-    const isCurrent = () =>
-      this.#pools !== undefined &&
-      isSame(this.#pools.ca, ca) &&
-      isSame(this.#pools.credentials.cert, cert) &&
-      isSame(this.#pools.credentials.key, key);
-    if (isCurrent()) return this.#pools!.pools;
-    const pools = await createPools({ ...this.connection, ca }, credentials);
-    // Another request may have been faster; unused pools hold nothing.
-    if (isCurrent()) return this.#pools!.pools;
+  async #poolsFor({ cert, key }: Credentials): Promise<Pools> {
+    const material = [this.#ca, cert, key];
+    const isCurrent = () => material.every((each, index) => isSame(each, this.#pools?.material[index]));
+    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
+    const pools = await createPools(this.connection, { ca: this.#ca, ...(cert && { cert }), ...(key && { key }) });
+    // Another request may have created the same pools meanwhile.
+    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
     const before = this.#pools?.pools;
-    this.#pools = { pools, credentials, ca };
+    this.#pools = { pools, material };
     // Rotated certificates take new connections; requests under way keep theirs.
     void before?.requests.close();
     void before?.streams.close();

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { ApiError, type ApiStatus } from "../base/errors.js";
+import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
-import { errorOf } from "./requester.js";
+import { errorOf, errorOfStatus } from "./requester.js";
 import { collectionPath, queryOf } from "./resource-path.js";
 import type { Transport } from "./transport.js";
 
@@ -60,6 +60,6 @@ export async function* watchEvents<Resource extends KubernetesObject>(
 
 function eventIn<Resource extends KubernetesObject>(line: Buffer): WatchedEvent<Resource> {
   const event = JSON.parse(line.toString("utf8")) as WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus };
-  if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
+  if (event.type === "ERROR") throw errorOfStatus(event.object);
   return event;
 }

@@ -1,7 +1,7 @@
 import type { WriteVerb } from "../base/kubernetes-object.js";
 import { type KubernetesObject, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiRequester } from "./requester.js";
+import { sendNamed, type ApiRequester } from "./requester.js";
 import { decodeResource, peekResourceVersion, type DecodedResource } from "../decode/decode-resource.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { lacksEmptied, withoutEmptied } from "./emptied-fields.js";
@@ -11,9 +11,9 @@ import type { TransportRequest } from "./transport.js";
 export interface WriteOptions {
   /** Under whose name the server keeps what is written. */
   readonly fieldManager?: string;
-  readonly subresource?: "status";
+  readonly subresource?: "status" | undefined;
   /** Ends the request; a write under way may still be carried out. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** One write of one object. */
@@ -119,36 +119,25 @@ async function sendOnce<Resource extends KubernetesObject>(
     signal,
     fieldManagers = fieldManager ? [fieldManager] : [],
   } = request;
-  const contentType = CONTENT_TYPES[verb];
   const path = verb === "create" ? collectionPath(definition, ref.namespace) : objectPath(definition, ref, subresource);
   const query = queryOf({
     fieldManager: fieldManager || undefined,
     force: verb === "apply" ? (request.force ?? true) : undefined,
   });
-  try {
-    const answer = await requester.send({
-      method: METHODS[verb],
-      path: path + query,
-      body: JSON.stringify(verb.endsWith("Patch") ? body : withType(definition, body)),
-      isRepeatable,
-      ...(contentType === undefined ? {} : { contentType }),
-      ...(signal === undefined ? {} : { signal }),
-    });
-    const version = findKnown && peekResourceVersion(answer.body);
-    const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
-    const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
-    return { ...entry, wasCreated: answer.status === 201 };
-  } catch (error) {
-    const what = subresource === undefined ? WORDS[verb] : `${WORDS[verb]} the ${subresource} of`;
-    throw failed(what, describeObject(definition, ref), error);
-  }
-}
-
-/** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */
-export function failed(what: string, object: string, error: unknown): unknown {
-  if (error instanceof Error && (error.name === "ApiError" || error.name === "ConnectionError"))
-    error.message = `${what} ${object} failed: ${error.message}`;
-  return error;
+  const what = subresource === undefined ? WORDS[verb] : `${WORDS[verb]} the ${subresource} of`;
+  const write = {
+    method: METHODS[verb],
+    path: path + query,
+    body: JSON.stringify(verb.endsWith("Patch") ? body : withType(definition, body)),
+    isRepeatable,
+    contentType: CONTENT_TYPES[verb],
+    signal,
+  };
+  const answer = await sendNamed(requester, write, `${what} ${describeObject(definition, ref)}`);
+  const version = findKnown && peekResourceVersion(answer.body);
+  const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
+  const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
+  return { ...entry, wasCreated: answer.status === 201 };
 }
 
 function withType({ apiVersion, kind }: ResourceDefinition, body: object): object {

@@ -1,23 +1,58 @@
+import { Backoff } from "../base/backoff.js";
+import { sleep } from "../base/clock.js";
 import { isApiError } from "../base/errors.js";
+import { messageOf, type Logger } from "../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { customResourceDefinition, type CustomResourceDefinition } from "../client/custom-resource-definition.js";
 
+/** Where a check says that it waits, and what ends it. */
+export interface CheckCrdsOptions {
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+const BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
+
 /**
  * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything
  * that does not fit (JOSDK checkCRDAndValidateLocalModel, which looks at the scope only).
+ *
+ * An API server that does not answer is asked again until the signal is aborted.
  */
-export async function checkCrds(client: ApiClient, definitions: Iterable<ResourceDefinition>): Promise<void> {
+export async function checkCrds(
+  client: ApiClient,
+  definitions: Iterable<ResourceDefinition>,
+  { logger, signal }: CheckCrdsOptions,
+): Promise<void> {
+  const { server } = client.connection;
   const custom = [...new Map([...definitions].map((each) => [kindNameOf(each), each])).values()].filter(
     ({ isCustom }) => isCustom,
   );
-  const problems = (await Promise.all(custom.map((definition) => problemsOf(client, definition)))).flat();
-  if (problems.length > 0) throw new Error(`${client.connection.server}: ${problems.join("; ")}`);
+  const backoff = new Backoff(BACKOFF);
+  for (;;) {
+    try {
+      const problems = (await Promise.all(custom.map((each) => problemsOf(client, each, signal)))).flat();
+      if (problems.length === 0) return;
+      throw new UnfitError(`${server}: ${problems.join("; ")}`);
+    } catch (error) {
+      if (error instanceof UnfitError || signal.aborted) throw error;
+      const retryAfterMs = Math.round(backoff.next());
+      logger.warn(
+        { server, retryAfterMs },
+        `cannot check the CustomResourceDefinitions: ${messageOf(error)}; trying again`,
+      );
+      await sleep(retryAfterMs, signal);
+    }
+  }
 }
 
-async function problemsOf(client: ApiClient, definition: ResourceDefinition): Promise<string[]> {
+/** What no further attempt would change. */
+class UnfitError extends Error {}
+
+async function problemsOf(client: ApiClient, definition: ResourceDefinition, signal: AbortSignal): Promise<string[]> {
   const name = crdNameOf(definition);
-  const crd = await readCrd(client, name);
+  const crd = await readCrd(client, name, signal);
   if (crd === undefined)
     return [`the CustomResourceDefinition ${name} is not installed; install it with kubectl apply -f crds/`];
   const problems: string[] = [];
@@ -34,12 +69,16 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition): Pr
   return problems;
 }
 
-async function readCrd(client: ApiClient, name: string): Promise<CustomResourceDefinition | undefined> {
+async function readCrd(
+  client: ApiClient,
+  name: string,
+  signal: AbortSignal,
+): Promise<CustomResourceDefinition | undefined> {
   try {
-    return await client.get({ definition: customResourceDefinition }, { name });
+    return await client.get({ definition: customResourceDefinition }, { name }, { signal });
   } catch (error) {
     if (!isApiError(error, 403)) throw error;
-    throw new Error(`checksCrds needs the permission to get customresourcedefinitions: ${error.message}`, {
+    throw new UnfitError(`checksCrds needs the permission to get customresourcedefinitions: ${error.message}`, {
       cause: error,
     });
   }

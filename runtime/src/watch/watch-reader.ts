@@ -1,5 +1,6 @@
-import { ApiError, type ApiStatus } from "../base/errors.js";
+import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
+import { errorOfStatus } from "../client/requester.js";
 import { peekIdentity, peekResourceVersion, versionOf } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../decode/json-scanner.js";
 import type { WatchedDecoder } from "./decode-watched.js";
@@ -139,6 +140,5 @@ function endOfLastMember(line: Buffer): number {
 function watchError(status: ApiStatus): Error {
   if (status.code === 410 || status.reason === "Expired" || status.reason === "Gone")
     return new ExpiredError(status.message);
-  const seconds = status.details?.retryAfterSeconds;
-  return new ApiError(status.code ?? 500, status, seconds === undefined ? undefined : seconds * 1000);
+  return errorOfStatus(status);
 }

@@ -261,6 +261,19 @@ suite("a server that asks for patience", (test) => {
     await untilText(page, "first", "two-text");
   });
 
+  test("requests that wait hold no connection that others need", async () => {
+    await using server = await startPageServer();
+    await using client = createClient(server);
+    const answer = { status: 429, reason: "TooManyRequests", retryAfterSeconds: 3 };
+    const fault = server.faults.add({ path: "/pages", times: 40, answer });
+    let ended = 0;
+    const waiting = Array.from({ length: 40 }, () => client.get(Page, ONE).then(() => ended++));
+    await waitFor("all of them wait", () => fault.hits === 40);
+    assert.is(await client.get(ConfigMap, ONE), undefined);
+    assert.is(ended, 0);
+    await Promise.all(waiting);
+  });
+
   test("a wait of seconds is said once, with the request and the reason", async () => {
     await using server = await startPageServer();
     const lines: string[] = [];

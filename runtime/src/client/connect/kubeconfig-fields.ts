@@ -1,82 +1,70 @@
 import type { ExecPlugin } from "./exec-plugin.js";
 
-/** A kubeconfig file; https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
-export interface Kubeconfig {
-  readonly "current-context"?: string;
-  readonly clusters?: readonly { readonly name: string; readonly cluster?: ClusterEntry }[] | null;
-  readonly users?: readonly { readonly name: string; readonly user?: UserEntry }[] | null;
-  readonly contexts?: readonly { readonly name: string; readonly context?: ContextEntry }[] | null;
+interface FieldType<Value> {
+  readonly what: string;
+  is(value: unknown): value is Value;
 }
 
-/** How a kubeconfig says where a cluster is. */
-export interface ClusterEntry {
-  readonly server?: string;
-  readonly "certificate-authority"?: string;
-  readonly "certificate-authority-data"?: string;
-  readonly "insecure-skip-tls-verify"?: boolean;
-  readonly "tls-server-name"?: string;
-  readonly "proxy-url"?: string;
-  readonly extensions?: readonly { readonly name: string; readonly extension?: unknown }[];
-}
+const text: FieldType<string> = { what: "a text", is: (value) => typeof value === "string" };
+const flag: FieldType<boolean> = { what: "true or false", is: (value) => typeof value === "boolean" };
+const texts: FieldType<readonly string[]> = {
+  what: "a list of texts",
+  is: (value): value is readonly string[] => Array.isArray(value) && value.every(text.is),
+};
+const mapping: FieldType<object> = {
+  what: "a mapping",
+  is: (value): value is object => typeof value === "object" && value !== null && !Array.isArray(value),
+};
+const extra: FieldType<{ readonly [key: string]: readonly string[] }> = {
+  what: "a mapping to lists of texts",
+  is: (value): value is { readonly [key: string]: readonly string[] } =>
+    mapping.is(value) && Object.values(value).every(texts.is),
+};
+const extensions: FieldType<readonly { readonly name: string; readonly extension?: unknown }[]> = {
+  what: "a list",
+  is: Array.isArray,
+};
 
-/** How a kubeconfig says who to be. */
-export interface UserEntry {
-  readonly token?: string;
-  readonly tokenFile?: string;
-  readonly username?: string;
-  readonly password?: string;
-  readonly "client-certificate"?: string;
-  readonly "client-certificate-data"?: string;
-  readonly "client-key"?: string;
-  readonly "client-key-data"?: string;
-  readonly as?: string;
-  readonly "as-uid"?: string;
-  readonly "as-groups"?: readonly string[];
-  readonly "as-user-extra"?: { readonly [key: string]: readonly string[] };
-  readonly exec?: ExecPlugin;
-  readonly "auth-provider"?: object;
-}
-
-/** Which cluster and which user of a kubeconfig belong together. */
-export interface ContextEntry {
-  readonly cluster?: string;
-  readonly user?: string;
-  readonly namespace?: string;
-}
-
-type FieldType =
-  "a text" | "true or false" | "a list of texts" | "a list" | "a mapping" | "a mapping to lists of texts";
-
-const FIELDS: { readonly [type in "cluster" | "user" | "context"]: { readonly [field: string]: FieldType } } = {
+const FIELDS = {
   cluster: {
-    server: "a text",
-    "certificate-authority": "a text",
-    "certificate-authority-data": "a text",
-    "insecure-skip-tls-verify": "true or false",
-    "tls-server-name": "a text",
-    "proxy-url": "a text",
+    server: text,
+    "certificate-authority": text,
+    "certificate-authority-data": text,
+    "insecure-skip-tls-verify": flag,
+    "tls-server-name": text,
+    "proxy-url": text,
     // Requests are never compressed.
-    "disable-compression": "true or false",
-    extensions: "a list",
+    "disable-compression": flag,
+    extensions,
   },
   user: {
-    token: "a text",
-    tokenFile: "a text",
-    username: "a text",
-    password: "a text",
-    "client-certificate": "a text",
-    "client-certificate-data": "a text",
-    "client-key": "a text",
-    "client-key-data": "a text",
-    as: "a text",
-    "as-uid": "a text",
-    "as-groups": "a list of texts",
-    "as-user-extra": "a mapping to lists of texts",
-    exec: "a mapping",
-    "auth-provider": "a mapping",
-    extensions: "a list",
+    token: text,
+    tokenFile: text,
+    username: text,
+    password: text,
+    "client-certificate": text,
+    "client-certificate-data": text,
+    "client-key": text,
+    "client-key-data": text,
+    as: text,
+    "as-uid": text,
+    "as-groups": texts,
+    "as-user-extra": extra,
+    exec: mapping as FieldType<ExecPlugin>,
+    "auth-provider": mapping,
+    extensions,
   },
-  context: { cluster: "a text", user: "a text", namespace: "a text", extensions: "a list" },
+  context: { cluster: text, user: text, namespace: text, extensions },
+};
+
+/** The parts of a kubeconfig: where a cluster is, who to be, and which of these belong together. */
+export type EntryType = keyof typeof FIELDS;
+
+/** An entry of a kubeconfig; https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/ */
+export type Entry<Type extends EntryType> = {
+  readonly [Field in keyof (typeof FIELDS)[Type]]?: (typeof FIELDS)[Type][Field] extends FieldType<infer Value>
+    ? Value
+    : never;
 };
 
 /**
@@ -84,30 +72,14 @@ const FIELDS: { readonly [type in "cluster" | "user" | "context"]: { readonly [f
  *
  * Throws an error that begins with `where` if it has a field that is not supported: ignored, it could mean another identity.
  */
-export function checkFields<Entry extends object>(type: keyof typeof FIELDS, entry: Entry, where: string): Entry {
+export function checkFields<Type extends EntryType>(type: Type, entry: unknown, where: string): Entry<Type> {
+  if (!mapping.is(entry)) throw new Error(`${where} is not a mapping`);
   const stated = Object.entries(entry).filter(([, value]) => value !== null && value !== "");
+  const fields: { readonly [field: string]: FieldType<unknown> } = FIELDS[type];
   for (const [field, value] of stated) {
-    const fieldType = FIELDS[type][field];
+    const fieldType = fields[field];
     if (fieldType === undefined) throw new Error(`${where}: the field ${field} is not supported; remove it`);
-    if (!isOfType(value, fieldType)) throw new Error(`${where}: ${field} has to be ${fieldType}`);
+    if (!fieldType.is(value)) throw new Error(`${where}: ${field} has to be ${fieldType.what}`);
   }
-  return Object.fromEntries(stated) as Entry;
-}
-
-function isOfType(value: unknown, type: FieldType): boolean {
-  const isMapping = typeof value === "object" && value !== null && !Array.isArray(value);
-  switch (type) {
-    case "a text":
-      return typeof value === "string";
-    case "true or false":
-      return typeof value === "boolean";
-    case "a list":
-      return Array.isArray(value);
-    case "a list of texts":
-      return Array.isArray(value) && value.every((item) => typeof item === "string");
-    case "a mapping":
-      return isMapping;
-    case "a mapping to lists of texts":
-      return isMapping && Object.values(value).every((list) => isOfType(list, "a list of texts"));
-  }
+  return Object.fromEntries(stated) as Entry<Type>;
 }

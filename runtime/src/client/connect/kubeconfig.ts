@@ -4,25 +4,19 @@ import { load } from "js-yaml";
 import { createAuthProviderCredentials } from "./auth-provider.js";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
-import {
-  checkFields,
-  type ClusterEntry,
-  type ContextEntry,
-  type Kubeconfig,
-  type UserEntry,
-} from "./kubeconfig-fields.js";
+import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
 import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
 import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
 /** A kubeconfig and the file that it was read from. */
 interface ReadKubeconfig {
   readonly file: string;
-  readonly config: Kubeconfig;
+  readonly config: { readonly [member: string]: unknown };
 }
 
 /** An entry of a kubeconfig, and where it stands. */
-interface Found<Entry> {
-  readonly entry: Entry;
+interface Found<Type extends EntryType> {
+  readonly entry: Entry<Type>;
   /** Relative paths in the entry are relative to this folder. */
   readonly folder: string;
   /** Names file and entry, for messages. */
@@ -39,7 +33,8 @@ export interface KubeconfigOptions {
 /** Reads the connection of a context from kubeconfig files; of entries with the same name the first one counts, as in client-go. */
 export async function readKubeconfig(files: readonly string[], options: KubeconfigOptions = {}): Promise<Connection> {
   const configs = await Promise.all(files.map(parseFile));
-  const contextName = options.context ?? configs.map(({ config }) => config["current-context"]).find(Boolean);
+  const contextName =
+    options.context ?? (configs.map(({ config }) => config["current-context"]).find(Boolean) as string);
   const name = `kubeconfig ${files.join(", ")}`;
   if (!contextName) throw new Error(`${name} has no current-context; choose one with kubectl config use-context`);
   const context = findEntry(configs, "context", contextName);
@@ -67,7 +62,7 @@ export async function readKubeconfig(files: readonly string[], options: Kubeconf
 }
 
 async function clusterOf(
-  { entry, folder, where }: Found<ClusterEntry>,
+  { entry, folder, where }: Found<"cluster">,
   env: NodeJS.ProcessEnv | undefined,
 ): Promise<Omit<Connection, "credentials" | "origin">> {
   const address = serverOf(entry.server!);
@@ -87,7 +82,7 @@ async function clusterOf(
   };
 }
 
-function impersonationOf({ entry, where }: Found<UserEntry>): { impersonation?: Impersonation } {
+function impersonationOf({ entry, where }: Found<"user">): { impersonation?: Impersonation } {
   const { as: user, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = entry;
   if (user !== undefined)
     return { impersonation: { user, ...(uid && { uid }), ...(groups && { groups }), ...(extra && { extra }) } };
@@ -97,8 +92,8 @@ function impersonationOf({ entry, where }: Found<UserEntry>): { impersonation?: 
 }
 
 async function credentialsOf(
-  user: Found<UserEntry>,
-  { extensions, ...cluster }: ClusterEntry,
+  user: Found<"user">,
+  { extensions, ...cluster }: Entry<"cluster">,
   { origin, ca }: Omit<Connection, "credentials">,
 ): Promise<Connection["credentials"]> {
   const { entry, folder } = user;
@@ -121,7 +116,7 @@ async function credentialsOf(
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
 }
 
-async function plainCredentials({ entry, folder }: Found<UserEntry>): Promise<Credentials> {
+async function plainCredentials({ entry, folder }: Found<"user">): Promise<Credentials> {
   const cert = await readMaterial(entry["client-certificate-data"], entry["client-certificate"], folder);
   const key = await readMaterial(entry["client-key-data"], entry["client-key"], folder);
   return {
@@ -133,7 +128,7 @@ async function plainCredentials({ entry, folder }: Found<UserEntry>): Promise<Cr
 
 // As in client-go, a token file takes precedence over a token.
 async function authorizationOf(
-  { tokenFile, token, username, password = "" }: UserEntry,
+  { tokenFile, token, username, password = "" }: Entry<"user">,
   folder: string,
 ): Promise<Credentials> {
   if (tokenFile !== undefined) return readTokenFile(absoluteOf(tokenFile, folder));
@@ -146,26 +141,21 @@ async function parseFile(file: string): Promise<ReadKubeconfig> {
   const text = await readText(file, "kubeconfig");
   try {
     const config: unknown = load(text);
-    if (typeof config === "object" && config !== null) return { file, config: config as Kubeconfig };
+    if (typeof config === "object" && config !== null) return { file, config: config as ReadKubeconfig["config"] };
   } catch (error) {
     throw new Error(`kubeconfig ${file} is not valid YAML`, { cause: error });
   }
   throw new Error(`kubeconfig ${file} is empty, or not a mapping`);
 }
 
-interface Entries {
-  readonly cluster: ClusterEntry;
-  readonly user: UserEntry;
-  readonly context: ContextEntry;
-}
-
-function findEntry<Type extends keyof Entries>(
+function findEntry<Type extends EntryType>(
   configs: readonly ReadKubeconfig[],
   type: Type,
   name: string | undefined,
-): Found<Entries[Type]> | undefined {
+): Found<Type> | undefined {
   for (const { file, config } of configs) {
-    const named = config[`${type}s`]?.find((each) => each.name === name) as Partial<Entries> | undefined;
+    const entries = (config[`${type}s`] ?? []) as readonly { readonly [member: string]: unknown }[];
+    const named = entries.find((each) => each["name"] === name);
     if (named === undefined) continue;
     const where = `kubeconfig ${file}, ${type} "${name}"`;
     return { entry: checkFields(type, named[type] ?? {}, where), folder: dirname(file), where };

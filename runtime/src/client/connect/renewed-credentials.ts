@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000;
 /**
  * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them.
  *
- * All requests share one read. Nobody waits for a read while the credentials before it are still good.
+ * All requests share one read. No request waits for a read while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
@@ -33,18 +33,15 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
   let reading: Promise<Credentials> | undefined;
   let dueAt = 0;
   const read = async (): Promise<Credentials> => {
-    // The read itself may ignore its signal.
-    const timeout = new AbortController();
-    const late = () => timeout.abort(new Error(`no answer within ${timeoutMs / 1000} s`));
-    const timer = setTimeout(late, timeoutMs);
+    const stopping = new AbortController();
     try {
-      current = await untilAborted(options.read(timeout.signal), timeout.signal);
+      current = await withDeadline(options.read(stopping.signal), { timeoutMs, who: "it" });
       if (current.expiresAt !== undefined) dueAt = Math.min(dueAt, renewalOf(current.expiresAt));
       return current;
     } catch (error) {
       throw new Error(`${what} failed`, { cause: error });
     } finally {
-      clearTimeout(timer);
+      stopping.abort();
       reading = undefined;
     }
   };
@@ -54,7 +51,7 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     if (reading === undefined && (current === undefined || now >= dueAt)) {
       dueAt = now + everyMs;
       reading = read();
-      // What fails while nobody waits for it is tried again when it is due, or when the server rejects what there is.
+      // Nobody may be waiting for this read; the next one comes when it is due, or after a 401.
       reading.catch(() => {});
     }
     return current ?? reading!;
@@ -64,6 +61,23 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
 // A minute ahead, or a fifth of what is left where that is less.
 function renewalOf(expiresAt: number): number {
   return expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5);
+}
+
+/** Waits for a promise until one of the signals is aborted, or throws that `who` did not answer in time. */
+export async function withDeadline<Value>(
+  promise: Promise<Value>,
+  { timeoutMs, who }: { readonly timeoutMs: number; readonly who: string },
+  signals: readonly (AbortSignal | undefined)[] = [],
+): Promise<Value> {
+  const timeout = new AbortController();
+  const late = () => timeout.abort(new Error(`${who} did not answer within ${timeoutMs / 1000} s`));
+  // The timer alone must not keep the process alive.
+  const timer = setTimeout(late, timeoutMs).unref();
+  try {
+    return await untilAborted(promise, ...signals, timeout.signal);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Reads a bearer token from a file. */

@@ -1,4 +1,4 @@
-import { errorOf } from "#runtime/client/requester.js";
+import { errorOf, errorOfStatus } from "#runtime/client/requester.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function retryAfterMsOf(header: string | undefined, seconds?: unknown): number | undefined {
@@ -24,6 +24,7 @@ suite("errors of the API server", (test) => {
       [retryAfterMsOf("3600"), retryAfterMsOf(inAnHour), retryAfterMsOf(undefined, 3_600)],
       [300_000, 300_000, 300_000],
     );
+    assert.is(errorOfStatus({ code: 429, details: { retryAfterSeconds: 3_600 } }).retryAfterMs, 300_000);
   });
 
   test("a time that has passed is now, and what is no time is none", () => {

@@ -1,0 +1,68 @@
+// Evictions, which only a real API server carries out and refuses.
+import { ApiClient } from "#runtime/client/api-client.js";
+import { createConnection } from "#runtime/client/connect/connection.js";
+import { startControlPlane } from "../support/control-plane.js";
+import { builtinDefinition, classOf } from "../support/kind-definitions.js";
+import { assert, suite } from "../support/suite.js";
+
+const Pod = classOf(builtinDefinition("v1", "Pod"));
+const DisruptionBudget = classOf(builtinDefinition("policy/v1", "PodDisruptionBudget"));
+const ServiceAccount = classOf(builtinDefinition("v1", "ServiceAccount"));
+const ONE = { name: "one", namespace: "default" };
+
+suite("an eviction", (test) => {
+  test(
+    "is refused once, and not repeated, while a disruption budget does not allow it",
+    async () => {
+      await using plane = await startControlPlane();
+      const requests: string[] = [];
+      const client = new ApiClient(createConnection(plane), {
+        observe: ({ method, status }) => void requests.push(`${method} ${status}`),
+      });
+      await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
+      const pod = (labels: object) => ({
+        metadata: { ...ONE, labels },
+        spec: { containers: [{ name: "a", image: "a" }] },
+      });
+      const { metadata } = await client.create(Pod, pod({ a: "b" }) as never);
+      assert.is(await client.evict({ ...ONE, name: "two" }), false);
+      assert.is(
+        await client.evict(ONE, { uid: metadata.uid!, gracePeriodSeconds: 0 }),
+        true,
+        "a pod that does not run",
+      );
+      await client.create(Pod, pod({ a: "b" }) as never);
+      await client.mergePatch(
+        Pod,
+        { ...ONE, subresource: "status" },
+        {
+          status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+        },
+      );
+      const spec = { minAvailable: 1, selector: { matchLabels: { a: "b" } } };
+      await client.create(DisruptionBudget, { metadata: ONE, spec } as never);
+      await client.mergePatch(
+        DisruptionBudget,
+        { ...ONE, subresource: "status" },
+        {
+          status: {
+            observedGeneration: 1,
+            disruptionsAllowed: 0,
+            currentHealthy: 1,
+            desiredHealthy: 1,
+            expectedPods: 1,
+          },
+        },
+      );
+      requests.length = 0;
+      const error = await client.evict(ONE).then(
+        () => new Error("it was evicted"),
+        (thrown: Error) => thrown,
+      );
+      assert.match(error.message, /^eviction of Pod "default\/one" failed: 429 TooManyRequests: Cannot evict pod/);
+      assert.equal(requests, ["POST 429"]);
+      await client.close();
+    },
+    { timeoutMs: 120_000 },
+  );
+});

@@ -1,0 +1,79 @@
+import { sleep } from "#runtime/base/clock.js";
+import { messageOf } from "#runtime/base/logger.js";
+import { createRenewedCredentials, type ReadCredentials } from "#runtime/client/connect/renewed-credentials.js";
+import { assert, suite } from "../../../support/suite.js";
+
+/** Credentials whose reads the test ends, in the order in which they were begun. */
+function createReads(options: { everyMs?: number; timeoutMs?: number } = {}) {
+  const reads: { resolve(read: ReadCredentials): void; reject(error: Error): void; signal: AbortSignal }[] = [];
+  const read = (signal: AbortSignal) =>
+    new Promise<ReadCredentials>((resolve, reject) => void reads.push({ resolve, reject, signal }));
+  const credentials = createRenewedCredentials({ what: "the plugin", read, ...options });
+  const ask = (isRejected = false) => credentials({ isRejected });
+  return { reads, ask };
+}
+
+const of = (authorization: string, more: object = {}) => ({ authorization, ...more });
+
+async function failureOf(promise: unknown): Promise<string> {
+  return Promise.resolve(promise).then(
+    () => "nothing was thrown",
+    (error: unknown) => messageOf(error),
+  );
+}
+
+suite("renewed credentials", (test) => {
+  test("are read once for all that wait, and not again while they are good", async () => {
+    const { reads, ask } = createReads();
+    const asked = [ask(), ask()];
+    reads[0]!.resolve(of("a"));
+    assert.equal(await Promise.all(asked), [of("a"), of("a")]);
+    assert.equal([ask(), reads.length], [of("a"), 1]);
+  });
+
+  test("are handed out while the next read is under way, and when it fails", async () => {
+    const { reads, ask } = createReads({ everyMs: 0 });
+    const first = ask();
+    reads[0]!.resolve(of("a"));
+    await first;
+    assert.equal(ask(), of("a"));
+    reads[1]!.reject(new Error("the disk is full"));
+    await sleep(0);
+    assert.equal(ask(), of("a"));
+    reads[2]!.resolve(of("b"));
+    await sleep(0);
+    assert.equal(ask(), of("b"));
+  });
+
+  test("are waited for once the server has rejected them, or they have expired", async () => {
+    const { reads, ask } = createReads({ everyMs: Infinity });
+    const first = ask();
+    reads[0]!.resolve(of("a"));
+    await first;
+    const second = ask(true);
+    assert.instance(second, Promise);
+    reads[1]!.resolve(of("b", { expiresAt: Date.now() - 1 }));
+    assert.is((await second).authorization, "b");
+    assert.instance(ask(), Promise);
+  });
+
+  test("are read ahead of their end", async () => {
+    const { reads, ask } = createReads({ everyMs: Infinity });
+    const first = ask();
+    reads[0]!.resolve(of("a", { expiresAt: Date.now() + 100 }));
+    await first;
+    assert.is(reads.length, 1);
+    await sleep(90);
+    ask();
+    assert.is(reads.length, 2);
+  });
+
+  test("that do not come in time fail those who wait, end the read, and are asked for again", async () => {
+    const { reads, ask } = createReads({ timeoutMs: 20 });
+    assert.is(await failureOf(ask()), "the plugin failed: it did not answer within 0.02 s");
+    assert.ok(reads[0]!.signal.aborted);
+    const second = ask();
+    reads[1]!.resolve(of("b"));
+    assert.equal(await second, of("b"));
+  });
+});
