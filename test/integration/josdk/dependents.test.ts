@@ -102,7 +102,7 @@ suite("a dependent", (test) => {
 
   test("may filter which of its changes cause a reconcile", async () => {
     await using space = await openSpace();
-    const onUpdate = (({ data }: DataObject) => data?.["value"] !== "ignored") as never;
+    const onUpdate = ({ data }: DataObject) => data?.["value"] !== "ignored";
     await using running = await space.start([dependentController([configOf("a", { filters: { onUpdate } })])]);
     await space.create(Sample, sample());
     await untilValue(space, "one-a", "first");
@@ -189,7 +189,7 @@ suite("a dependent", (test) => {
     "that is garbage-collected goes with its primary, and at once when its precondition does not hold",
     async () => {
       await using space = await openSpace();
-      const reconcilePrecondition = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
+      const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
       await using running = await space.start([dependentController([configOf("a", { reconcilePrecondition })])]);
       await space.create(Sample, sample());
       const { metadata } = await untilValue(space, "one-a", "first");
@@ -270,8 +270,8 @@ suite("a dependent", (test) => {
     const secret = configOf("secret", {
       resource: Secret.definition,
       dependsOn: ["config"],
-      reconcilePrecondition: (({ secondary }: { secondary: { config: DataObject } }) =>
-        secondary.config.data?.["open"] === "yes") as never,
+      reconcilePrecondition: ({ secondary }: { secondary: { config: DataObject } }) =>
+        secondary.config.data?.["open"] === "yes",
       desired: ({ primary }) => ({ metadata: { name: primary.metadata.name } }),
     });
     const controller = dependentController([config, secret], {

@@ -27,7 +27,7 @@ suite("what is expected of a primary", (test) => {
         });
       results.push(await expectations.check());
     };
-    await using _ = await space.start([dependentController([configOf("a")], { reconciler: { reconcile } as never })]);
+    await using _ = await space.start([dependentController([configOf("a")], { reconciler: { reconcile } })]);
     await space.create(Sample, sample());
     await waitFor("its time is over", () => results.at(-1)?.status === "timedOut");
     await space.patch(ConfigMap, "one-a", { metadata: { labels: { done: "yes" } } });
@@ -48,7 +48,7 @@ suite("what is expected of a primary", (test) => {
       });
       seen.push(isOpen);
     };
-    await using _ = await space.start([dependentController([], { reconciler: { reconcile } as never })]);
+    await using _ = await space.start([dependentController([], { reconciler: { reconcile } })]);
     await space.create(Sample, sample());
     await waitFor("it is reconciled", () => seen.length === 2);
     await space.delete(Sample, "one");

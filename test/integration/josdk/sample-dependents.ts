@@ -2,9 +2,15 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#runtime/base/wait-for.js";
+import type { EventFilters } from "#runtime/cache/resource-change.js";
 import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type {
+  Conditions,
+  ExternalDependent,
+  KubernetesDependent,
+  WorkflowDefinition,
+} from "#runtime/workflow/definition/workflow-definition.js";
 import type { DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import { assert } from "../../support/suite.js";
 import { ConfigMap, Sample, sampleController, type SampleReconciler } from "./sample-kind.js";
@@ -16,9 +22,13 @@ export interface SampleArguments {
   readonly secondary: { readonly [name: string]: KubernetesObject | undefined };
 }
 
-type Stated = Partial<Omit<KubernetesDependent, "desired" | "matcher">> & {
+/** What a test states of a dependent: functions may take less, or know more of their arguments, than the runtime can tell. */
+export type Stated = Partial<Omit<KubernetesDependent, "desired" | "matcher" | "filters" | keyof Conditions>> & {
+  readonly [Name in keyof Conditions]?: (args: never) => unknown;
+} & {
   desired?: ((args: SampleArguments) => unknown) | undefined;
   matcher?: unknown;
+  filters?: { readonly [Name in keyof EventFilters<never>]?: (object: never) => boolean };
 };
 
 /** Builds a dependent: a ConfigMap named after the primary and the dependent, with the value of the primary. */
@@ -29,7 +39,7 @@ export function configOf(name: string, rest: Stated = {}): KubernetesDependent {
   });
   const dependent = { name, resource: ConfigMap.definition, dependsOn: [], isGarbageCollected: true, desired, ...rest };
   if (rest.mode === "readOnly" && rest.desired === undefined) delete (dependent as { desired?: unknown }).desired;
-  return dependent as KubernetesDependent;
+  return dependent as unknown as KubernetesDependent;
 }
 
 /** As many ConfigMaps as the primary says, each with its value. */
@@ -67,13 +77,13 @@ export async function untilValues(space: Space, expected: { [name: string]: stri
 
 /** A controller of Samples with these dependents; its reconciler does nothing unless `rest` has one. */
 export function dependentController(
-  dependents: readonly KubernetesDependent[],
+  dependents: readonly (KubernetesDependent | ExternalDependent)[],
   {
     reconciler = { reconcile: () => {} },
     workflow,
     ...rest
-  }: Partial<Omit<ControllerOptions<Sample, object, object>, "workflow">> & {
-    reconciler?: SampleReconciler;
+  }: Partial<Omit<ControllerOptions<Sample, object, object>, "workflow" | "reconciler">> & {
+    reconciler?: SampleReconciler<SampleArguments["secondary"]>;
     workflow?: Partial<WorkflowDefinition>;
   } = {},
 ): ControllerDefinition {

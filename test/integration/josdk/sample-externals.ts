@@ -107,7 +107,7 @@ export function itemsOf({ primary }: Arguments, idOf: (key: string) => object = 
 
 /** Starts an operator with these dependents. */
 export const startWith = (space: Space, ...dependents: readonly ExternalDependent[]): Promise<TestOperator> =>
-  space.start([dependentController(dependents as never)]);
+  space.start([dependentController(dependents)]);
 
 /** Waits until the values of all accounts are these. */
 export const untilValues = (service: AccountService, ...values: readonly string[]) =>

@@ -4,13 +4,13 @@ import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import { createOperator, type Operator, type OperatorOptions } from "#runtime/operator.js";
+import type { OperatorOptions } from "#runtime/operator.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
 import { shared } from "../../support/suite.js";
 import { clusterSampleCrd, sampleCrd } from "./sample-kind.js";
-import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 
 const Namespace = classOf(builtinDefinition("v1", "Namespace"));
 
@@ -38,18 +38,8 @@ export interface Space extends AsyncDisposable {
   start(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): Promise<TestOperator>;
 }
 
-/** An operator and what it did. */
-export interface TestOperator extends AsyncDisposable {
-  readonly operator: Operator;
-  /** Every reconcile that ended. */
-  readonly events: ReconcileEvent[];
-  /** Every request but watches: method, path without query, status. */
-  readonly requests: string[];
-  /** Every line of the log: level and message. */
-  readonly logs: string[];
-  /** Waits until nothing has happened for a while. */
-  quiet(quietMs?: number): Promise<void>;
-}
+/** An operator of a space. */
+export type TestOperator = RecordedOperator;
 
 // Less than a test has, so that what was waited for is named.
 const PATIENCE = { timeoutMs: 18_000 };
@@ -76,7 +66,7 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     const scoped = controllers.map((controller) =>
       controller.workflow.primary.scope === "Cluster" ? controller : { namespaces: [namespace], ...controller },
     );
-    const created = createTestOperator(scoped, { connection, ...options });
+    const created = createRecordedOperator({ controllers: scoped, connection, ...options });
     operators.push(created);
     return created;
   };
@@ -115,40 +105,5 @@ async function openSpace(server: TestApiServer): Promise<Space> {
       await Promise.all(operators.map((each) => each[Symbol.asyncDispose]()));
       await client.close();
     },
-  };
-}
-
-function createTestOperator(
-  controllers: readonly ControllerDefinition[],
-  options: Partial<OperatorOptions>,
-): TestOperator {
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const logs: string[] = [];
-  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
-  const operator = createOperator({
-    controllers,
-    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path, status }) => void requests.push(`${method} ${path.replace(/\?.*/, "")} ${status}`),
-    stopTimeoutMs: 2_000,
-    ...options,
-  });
-  return {
-    operator,
-    events,
-    requests,
-    logs,
-    async quiet(quietMs = 150) {
-      let before = "";
-      let since = Date.now();
-      const isQuiet = () => {
-        const now = `${events.length} ${requests.length}`;
-        if (now !== before) [before, since] = [now, Date.now()];
-        return Date.now() - since > quietMs;
-      };
-      await waitFor("nothing happens any more", isQuiet, PATIENCE);
-    },
-    [Symbol.asyncDispose]: async () => void (await operator.stop()),
   };
 }

@@ -37,12 +37,12 @@ suite("the result of a workflow", (test) => {
       return { isMet: true, detail: dependent.live?.data?.value?.length };
     };
     const dependents = [
-      configOf("a", { readyPostcondition: lengthOf as never }),
-      bulkOf("many", { readyPostcondition: lengthOf as never, dependsOn: ["a"] }),
+      configOf("a", { readyPostcondition: lengthOf }),
+      bulkOf("many", { readyPostcondition: lengthOf, dependsOn: ["a"] }),
       configOf("never", { reconcilePrecondition: () => ({ isMet: false, detail: "not now" }) }),
     ];
     const reconcile = ({ workflow }: Args) => void results.push(workflow!);
-    await using running = await space.start([dependentController(dependents, { reconciler: { reconcile } as never })]);
+    await using running = await space.start([dependentController(dependents, { reconciler: { reconcile } })]);
     await space.create(Sample, sample("four", 2));
     const [result] = await waitFor("it is reconciled", () => (results.length > 0 ? results : undefined));
     await running.quiet();
@@ -68,8 +68,8 @@ suite("the result of a workflow", (test) => {
     let calls = 0;
     const reconciler = {
       reconcile: () => void calls++,
-      updateErrorStatus: ({ error }: { error: WorkflowError }) => {
-        errors.push(error);
+      updateErrorStatus: ({ error }: { error: unknown }) => {
+        errors.push(error as WorkflowError);
         return withoutRetry(updateStatus({ message: "failed" }));
       },
     };
@@ -79,7 +79,7 @@ suite("the result of a workflow", (test) => {
       configOf("above", { dependsOn: ["one"] }),
       configOf("beside"),
     ];
-    await using running = await space.start([dependentController(dependents, { reconciler: reconciler as never })]);
+    await using running = await space.start([dependentController(dependents, { reconciler })]);
     await space.create(Sample, sample("x"));
     await space.until(Sample, "one", ({ status }) => status?.message === "failed");
     await untilValues(space, { "one-beside": "x", "one-two": "x" });
@@ -99,9 +99,9 @@ suite("the result of a workflow", (test) => {
     };
     const dependents = [
       configOf("first", { isGarbageCollected: false }),
-      configOf("last", { isGarbageCollected: false, dependsOn: ["first"], deletePostcondition: deleted as never }),
+      configOf("last", { isGarbageCollected: false, dependsOn: ["first"], deletePostcondition: deleted }),
     ];
-    await using running = await space.start([dependentController(dependents, { reconciler: reconciler as never })]);
+    await using running = await space.start([dependentController(dependents, { reconciler })]);
     await space.create(Sample, sample("x"));
     await untilValues(space, { "one-first": "x", "one-last": "x" });
     await running.quiet();
@@ -130,7 +130,7 @@ suite("the result of a workflow", (test) => {
       return { metadata: { name: primary.metadata.name }, data: { value: String(context.attributes.get("told")) } };
     };
     const controller = dependentController([configOf("a", { desired: desired as never })], {
-      reconciler: reconciler as never,
+      reconciler,
     });
     await using _ = await space.start([controller]);
     await space.create(Sample, sample("x"));
@@ -162,7 +162,7 @@ suite("a dependent that may not or cannot do everything", (test) => {
     const crd = crdOf("Book", "Namespaced");
     const Book = classOf<Sample>(customDefinition(crd));
     const desired = ({ primary }: SampleArguments) => ({ metadata: { name: "book" }, spec: primary.spec });
-    const book = configOf("book", { resource: Book.definition, activationCondition: crdPresent as never, desired });
+    const book = configOf("book", { resource: Book.definition, activationCondition: crdPresent, desired });
     await using running = await space.start([dependentController([configOf("a"), book])]);
     await space.create(Sample, sample("x"));
     await untilValues(space, { "one-a": "x" });

@@ -6,7 +6,14 @@ import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
-import { configOf, dependentController, untilOutcome, writesOf, type SampleArguments } from "./sample-dependents.js";
+import {
+  configOf,
+  dependentController,
+  untilOutcome,
+  writesOf,
+  type SampleArguments,
+  type Stated,
+} from "./sample-dependents.js";
 import { ConfigMap, Sample } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";
 
@@ -16,17 +23,20 @@ const StatefulSet = classOf(builtinDefinition("apps/v1", "StatefulSet"));
 const Service = classOf(builtinDefinition("v1", "Service"));
 
 interface Args extends SampleArguments {
-  readonly context: Context & { readonly workflow: NonNullable<Context["workflow"]> };
+  readonly context: Context<Sample>;
   readonly workflow?: WorkflowResult;
 }
 
 const sample = (value: string, name = "one") => ({ metadata: { name }, spec: { value } });
 /** The value of a sample is a list of words; a condition that holds if one is among them. */
-const says = (word: string) => (({ primary }: SampleArguments) => wordsOf(primary).includes(word)) as never;
+const says =
+  (word: string) =>
+  ({ primary }: SampleArguments) =>
+    wordsOf(primary).includes(word);
 const wordsOf = ({ spec }: Sample) => spec.value?.split(" ").filter(Boolean) ?? [];
 
 /** A bulk dependent with a ConfigMap for each word of the value. */
-function configsOf(rest: Partial<KubernetesDependent> = {}): KubernetesDependent {
+function configsOf(rest: Stated = {}): KubernetesDependent {
   const desired = ({ primary }: SampleArguments) =>
     Object.fromEntries(
       wordsOf(primary).map((word) => {
@@ -34,7 +44,7 @@ function configsOf(rest: Partial<KubernetesDependent> = {}): KubernetesDependent
         return [key, { metadata: { name: `${primary.metadata.name}-${key}` }, data: { value } }];
       }),
     );
-  return configOf("items", { bulk: {}, isGarbageCollected: false, desired, ...(rest as object) });
+  return configOf("items", { bulk: {}, isGarbageCollected: false, desired, ...rest });
 }
 
 const untilConfigs = (space: Space, ...names: string[]) =>
@@ -80,7 +90,7 @@ suite("bulk dependents", (test) => {
     const readyPostcondition = ({ dependent }: { dependent: { live?: { data?: { value?: string } } } }) =>
       dependent.live?.data?.value !== "late";
     const controller = dependentController([
-      configsOf({ readyPostcondition: readyPostcondition as never }),
+      configsOf({ readyPostcondition: readyPostcondition }),
       configOf("after", { dependsOn: ["items"] }),
     ]);
     await using running = await space.start([controller]);
@@ -93,7 +103,7 @@ suite("bulk dependents", (test) => {
   test("a bulk dependent that is only read is ready when others have made enough", async () => {
     await using space = await openSpace();
     const isEnough = ({ secondary }: SampleArguments) => Object.keys(secondary["items"] ?? {}).length >= 2;
-    const items = configsOf({ mode: "readOnly", desired: undefined as never, readyPostcondition: isEnough as never });
+    const items = configsOf({ mode: "readOnly", desired: undefined, readyPostcondition: isEnough });
     await using running = await space.start([dependentController([items])]);
     await space.create(Sample, sample("a"));
     await untilOutcome(running, "items", "waiting");
@@ -116,7 +126,7 @@ suite("bulk dependents", (test) => {
       reconciler: {
         reconcile: async ({ context }: Args) => void (await context.workflows.get("configs").reconcile()),
         cleanup: async ({ context }: Args) => void (await context.workflows.get("configs").cleanup()),
-      } as never,
+      },
     });
     await using _ = await space.start([controller]);
     await space.create(Sample, sample("a b c"));
@@ -159,7 +169,7 @@ suite("the order of a workflow", (test) => {
         resource: StatefulSet.definition,
         dependsOn: index === 0 ? [] : [`${names[index - 1]!}-service`],
         desired: () => ({ ...workload(name), spec: { ...workload(name).spec, serviceName: name } }),
-        readyPostcondition: ready as never,
+        readyPostcondition: ready,
       }),
       configOf(`${name}-service`, {
         resource: Service.definition,
@@ -182,13 +192,13 @@ suite("the order of a workflow", (test) => {
         resource: Deployment.definition,
         isGarbageCollected: false,
         desired: () => workload("web"),
-        readyPostcondition: ready as never,
+        readyPostcondition: ready,
       }),
       configOf("config", {
         dependsOn: ["web"],
         isGarbageCollected: false,
         reconcilePrecondition: says("configured"),
-        deletePostcondition: deleted as never,
+        deletePostcondition: deleted,
       }),
     ];
     await using running = await space.start([dependentController(dependents)]);
@@ -231,7 +241,7 @@ suite("activation", (test) => {
     const seen: unknown[] = [];
     const reconciler = { reconcile: ({ context }: Args) => void seen.push(context.secondary(ConfigMap)) };
     const controller = dependentController([configOf("a", { activationCondition: says("active") })], {
-      reconciler: reconciler as never,
+      reconciler,
     });
     await using running = await space.start([controller]);
     await space.create(Sample, sample("x"));
@@ -309,12 +319,12 @@ suite("explicit invocation and errors", (test) => {
     const controller = dependentController([configOf("a", { isGarbageCollected: false })], {
       workflow: { invocation: "explicit" },
       reconciler: {
-        reconcile: async ({ context }: Args) => void (await context.workflow.reconcile()),
+        reconcile: async ({ context }: Args) => void (await context.workflow!.reconcile()),
         async cleanup({ context }: Args) {
           calls.push("cleanup");
-          await context.workflow.cleanup();
+          await context.workflow!.cleanup();
         },
-      } as never,
+      },
     });
     await using _ = await space.start([controller]);
     await space.create(Sample, sample("x"));
@@ -331,9 +341,9 @@ suite("explicit invocation and errors", (test) => {
       workflow: { invocation: "explicit" },
       reconciler: {
         async reconcile({ primary, context }: Args) {
-          if (wordsOf(primary).includes("go")) await context.workflow.reconcile();
+          if (wordsOf(primary).includes("go")) await context.workflow!.reconcile();
         },
-      } as never,
+      },
     });
     await using running = await space.start([controller]);
     await space.create(Sample, sample("wait"));
@@ -365,7 +375,7 @@ suite("explicit invocation and errors", (test) => {
       {
         workflow: { exceptions: "result" },
         retry: { initialIntervalMs: 10, maxAttempts: 100, multiplier: 1 },
-        reconciler: { reconcile: note("reconcile"), cleanup: note("cleanup") } as never,
+        reconciler: { reconcile: note("reconcile"), cleanup: note("cleanup") },
       },
     );
     await using running = await space.start([controller]);

@@ -1,7 +1,7 @@
 // An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
-import { createOperator, type ConnectedOperator, type OperatorOptions } from "#runtime/operator.js";
+import type { OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
@@ -9,7 +9,7 @@ import type { ControllerDefinition } from "#runtime/reconcile/controller-definit
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
-import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
+import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
 
 /** The primary of every test here. */
 export interface Page extends KubernetesObject {
@@ -118,25 +118,13 @@ export interface PageOperatorOptions extends Partial<Omit<ControllerDefinition, 
   readonly connection?: Partial<ConnectionOptions>;
 }
 
-/** An operator and what it did. */
-export interface PageOperator extends AsyncDisposable {
-  readonly operator: ConnectedOperator;
-  /** Every reconcile that ended. */
-  readonly events: ReconcileEvent[];
-  /** Every request but watches: method, path without query, status. */
-  readonly requests: string[];
-  /** Every line of the log: level and message. */
-  readonly logs: string[];
-}
+/** An operator of Pages. */
+export type PageOperator = RecordedOperator;
 
 /** Creates an operator for Pages; it is not started. */
 export function createPageOperator(server: ApiServer, options: PageOperatorOptions = {}): PageOperator {
   const { dependents = [configMapOf("text")], workflow, operator: more, connection, ...settings } = options;
   const { reconciler = textReconciler, ...definition } = settings;
-  const events: ReconcileEvent[] = [];
-  const requests: string[] = [];
-  const logs: string[] = [];
-  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
   const controller = {
     name: "page",
     retry: { initialIntervalMs: 100, maxIntervalMs: 400, maxAttempts: -1 },
@@ -144,16 +132,11 @@ export function createPageOperator(server: ApiServer, options: PageOperatorOptio
     reconciler: reconciler as never,
     workflow: { ...workflow, primary: Page.definition, dependents },
   };
-  const operator = createOperator({
+  return createRecordedOperator({
     controllers: [controller],
     connection: { url: server.url, token: server.token, ca: server.ca, ...connection },
-    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
-    observer: (event) => void events.push(event),
-    onRequest: ({ method, path, status }) => void requests.push(`${method} ${path.replace(/\?.*/, "")} ${status}`),
-    stopTimeoutMs: 2_000,
     ...more,
   });
-  return { operator, events, requests, logs, [Symbol.asyncDispose]: async () => void (await operator.stop()) };
 }
 
 /** Starts a server that serves Pages. */
@@ -185,14 +168,8 @@ export async function untilText(page: PageOperator, text: string, name = "one-te
 }
 
 /** Waits until nothing has happened for a while. */
-export async function untilQuiet({ events, requests }: PageOperator, quietMs = 250): Promise<void> {
-  let before = "";
-  let since = Date.now();
-  await waitFor("nothing happens any more", () => {
-    const now = `${events.length} ${requests.length}`;
-    if (now !== before) [before, since] = [now, Date.now()];
-    return Date.now() - since > quietMs;
-  });
+export function untilQuiet(page: PageOperator, quietMs = 250): Promise<void> {
+  return page.quiet(quietMs);
 }
 
 /** Returns the message of what a call throws. */

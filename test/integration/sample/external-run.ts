@@ -115,15 +115,7 @@ function startRun({ kubeconfig }: TestApiServer, namespace: string): Promise<Rec
 }
 
 /** Waits until the operator neither reconciles nor asks the API server for anything. */
-export async function untilQuiet({ events, requests }: RecordedRun): Promise<void> {
-  let before = "";
-  let since = Date.now();
-  await waitFor("nothing happens any more", () => {
-    const now = `${events.length} ${requests.length}`;
-    if (now !== before) [before, since] = [now, Date.now()];
-    return Date.now() - since > 300;
-  });
-}
+export const untilQuiet = (run: RecordedRun): Promise<void> => run.quiet(300);
 
 /** The reconciles of an object, in order. */
 export const eventsOf = ({ events }: RecordedRun, { metadata }: KubernetesObject): ReconcileEvent[] =>

@@ -69,6 +69,35 @@ suite("the external sample", (test) => {
       assert.is(console.all(collection).size, 0, collection);
   });
 
+  test("an account goes when the settings that name it are gone, whoever holds them back", async () => {
+    await using world = await openWorld(await server());
+    const { client, console } = world;
+    const tenant = await world.tenant("held", {});
+    const settings = await world.until(ConfigMap, "held-settings", () => true);
+    await client.mergePatch(ConfigMap, settings.metadata, { metadata: { finalizers: ["example.com/held"] } });
+    await client.delete(Tenant, tenant.metadata);
+    await world.until(ConfigMap, "held-settings", ({ metadata }) => metadata.deletionTimestamp !== undefined);
+    await untilQuiet(world.run);
+    assert.is(console.all("accounts").size, 1);
+    await client.mergePatch(ConfigMap, settings.metadata, { metadata: { finalizers: null } });
+    await world.untilGone(Tenant, "held");
+    assert.is(console.all("accounts").size, 0);
+  });
+
+  test("the records of a zone that states none are neither asked for nor deleted", async () => {
+    await using world = await openWorld(await server());
+    const { client } = world;
+    const zone = await world.zone("home", {});
+    await world.until(Zone, "home", ({ status }) => status?.servers?.length === 1);
+    await client.mergePatch(Zone, zone.metadata, { spec: { records: { www: "10.0.0.1" } } });
+    await world.untilCount("records", 1);
+    await client.mergePatch(Zone, zone.metadata, { spec: { records: null } });
+    await untilQuiet(world.run);
+    assert.equal(world.valuesOf("records", "address"), ["10.0.0.1"]);
+    await client.mergePatch(Zone, zone.metadata, { spec: { records: {} } });
+    await world.untilCount("records", 0);
+  });
+
   test("what somebody else changes in the console is made as desired again, as soon as a poll sees it", async () => {
     await using world = await openWorld(await server());
     const { console } = world;

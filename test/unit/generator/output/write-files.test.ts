@@ -41,7 +41,7 @@ suite("write files", (test) => {
     await mkdir(join(folder.path, "src/generated"), { recursive: true });
     await writeFile(join(folder.path, "src/generated/b.ts"), "mine");
     const files = [generated("src/generated/a.ts"), generated("src/generated/b.ts")];
-    await rejects(() => writeFiles(folder.path, files, write), /refused to overwrite src\/generated\/b\.ts/);
+    await assert.rejects(writeFiles(folder.path, files, write), /refused to overwrite src\/generated\/b\.ts/);
     assert.equal(await readdir(join(folder.path, "src/generated")), ["b.ts"]);
     assert.is(await readFile(join(folder.path, "src/generated/b.ts"), "utf8"), "mine");
   });
@@ -89,7 +89,7 @@ suite("write files", (test) => {
   for (const path of ["../outside.ts", "/tmp/outside.ts", "src/../../outside.ts", "a//b.ts", "a\\b.ts", ""])
     test(`"${path}" is refused`, async () => {
       await using folder = await createTemporaryFolder();
-      await rejects(() => writeFiles(folder.path, [generated(path)], write), /outside the project/);
+      await assert.rejects(writeFiles(folder.path, [generated(path)], write), /outside the project/);
       assert.equal(await readdir(folder.path), []);
     });
 
@@ -97,7 +97,7 @@ suite("write files", (test) => {
     await using folder = await createTemporaryFolder();
     await using other = await createTemporaryFolder();
     await symlink(other.path, join(folder.path, "src"));
-    await rejects(() => writeFiles(folder.path, [generated("src/generated/a.ts")], write), /outside the project/);
+    await assert.rejects(writeFiles(folder.path, [generated("src/generated/a.ts")], write), /outside the project/);
     assert.equal(await readdir(other.path), []);
   });
 
@@ -125,11 +125,3 @@ suite("write files", (test) => {
     assert.equal(await readdir(folder.path), []);
   });
 });
-
-async function rejects(action: () => Promise<unknown>, message: RegExp): Promise<void> {
-  const error = await action().then(
-    () => undefined,
-    (reason: unknown) => reason as Error,
-  );
-  assert.match(error?.message ?? "nothing was thrown", message);
-}
