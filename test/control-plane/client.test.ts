@@ -1,4 +1,4 @@
-// Evictions, which only a real API server carries out and refuses.
+// What only a real API server carries out or refuses: evictions, and requests as somebody else.
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { startControlPlane } from "../support/control-plane.js";
@@ -61,6 +61,28 @@ suite("an eviction", (test) => {
       );
       assert.match(error.message, /^eviction of Pod "default\/one" failed: 429 TooManyRequests: Cannot evict pod/);
       assert.equal(requests, ["POST 429"]);
+      await client.close();
+    },
+    { timeoutMs: 120_000 },
+  );
+});
+
+suite("an impersonated client", (test) => {
+  test(
+    "is the user, with the uid, the groups and what else the kubeconfig says",
+    async () => {
+      await using plane = await startControlPlane();
+      const extra = { "acme.org/scopes (all)": ["view", "edit"] };
+      const impersonation = { user: "jane", uid: "7", groups: ["dev", "ops"], extra };
+      const client = new ApiClient(createConnection({ ...plane, impersonation }));
+      const { body } = await client.requester.send({
+        method: "POST",
+        path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        body: JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }),
+      });
+      const { status } = JSON.parse(body.toString("utf8")) as { status: { userInfo: object } };
+      const groups = ["dev", "ops", "system:authenticated"];
+      assert.equal(status.userInfo, { username: "jane", uid: "7", groups, extra });
       await client.close();
     },
     { timeoutMs: 120_000 },
