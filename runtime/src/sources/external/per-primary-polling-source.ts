@@ -25,9 +25,9 @@ export interface PerPrimaryPollingSourceOptions<
   readonly intervalMs: number;
   /** Returns all resources of one primary; what was there and is missing is gone. What it throws leaves them as they are known. */
   fetch(primary: Primary, context: FetchContext): MaybePromise<readonly Resource[]>;
-  /** Returns the time to the next poll of a primary; `intervalMs` if it returns nothing. */
+  /** Returns the time to the next poll of a primary. Default: `intervalMs`. */
   intervalOf?(primary: Primary, resources: readonly Resource[]): number | undefined;
-  /** Tells whether a primary is polled; asked again at each of its changes. Every one is, unless given. */
+  /** Tells whether a primary is polled; called again for each change of it. Default: every primary is polled. */
   isPolled?(primary: Primary): boolean;
   /** How many polls run at once. Default: 10. */
   readonly maxConcurrentPolls?: number;
@@ -109,7 +109,7 @@ class PrimaryPolls<Resource, Primary extends KubernetesObject> {
   readonly #turns: Semaphore;
   /** How to end the poll loop of each primary. */
   readonly #loops = new Map<ObjectKey, () => void>();
-  /** The fetch of each primary tells whether it brought an event. */
+  /** The fetch of each primary; resolves with whether it brought an event. */
   readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], boolean>>();
 
   constructor(
