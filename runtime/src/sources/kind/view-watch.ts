@@ -99,14 +99,15 @@ export class ViewWatch {
     const informers = this.#informers;
     const old = this.#shares;
     const isCurrent = () => this.#informers === informers && this.#shares === old;
-    if (informers === undefined)
-      return {
-        get isCurrent() {
-          return isCurrent();
-        },
-        commit: async () => {},
-        rollback: async () => {},
-      };
+    const changeOf = (commit: () => Promise<void>, rollback: () => Promise<void>): NamespaceChange => ({
+      get isCurrent() {
+        return isCurrent();
+      },
+      commit,
+      rollback,
+    });
+    const nothing = async () => {};
+    if (informers === undefined) return changeOf(nothing, nothing);
     const added = this.#acquire(
       informers,
       this.#namesOf(namespaces).filter((name) => !old.has(name)),
@@ -126,19 +127,14 @@ export class ViewWatch {
       await rollback();
       throw error;
     }
-    return {
-      get isCurrent() {
-        return isCurrent();
-      },
-      commit: async () => {
-        // It may have been stopped meanwhile.
-        if (!isCurrent()) return rollback();
-        const switched = this.#switch(namespaces, added);
-        removeIndexes();
-        await switched;
-      },
-      rollback,
+    const commit = async () => {
+      // It may have been stopped meanwhile.
+      if (!isCurrent()) return rollback();
+      const switched = this.#switch(namespaces, added);
+      removeIndexes();
+      await switched;
     };
+    return changeOf(commit, rollback);
   }
 
   #begin(informers: SharedInformers, namespaces: Namespaces): void {
