@@ -76,6 +76,10 @@ export class ExternalDependents {
       name: STATE_SOURCE,
       request: { definition: CONFIG_MAP, labelSelector: `${STATE_LABEL}=${this.#label}` },
       namespaces: "sameAsController",
+      // What is outside may be fetched by the ids, so these are known before.
+      startPriority: "first",
+      // Nobody who asks for ConfigMaps, or writes some, means these.
+      isInternal: true,
     });
     const externals = externalsOf(definition);
     for (const each of externals) {
@@ -84,7 +88,7 @@ export class ExternalDependents {
     }
     this.watches = externals.map((each) => this.#watchOf(each));
     const isNeeded = externals.some(({ external }) => external.state?.kind === "configMap");
-    this.sources = isNeeded ? [withoutResources(this.#stateView)] : [];
+    this.sources = isNeeded ? [this.#stateView] : [];
   }
 
   /** Makes the driver of a dependent. */
@@ -174,23 +178,4 @@ export class ExternalDependents {
 
 function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
   return dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
-}
-
-// The ConfigMaps are the runtime's own: nobody who asks for ConfigMaps, or writes some, means these.
-function withoutResources(source: KindSource): EventSource & Pick<KindSource, "startOrThrow" | "following"> {
-  return {
-    name: source.name,
-    // What is outside may be fetched by the ids, so these are known before.
-    startPriority: "first",
-    get health() {
-      return source.health;
-    },
-    get following() {
-      return source.following;
-    },
-    start: (context) => source.start(context),
-    startOrThrow: (context) => source.startOrThrow(context),
-    stop: () => source.stop(),
-    secondariesOf: () => [],
-  };
 }

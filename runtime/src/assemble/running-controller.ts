@@ -67,7 +67,7 @@ export class RunningController {
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
-  /** Whom the sources tell once they are started. */
+  /** Takes the events of the sources. */
   readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
@@ -148,7 +148,7 @@ export class RunningController {
     this.#isStarted = true;
   }
 
-  /** Finishes the reconciles under way, for `deadlineMs` at most; tells whether all of them did. */
+  /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
   stopReconciling(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
     this.#loops.close();
@@ -160,7 +160,7 @@ export class RunningController {
     return this.#controller.whenIdle();
   }
 
-  /** Stops all that it watches, for `deadlineMs` at most; tells whether all of it did stop. */
+  /** Stops its event sources, for `deadlineMs` at most; resolves with whether all of them stopped. */
   stopSources(deadlineMs: number): Promise<boolean> {
     this.#expectations.close();
     return this.#sources.stop(deadlineMs);

@@ -1,4 +1,4 @@
-// Everything that one controller hears from: its primaries, its dependents, and the event sources of the user.
+// All event sources of one controller: those of its primaries, of its dependents, and of the user.
 import { systemClock, type Clock } from "../base/clock.js";
 import type { SourceHealth } from "../base/health.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
@@ -48,7 +48,7 @@ export interface ControllerSourcesOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** Whom the sources tell, from their start to their stop. */
+/** Takes the events of the sources, from their start to their stop. */
 export interface SourcesListener {
   onPrimaryChange(change: ResourceChange): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
@@ -74,7 +74,7 @@ export class ControllerSources implements SecondarySources {
   readonly #sharing = new Map<string, string>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
-  /** Whom to tell; there is somebody while the sources run. */
+  /** Set while the sources run. */
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
@@ -113,8 +113,8 @@ export class ControllerSources implements SecondarySources {
   }
 
   /**
-   * Starts the primaries and the dependents in Kubernetes, then the sources that come first, then the others, then the external dependents, which
-   * may be fetched by what all of these know; resolves when the whole state is known.
+   * Starts the primaries and the dependents in Kubernetes, then the sources of priority `first`, then the others, then the external
+   * dependents, whose fetches may read all of these. Resolves when the whole state is known.
    */
   async start(listener: SourcesListener): Promise<void> {
     this.#listener = listener;
@@ -127,8 +127,8 @@ export class ControllerSources implements SecondarySources {
   }
 
   /**
-   * Stops everything, in the opposite order. Sources of the user that take longer than `deadlineMs` all in all are left alone; tells whether
-   * there was none.
+   * Stops everything, in the opposite order. Sources of the user that take longer than `deadlineMs` in total are left alone; resolves with
+   * whether all of them stopped in time.
    */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
@@ -185,7 +185,7 @@ export class ControllerSources implements SecondarySources {
     await registered.stop();
   }
 
-  /** Lets every source fetch what it does not know yet of a primary, before it is reconciled. */
+  /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
     const loading = [];
     for (const { source, isInUse } of this.#registered.values())
@@ -193,7 +193,7 @@ export class ControllerSources implements SecondarySources {
     if (loading.length > 0) await Promise.all(loading);
   }
 
-  /** Says that a reconcile of a primary ended: what was fetched for it may be forgotten. */
+  /** Ends a reconcile of a primary: what was fetched for it may be evicted. */
   release(primary: ObjectKey): void {
     for (const each of this.#registered.values()) {
       const { source } = each;
@@ -321,7 +321,7 @@ export class ControllerSources implements SecondarySources {
     };
   }
 
-  // Sources hear of it first: what they know of a primary is there when it is reconciled.
+  // Sources come first: what they know of a primary is there when it is reconciled.
   #onPrimaryChange(change: ResourceChange): void {
     for (const each of this.#registered.values()) {
       const { source } = each;

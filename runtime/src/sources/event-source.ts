@@ -1,4 +1,4 @@
-// What every event source is, whoever wrote it: something that knows secondary resources and tells which primaries they concern.
+// What every event source is, whoever wrote it: it knows secondary resources, and which primaries they concern.
 import type { SourceHealth } from "../base/health.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import type { Clock } from "../base/clock.js";
@@ -24,7 +24,7 @@ export interface EventSourceContext {
   readonly primaries: IndexedPrimaries;
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces: readonly string[] | undefined;
-  /** Whether the controller is also told of primaries that are gone, and reconciles those (JOSDK triggerReconcilerOnAllEvents). */
+  /** Whether the controller reconciles deleted primaries, too (JOSDK triggerReconcilerOnAllEvents). */
   readonly reconcilesOnAllEvents?: boolean;
   readonly fieldManager: string;
   readonly client: ApiClient;
@@ -69,9 +69,9 @@ export interface EventSource<Resource = unknown> {
    * fails the reconcile.
    */
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
-  /** Told at the end of a reconcile: what was fetched for it may be forgotten. */
+  /** Called at the end of a reconcile: what was fetched for it may be evicted. */
   release?(primary: ObjectKey): void;
-  /** Told about every change of a primary, before any filter (JOSDK ResourceEventAware). */
+  /** Called for every change of a primary that is not the controller's own, before any filter (JOSDK ResourceEventAware). */
   onPrimaryChange?(change: ResourceChange): void;
   /** Follows a change of the controller's namespaces; resolves when the new state is known. */
   setNamespaces?(namespaces: readonly string[] | undefined): Promise<void>;

@@ -6,7 +6,7 @@ import { callUnawaited, synchronous } from "../base/promises.js";
 // A reason with a line for each of thousands of objects helps nobody.
 const MOST_REASONS = 3;
 
-/** How an event source is doing, part by part: it is unhealthy while any part fails; the log gets one line when that begins and one when it ends. */
+/** The health of an event source, part by part: it is unhealthy while any part fails. The log gets one line when that begins, and one when it ends. */
 export class HealthRecord {
   readonly #source: string;
   readonly #problems = new Map<string, string>();
@@ -42,19 +42,19 @@ export class HealthRecord {
     this.#problems.clear();
   }
 
-  /** Takes that a part fails. */
+  /** Records that a part fails. */
   fail(part: string, error: unknown): void {
     this.#report(part, { error, isNews: !this.#wasReported });
   }
 
-  /** Takes that a part works, or is no more. */
+  /** Records that a part works, or no longer exists. */
   succeed(part: string): void {
     if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;
     this.#wasReported = false;
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
   }
 
-  /** Takes that an index of the user fails for an object, or, without an error, no longer does. */
+  /** Records that an index of the user fails for an object, or, without an error, that it works again. */
   noteIndex(index: string, key: ObjectKey, error?: unknown): void {
     const part = `the index "${index}" for ${key}`;
     if (error === undefined) this.succeed(part);
@@ -74,7 +74,7 @@ export class HealthRecord {
   }
 
   /** Calls a function of the user that returns nothing, now or later; if it fails, the source is unhealthy until it works again. */
-  tell(part: string, call: () => unknown): void {
+  callUnawaited(part: string, call: () => unknown): void {
     callUnawaited(call, {
       onSuccess: () => this.succeed(part),
       onFailure: (error) => this.#noteGuarded(part, error),

@@ -2,13 +2,13 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import { HealthRecord } from "./health-record.js";
 
-/** An event source that the user's code tells whom something concerns; it knows no resources (JOSDK SimpleInboundEventSource). */
+/** An event source through which the user's code asks for reconciles; it knows no resources (JOSDK SimpleInboundEventSource). */
 export interface InboundSource extends EventSource<never> {
   /** Asks for primaries to be reconciled; without effect while the source is stopped. */
   notify(...primaries: readonly ObjectKey[]): void;
 }
 
-/** Creates an event source that is told from outside, such as by a webhook or a queue. */
+/** Creates an event source for triggers from outside, such as a webhook or a queue. */
 export function inboundSource({ name }: { readonly name: string }): InboundSource {
   const record = new HealthRecord(name);
   let context: EventSourceContext | undefined;

@@ -1,5 +1,5 @@
-// Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object: what it
-// returns for the state before a change decides who else is told.
+// Mappers from a secondary to the primaries that it concerns (JOSDK Mappers). A mapper must be a pure function of the object, and of the
+// primaries that it reads: the primaries that it returned for the old state of an object are reconciled, too.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE, typeOfPrimary } from "../base/primary-link.js";
@@ -21,11 +21,11 @@ export interface PrimaryKind {
 
 /** The names of the labels or annotations that point to a primary. */
 export interface PrimaryKeys {
-  /** Where the name stands; an object without it concerns no primary. */
+  /** The key of the name; an object without it concerns no primary. */
   readonly name: string;
-  /** Where the namespace stands; it is that of the object unless given, and none if the object has no value there. */
+  /** The key of the namespace; an object without it names a cluster-scoped primary. Default: the namespace of the object. */
   readonly namespace?: string;
-  /** Where the kind stands, as `Kind.group`; an object that names another kind concerns no primary. */
+  /** The key of the kind, written as `Kind.group`; an object that names another kind concerns no primary. */
   readonly type?: string;
 }
 
@@ -52,7 +52,7 @@ export function byAnnotation(primary: PrimaryKind, keys: PrimaryKeys): Secondary
   return ({ metadata }) => primariesIn(metadata.annotations, { primary, keys, namespace: metadata.namespace });
 }
 
-/** Maps by the annotations that the runtime gives to dependents which cannot have an owner reference. */
+/** Maps by the annotations that the runtime writes on dependents that cannot have an owner reference. */
 export function byDefaultAnnotations(primary: PrimaryKind): SecondaryToPrimaryMapper {
   const type = typeOfPrimary(primary.definition);
   const keys = { name: PRIMARY_NAME, namespace: PRIMARY_NAMESPACE, type: PRIMARY_TYPE };

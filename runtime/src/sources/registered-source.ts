@@ -25,7 +25,7 @@ export interface RegisteredSourceOptions {
   readonly registrar: SourceRegistrar;
 }
 
-// A source tells one controller: if two shared it, one of them would hear nothing.
+// A source notifies one controller: if two shared it, one of them would get no events.
 const registrars = new WeakMap<EventSource, SourceRegistrar>();
 
 /** An event source of one controller, from its registration on. */
@@ -58,7 +58,7 @@ export class RegisteredSource {
     return this.#isStarting;
   }
 
-  /** Whether it wants to know of primaries: it was started, or its dependents start it. */
+  /** Whether it takes changes of primaries: it was started, or its dependents start it. */
   get isInUse(): boolean {
     return this.#started !== undefined || this.dependents.length > 0;
   }
@@ -115,9 +115,9 @@ export class RegisteredSource {
     }
   }
 
-  /** Calls a function of it that nobody waits for; if that fails, it is unhealthy until the function works again. */
+  /** Calls a function of the source that nobody waits for; if that fails, it is unhealthy until the function works again. */
   call(part: string, call: () => unknown): void {
-    this.#record.tell(part, call);
+    this.#record.callUnawaited(part, call);
   }
 
   /** Says which source it is, for an error. */

@@ -10,6 +10,7 @@ import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sources/controller-sources.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
+import { pollingSource } from "#runtime/sources/external/polling-source.js";
 import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { assert, suite } from "../../support/suite.js";
@@ -306,5 +307,55 @@ suite("failures of watches", (test) => {
     assert.equal(parts.lines.slice(1), ["info: Page.v1.example.com is watched again"]);
     await parts.client.create(Page, page("one"));
     await untilTold("added default/one");
+  });
+
+  test("a primary that came after its object hears of the deletion of that, also of one that nobody saw", async () => {
+    await using server = await startPageServer();
+    await using parts = createOperatorParts(server);
+    const configs = informerSource({
+      name: "configs",
+      resource: ConfigMap,
+      mapper: ({ metadata }, { primaries }) => {
+        const key = keyOf({ name: metadata.name, namespace: metadata.namespace });
+        return primaries.has(key) ? [key] : [];
+      },
+    });
+    const { controller, told, untilTold } = await parts.start([configs]);
+    await parts.client.create(ConfigMap, config("one"));
+    await waitFor("the object is known", () => configs.list().length === 1);
+    await parts.client.create(Page, page("one"));
+    await untilTold("added default/one");
+    const primary = controller.primaries.get("default/one")!.object;
+    assert.equal([namesOf(configs.secondariesOf(primary)), told], [["one"], ["added default/one"]]);
+    const fault = server.faults.add({ verb: ["list", "watch"], path: "/configmaps", answer: { status: 503 } });
+    server.faults.endWatches();
+    await waitFor("nobody watches", () => fault.hits > 0, RECOVERY);
+    await parts.client.delete(ConfigMap, { name: "one", namespace: "default" });
+    fault.remove();
+    await untilTold("configs default/one");
+    assert.equal(configs.secondariesOf(primary), []);
+  });
+
+  test("a poll that hangs makes its source unhealthy, and what the next one brings is an event", async () => {
+    await using server = await startPageServer();
+    await using parts = createOperatorParts(server);
+    let polls = 0;
+    let hangs = true;
+    const never = new Promise<never>(() => {});
+    const prices = pollingSource<string>({
+      name: "prices",
+      idOf: (text) => text,
+      intervalMs: 50,
+      fetchTimeoutMs: 300,
+      fetch: () => (++polls > 1 && hangs ? never : new Map([["default/one", [`price ${polls}`]]])),
+    });
+    const { controller, untilTold, told } = await parts.start([prices]);
+    const health = () => controller.health()["prices"];
+    await waitFor("it is unhealthy", () => health()?.status === "unhealthy", RECOVERY);
+    assert.is(health()?.reason, "fetch failed: no answer within 300 ms");
+    told.length = 0;
+    hangs = false;
+    await untilTold("prices default/one");
+    assert.is(health()?.status, "healthy");
   });
 });

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventGate } from "../event-gate.js";
 
-/** Returns what tells a resource from the others of the same primary. */
+/** Returns the id of a resource, unique among the resources of its primary. */
 export type IdOf<Resource> = (resource: Resource) => string;
 
 /** The id of a resource of which each primary has one at most. */
@@ -146,7 +146,7 @@ export class ExternalCache<Resource> {
     for (const resource of resources) {
       const id = this.#idOf(resource);
       if (byId.has(id))
-        throw new Error(`two resources of one primary have the id "${id}"; idOf has to tell them apart`);
+        throw new Error(`two resources of one primary have the id "${id}"; idOf has to return different ids`);
       byId.set(id, resource);
     }
     return byId;

@@ -16,13 +16,13 @@ export interface ExternalSource<Resource> extends EventSource<Resource> {
   invalidate(primary: ObjectKey): void;
 }
 
-/** What every event source of external resources is told. */
+/** The options that all event sources of external resources have. */
 export interface ExternalSourceOptions<Resource> {
   /** Unique in its controller. */
   readonly name: string;
   /** The user's name for the type, by which a reconciler finds the resources. */
   readonly type?: string;
-  /** What tells the resources of one primary apart: `singleResource` if there is one at most. */
+  /** Returns the id of a resource, unique among those of its primary: `singleResource` if there is one at most. */
   readonly idOf: IdOf<Resource>;
   readonly filters?: EventFilters<Resource>;
   /**
@@ -34,7 +34,7 @@ export interface ExternalSourceOptions<Resource> {
 
 /** What a fetch of the user is given besides its subject. */
 export interface FetchContext {
-  /** Aborted when the result is of no use any more. */
+  /** Aborted when nobody needs the result any more. */
   readonly signal: AbortSignal;
   /** What is known of the primary that is fetched for: its dependents and what event sources have, by name. */
   readonly secondary?: object;

@@ -25,9 +25,9 @@ export interface PerPrimaryPollingSourceOptions<
   readonly intervalMs: number;
   /** Returns all resources of one primary; what was there and is missing is gone. What it throws leaves them as they are known. */
   fetch(primary: Primary, context: FetchContext): MaybePromise<readonly Resource[]>;
-  /** Returns the time to the next poll of a primary; `intervalMs` if it returns nothing. */
+  /** Returns the time to the next poll of a primary. Default: `intervalMs`. */
   intervalOf?(primary: Primary, resources: readonly Resource[]): number | undefined;
-  /** Tells whether a primary is polled; asked again at each of its changes. Every one is, unless given. */
+  /** Tells whether a primary is polled; called again for each change of it. Default: every primary is polled. */
   isPolled?(primary: Primary): boolean;
   /** How many polls run at once. Default: 10. */
   readonly maxConcurrentPolls?: number;
@@ -44,15 +44,64 @@ const MAX_CONCURRENT_POLLS = 10;
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
-  const { name, type } = options;
-  checkInterval(`the intervalMs of event source "${name}"`, options.intervalMs);
-  fetchTimeoutOf(options);
+  const { name, type, intervalMs, intervalOf, maxConcurrentPolls = MAX_CONCURRENT_POLLS } = options;
+  checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
+  const timeoutMs = fetchTimeoutOf(options);
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const loads = new PrimaryLoads();
-  let polls: PrimaryPolls<Resource, Primary> | undefined;
+  const turns = new Semaphore(maxConcurrentPolls);
+  /** How to end the poll loop of each primary. */
+  const loops = new Map<ObjectKey, () => void>();
+  /** The fetch of each primary; resolves with whether it brought an event. */
+  const fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], boolean>>();
+  let context: EventSourceContext | undefined;
+
+  const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
+  const primaryOf = (key: ObjectKey) => context?.primaries.get(key)?.object as Primary | undefined;
   const isPolled = (primary: KubernetesObject) =>
     options.isPolled === undefined || record.guard("isPolled", () => options.isPolled!(primary as Primary), true);
+  const fetchFor = (primary: Primary) => (signal: AbortSignal) =>
+    options.fetch(primary, { signal, secondary: context?.secondaryOf?.(primary) ?? {} });
+  const fetchOf = (key: ObjectKey, { clock }: EventSourceContext) => {
+    const fetch =
+      fetches.get(key) ??
+      new SingleFetch<readonly Resource[], boolean>({
+        ...{ part: partOf(key), timeoutMs, clock, record, turns, now: () => cache.now },
+        take: (resources, since) => cache.replace(key, resources, since),
+      });
+    fetches.set(key, fetch);
+    return fetch;
+  };
+  const delayOf = (key: ObjectKey): number => {
+    const primary = primaryOf(key);
+    if (intervalOf === undefined || primary === undefined) return intervalMs;
+    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)));
+    return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
+  };
+  const poll = async (key: ObjectKey, isEnded: () => boolean) => {
+    const primary = primaryOf(key);
+    if (primary === undefined || context === undefined) return;
+    const hasEvent = await fetchOf(key, context)
+      .run(fetchFor(primary))
+      .catch(() => undefined);
+    const wasRefused = hasEvent !== undefined && loads.release(key);
+    if ((hasEvent === true || wasRefused) && !isEnded()) context.notify([key]);
+  };
+  const add = (key: ObjectKey, { clock }: EventSourceContext) => {
+    if (loops.has(key)) return;
+    loops.set(key, startPollLoop({ clock, delayMs: () => delayOf(key), poll: (isEnded) => poll(key, isEnded) }));
+  };
+  /** A reconcile may still wait for the fetch that is under way. */
+  const remove = (key: ObjectKey) => {
+    loops.get(key)?.();
+    loops.delete(key);
+  };
+  /** Ends what is under way: it would keep others waiting for their turn. */
+  const cancel = (key: ObjectKey, reason: string) => {
+    fetches.get(key)?.cancel(new Error(reason));
+    fetches.delete(key);
+  };
 
   return {
     name,
@@ -60,152 +109,44 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     get health() {
       return record.health;
     },
-    async start(context) {
-      if (polls !== undefined) throw new Error(`event source "${name}" is started already`);
-      record.start(context.logger);
-      polls = new PrimaryPolls(options, { context, cache, record, loads });
-      for (const { object } of context.primaries.list()) if (isPolled(object)) polls.add(keyOf(object.metadata));
+    async start(given) {
+      if (context !== undefined) throw new Error(`event source "${name}" is started already`);
+      context = given;
+      record.start(given.logger);
+      for (const { object } of given.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata), given);
     },
     async stop() {
-      polls?.stop();
-      polls = undefined;
+      context = undefined;
+      for (const key of [...loops.keys()]) remove(key);
+      for (const key of [...fetches.keys()]) cancel(key, `event source "${name}" was stopped`);
       record.stop();
       cache.forget();
       loads.forget();
     },
     secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary, signal) {
+      if (context === undefined) return;
       const key = keyOf(primary.metadata);
+      const single = fetchOf(key, context);
+      const fetch = fetchFor(primary as Primary);
       await loads.load(key, {
         signal,
-        refetch: async () => polls?.refetch(key, primary as Primary),
-        fetch: async () => (cache.has(key) ? undefined : polls?.fetch(key, primary as Primary)),
+        refetch: () => single.again(fetch),
+        fetch: async () => (cache.has(key) ? undefined : single.run(fetch)),
       });
     },
     onPrimaryChange({ kind, key, object }) {
-      if (kind !== "deleted") return isPolled(object) ? polls?.add(key) : polls?.remove(key);
-      polls?.forget(key);
+      if (context === undefined) return;
+      if (kind !== "deleted") return isPolled(object) ? add(key, context) : remove(key);
+      remove(key);
+      cancel(key, `the primary "${key}" is gone`);
       cache.forget(key);
       loads.forget(key);
+      record.succeed(partOf(key));
     },
     recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
     recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
     recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
     invalidate: (primary) => loads.invalidate(primary),
   };
-}
-
-interface PrimaryPollsDependencies<Resource> {
-  readonly context: EventSourceContext;
-  readonly cache: ExternalCache<Resource>;
-  readonly record: HealthRecord;
-  readonly loads: PrimaryLoads;
-}
-
-/** The polls of all primaries from one start to the next stop. */
-class PrimaryPolls<Resource, Primary extends KubernetesObject> {
-  readonly #options: PerPrimaryPollingSourceOptions<Resource, Primary>;
-  readonly #dependencies: PrimaryPollsDependencies<Resource>;
-  readonly #turns: Semaphore;
-  /** How to end the poll loop of each primary. */
-  readonly #loops = new Map<ObjectKey, () => void>();
-  /** The fetch of each primary tells whether it brought an event. */
-  readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], boolean>>();
-
-  constructor(
-    options: PerPrimaryPollingSourceOptions<Resource, Primary>,
-    dependencies: PrimaryPollsDependencies<Resource>,
-  ) {
-    this.#options = options;
-    this.#dependencies = dependencies;
-    this.#turns = new Semaphore(options.maxConcurrentPolls ?? MAX_CONCURRENT_POLLS);
-  }
-
-  /** Polls a primary from now on, unless it is polled already. */
-  add(key: ObjectKey): void {
-    if (this.#loops.has(key)) return;
-    const { clock } = this.#dependencies.context;
-    const delayMs = () => this.#delayOf(key);
-    const poll = (isEnded: () => boolean) => this.#poll(key, isEnded);
-    this.#loops.set(key, startPollLoop({ clock, delayMs, poll }));
-  }
-
-  /** Polls a primary no longer; a reconcile may still wait for the fetch that is under way. */
-  remove(key: ObjectKey): void {
-    this.#loops.get(key)?.();
-    this.#loops.delete(key);
-  }
-
-  /** Ends what is under way for a primary that is gone: it would keep others waiting for their turn. */
-  forget(key: ObjectKey): void {
-    this.remove(key);
-    this.#cancel(key, new Error(`the primary "${key}" is gone`));
-    this.#dependencies.record.succeed(partOf(key));
-  }
-
-  stop(): void {
-    for (const key of [...this.#loops.keys()]) this.remove(key);
-    const reason = new Error(`event source "${this.#options.name}" was stopped`);
-    for (const key of [...this.#fetches.keys()]) this.#cancel(key, reason);
-  }
-
-  /** Fetches, or joins the fetch under way, for a reconcile, which sees the result without an event. */
-  fetch(key: ObjectKey, primary: Primary): Promise<boolean> {
-    return this.#fetchOf(key).run((signal) => this.#fetch(primary, signal));
-  }
-
-  /** Fetches after the fetch that is under way. */
-  refetch(key: ObjectKey, primary: Primary): Promise<boolean> {
-    return this.#fetchOf(key).again((signal) => this.#fetch(primary, signal));
-  }
-
-  #fetch(primary: Primary, signal: AbortSignal): MaybePromise<readonly Resource[]> {
-    const { context } = this.#dependencies;
-    return this.#options.fetch(primary, { signal, secondary: context.secondaryOf?.(primary) ?? {} });
-  }
-
-  #cancel(key: ObjectKey, reason: Error): void {
-    this.#fetches.get(key)?.cancel(reason);
-    this.#fetches.delete(key);
-  }
-
-  #fetchOf(key: ObjectKey): SingleFetch<readonly Resource[], boolean> {
-    const { context, cache, record } = this.#dependencies;
-    let fetch = this.#fetches.get(key);
-    if (fetch === undefined) {
-      fetch = new SingleFetch({
-        part: partOf(key),
-        timeoutMs: fetchTimeoutOf(this.#options),
-        clock: context.clock,
-        record,
-        turns: this.#turns,
-        now: () => cache.now,
-        take: (resources, since) => cache.replace(key, resources, since),
-      });
-      this.#fetches.set(key, fetch);
-    }
-    return fetch;
-  }
-
-  #delayOf(key: ObjectKey): number {
-    const { context, cache, record } = this.#dependencies;
-    const { intervalMs, intervalOf } = this.#options;
-    const primary = context.primaries.get(key)?.object as Primary | undefined;
-    if (intervalOf === undefined || primary === undefined) return intervalMs;
-    const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)));
-    return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
-  }
-
-  async #poll(key: ObjectKey, isEnded: () => boolean): Promise<void> {
-    const { context, loads } = this.#dependencies;
-    const primary = context.primaries.get(key)?.object as Primary | undefined;
-    if (primary === undefined) return;
-    const hasEvent = await this.fetch(key, primary).catch(() => undefined);
-    const wasRefused = hasEvent !== undefined && loads.release(key);
-    if ((hasEvent === true || wasRefused) && !isEnded()) context.notify([key]);
-  }
-}
-
-function partOf(key: ObjectKey): string {
-  return `the fetch for "${key}"`;
 }

@@ -7,7 +7,7 @@ export interface PollLoopOptions {
   readonly startsNow?: boolean;
   /** Returns the time from now to the next poll. */
   delayMs(): number;
-  /** Polls; must not reject. `isEnded` tells whether the loop was ended meanwhile. */
+  /** Polls; must not reject. `isEnded` returns whether the loop was ended meanwhile. */
   poll(isEnded: () => boolean): Promise<void>;
 }
 

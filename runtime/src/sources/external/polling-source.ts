@@ -26,14 +26,6 @@ export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Re
 
 type All<Resource> = ReadonlyMap<ObjectKey, readonly Resource[]>;
 
-/** The polls from one start to the next stop. */
-interface Running {
-  /** Why nothing is known yet, if that is so. */
-  failure: { readonly error: unknown } | undefined;
-  refetch(): Promise<void>;
-  stop(): void;
-}
-
 // The start waits for the first success, so the first attempts come sooner than the interval says.
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
@@ -61,46 +53,45 @@ export function createPollingSource<Resource>(
   const record = new HealthRecord(name);
   const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
   const loads = new PrimaryLoads();
-  let running: Running | undefined;
+  const fetch = (signal: AbortSignal) => options.fetch({ signal });
+  /** Absent while the source is stopped. */
+  let single: SingleFetch<All<Resource>, void> | undefined;
+  let stopPolls = () => {};
+  /** Why nothing is known yet, if that is so. */
+  let failure: { readonly error: unknown } | undefined;
 
-  const pollForever = (context: EventSourceContext, onSynced: () => void): Running => {
+  const pollForever = (context: EventSourceContext, onSynced: () => void) => {
     const { clock } = context;
     const backoff = new Backoff(START_BACKOFF);
     let isSynced = false;
-    const single = new SingleFetch<All<Resource>, void>({
+    const own = (single = new SingleFetch({
       ...{ part: "fetch", timeoutMs, clock, record, now: () => cache.now },
       take(all, since) {
         const primaries = new Set([...cache.replaceAll(all, since), ...loads.releaseAll()]);
         if (primaries.size > 0) context.notify(primaries, { isInitial: !isSynced });
         isSynced = true;
-        run.failure = undefined;
+        failure = undefined;
       },
-    });
-    const fetch = (signal: AbortSignal) => options.fetch({ signal });
-    const run: Running = {
-      failure: undefined,
-      refetch: () => single.again(fetch),
-      stop() {
-        endLoop();
-        single.cancel(new Error(`event source "${name}" was stopped`));
-        // A source that is stopped while it starts must not keep the operator waiting.
-        onSynced();
-      },
-    };
+    }));
     const endLoop = startPollLoop({
       clock,
       startsNow: true,
       delayMs: () => (isSynced ? intervalMs : Math.min(intervalMs, backoff.next())),
-      async poll() {
+      async poll(isEnded) {
         try {
-          await single.run(fetch);
+          await own.run(fetch);
         } catch (error) {
-          if (!isSynced && !isAwaited) run.failure = { error };
+          if (!isSynced && !isAwaited && !isEnded()) failure = { error };
         }
         if (isSynced || !isAwaited) onSynced();
       },
     });
-    return run;
+    stopPolls = () => {
+      endLoop();
+      own.cancel(new Error(`event source "${name}" was stopped`));
+      // A source that is stopped while it starts must not keep the operator waiting.
+      onSynced();
+    };
   };
 
   return {
@@ -110,13 +101,13 @@ export function createPollingSource<Resource>(
       return record.health;
     },
     async start(context) {
-      if (running !== undefined) throw new Error(`event source "${name}" is started already`);
+      if (single !== undefined) throw new Error(`event source "${name}" is started already`);
       record.start(context.logger);
-      await new Promise<void>((resolve) => (running = pollForever(context, resolve)));
+      await new Promise<void>((resolve) => pollForever(context, resolve));
     },
     async stop() {
-      running?.stop();
-      running = undefined;
+      stopPolls();
+      single = failure = undefined;
       record.stop();
       cache.forget();
       loads.forget();
@@ -125,9 +116,9 @@ export function createPollingSource<Resource>(
     load: ({ metadata }, signal) =>
       loads.load(keyOf(metadata), {
         signal,
-        refetch: async () => running?.refetch(),
+        refetch: async () => single?.again(fetch),
         async fetch() {
-          if (running?.failure !== undefined) throw running.failure.error;
+          if (failure !== undefined) throw failure.error;
         },
       }),
     onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && loads.release(key)),

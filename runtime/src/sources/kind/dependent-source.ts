@@ -14,11 +14,11 @@ export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filt
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Another cluster; that of the operator unless given. */
+  /** The cluster of its objects. Default: that of the operator. */
   readonly connection?: Connection | undefined;
   /** The name of the event source that knows its objects, instead of one of its own. */
   readonly eventSource?: string;
-  /** Whether its objects are somebody else's, so that the event source tells which they are. */
+  /** Whether its objects are somebody else's: then the mapper of the event source finds them. */
   readonly isReadOnly?: boolean;
   /** Whether the watch starts only when it is activated. */
   readonly isActivatedLater: boolean;
@@ -33,7 +33,7 @@ export interface DependentSource {
   readonly source: EventSource;
   /** Returns the keys of the objects that are tied to a primary as dependents are. */
   tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
-  /** Returns the objects that belong to a primary, whatever tells that. */
+  /** Returns the objects that belong to a primary, by the mapping of the event source. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
   /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
   activate(primary: ObjectKey): Promise<void>;
@@ -174,8 +174,8 @@ class Activation {
     try {
       await this.source.startOrThrow(context);
     } catch (error) {
-      // Whoever was refused is told when the state is known after all.
-      if (this.#refused.size === 0) void this.source.start(context).then(() => this.#tellRefused(context));
+      // The primaries that were refused are reconciled when the state is known after all.
+      if (this.#refused.size === 0) void this.source.start(context).then(() => this.#notifyRefused(context));
       this.#refused.add(primary);
       throw error;
     }
@@ -187,7 +187,7 @@ class Activation {
     if (this.#users.size === 0) await this.source.stop();
   }
 
-  #tellRefused(context: EventSourceContext): void {
+  #notifyRefused(context: EventSourceContext): void {
     const refused = [...this.#refused];
     this.#refused.clear();
     context.notify(refused);

@@ -20,13 +20,13 @@ export interface InformerSourceOptions<
   /** The kind: a generated class, or what `untypedResource` returns. */
   readonly resource: { readonly definition: ResourceDefinition<Resource> };
   /**
-   * Returns the primaries that an object concerns. Unless given, these are the ones that `primaryToSecondary` names the object for, or
-   * else those in the object's owner references and in the annotations that the runtime writes.
+   * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
+   * and in the annotations of the runtime.
    */
   readonly mapper?: ContextualMapper<Resource>;
-  /** Returns the objects that a primary refers to, where the objects themselves do not tell whose they are. */
+  /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
-  /** Those that the controller watches, unless given; they change with those of the controller. */
+  /** The namespaces that are watched. Default: those of the controller, also when these change. */
   readonly namespaces?: "sameAsController" | "all" | readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

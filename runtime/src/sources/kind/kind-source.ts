@@ -23,7 +23,7 @@ export interface KindSourceOptions extends MappingOptions {
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
   readonly startPriority?: EventSource["startPriority"];
-  /** Whether the source is the runtime's own affair, and not found by the type of its objects. */
+  /** Whether the source is the runtime's own: nobody finds it by the type of its objects, or reads them. */
   readonly isInternal?: boolean;
   /** Names the dependent that an object is of, where several share the source. */
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
@@ -111,7 +111,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
-    return [...(this.#mapping?.secondariesOf(primary) ?? [])].flatMap((key) => this.get(key) ?? []);
+    if (this.#mapping === undefined || this.#options.isInternal === true) return [];
+    return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
   }
 
   get(key: ObjectKey): KubernetesObject | undefined {

@@ -60,8 +60,8 @@ export class PrimaryReads {
   }
 }
 
-/** Tells whether the controller is told of a change of a primary whatever else comes of it: of all but edits of its metadata or status. */
-export function isTold({ kind, object, old }: ResourceChange): boolean {
+/** Tells whether a change of a primary causes a reconcile of it anyway: all but edits of its metadata or status do. */
+export function isReconciledFor({ kind, object, old }: ResourceChange): boolean {
   const generation = old?.metadata.generation;
   return kind !== "updated" || generation === undefined || generation !== object.metadata.generation;
 }

@@ -11,7 +11,7 @@ import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
 import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
 import { Links } from "./links.js";
-import { ALL_READ, isTold, NO_READS, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, isReconciledFor, NO_READS, PrimaryReads } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -22,8 +22,8 @@ export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObje
 /** How objects and primaries belong together. */
 export interface MappingOptions {
   /**
-   * Whom an object concerns: unless given, the primaries that name it in `primaryToSecondary`, or else those that it has as owners or in
-   * the annotations of the runtime.
+   * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
+   * and in the annotations of the runtime.
    */
   readonly mapper?: ContextualMapper | undefined;
   readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
@@ -81,8 +81,8 @@ export class SecondaryMapping {
   /** The indexes that the view of the source needs. */
   get indexes(): { readonly [name: string]: IndexFunction } {
     const { mapper, primaryToSecondary, isBounded } = this.#source;
-    // What a primary has is told by the secondaries, unless the primary itself tells it. What is left of an object in a bounded cache
-    // cannot be mapped any more: the index remembers whom it concerned.
+    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
+    // index remembers its primaries.
     const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && isBounded);
     return isIndexed ? { [OWNER_INDEX]: (object) => this.#index(object) } : {};
   }
@@ -158,7 +158,7 @@ export class SecondaryMapping {
     if (kind === "deleted") this.#named.set(key, NONE);
     if (this.#reads.isEmpty || this.#running === undefined) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
-    this.#makeStale(key, { states: [object, old], isTold: isTold(change) });
+    this.#makeStale(key, { states: [object, old], isReconciled: isReconciledFor(change) });
     this.#stale.add(ALL_READ);
   }
 
@@ -209,17 +209,21 @@ export class SecondaryMapping {
 
   #makeStale(
     key: ObjectKey,
-    { states, isTold }: { readonly states: readonly (KubernetesObject | undefined)[]; readonly isTold: boolean },
+    {
+      states,
+      isReconciled,
+    }: { readonly states: readonly (KubernetesObject | undefined)[]; readonly isReconciled: boolean },
   ): void {
     for (const state of states) if (state !== undefined) this.#seen.add(state);
     for (const read of this.#running?.primaryReads.readsOf(key, states) ?? []) this.#stale.add(read);
-    this.#changed.set(key, isTold || this.#changed.get(key) === true);
+    this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
   }
 
-  // No event tells of it. What reads all primaries is not mapped again for each status that is written.
+  // There is no event for it. A mapper that reads all primaries is not called again for each status that is written.
   #noteOwnWrite(key: ObjectKey): void {
     const current = this.#running?.context.primaries.get(key)?.object;
-    if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, { states: [current], isTold: true });
+    if (current !== undefined && !this.#seen.has(current))
+      this.#makeStale(key, { states: [current], isReconciled: true });
   }
 
   // Many primaries that come in one turn make an object stale once.
@@ -232,8 +236,8 @@ export class SecondaryMapping {
     this.#stale.clear();
     this.#changed.clear();
     for (const [key, primaries] of [...stale].map((key) => [key, this.#mapAgain(key, view)] as const)) {
-      const untold = primaries.filter((primary) => changed.get(primary) !== true);
-      if (untold.length > 0) context.notify(untold, { object: key });
+      const others = primaries.filter((primary) => changed.get(primary) !== true);
+      if (others.length > 0) context.notify(others, { object: key });
     }
   }
 

@@ -1,7 +1,7 @@
-// Keeps a view up to date through leases of shared informers: one for all namespaces, or one for each.
+// Keeps a view up to date through shared informers: one for all namespaces, or one for each.
 //
-// A change of the namespaces happens in one turn: until then the view shows what it did, then all that the new informers know. What the
-// view knew before is told again only if it has changed since; of namespaces that are dropped nothing is told.
+// A change of the namespaces happens in one turn: until then the view shows the old ones, then all that the new informers know. What the
+// view knew before is an event only if it has changed since; what goes with a dropped namespace is no event.
 import { type ObjectKey, compareResourceVersions } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -10,7 +10,7 @@ import type { ResourceView } from "../../cache/resource-view.js";
 import type { InformerHandle, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
 import type { SourceHealth } from "../../base/health.js";
 
-/** What a view shows, and whom its changes are told. */
+/** What a view shows, and what takes its changes. */
 export interface ViewWatchOptions {
   readonly view: ResourceView;
   /** What is watched, in whichever namespaces. */
@@ -31,17 +31,17 @@ export interface NamespaceChange {
 /** The namespaces to watch; all of them if undefined. */
 export type Namespaces = readonly string[] | undefined;
 
-// One lease for each namespace; the one of all namespaces has no name.
-type Leases = ReadonlyMap<string | undefined, InformerHandle>;
+// One share for each namespace; that of all namespaces has no name.
+type Shares = ReadonlyMap<string | undefined, InformerHandle>;
 
 /** Feeds one view, from a start to a stop, and then perhaps again. */
 export class ViewWatch {
   readonly view: ResourceView;
   readonly #options: ViewWatchOptions;
   #informers: SharedInformers | undefined;
-  #leases: Leases = new Map();
-  /** Called when other leases take the place of those. */
-  readonly #onLeases = new Set<() => void>();
+  #shares: Shares = new Map();
+  /** Called when other shares replace them. */
+  readonly #onShares = new Set<() => void>();
   /** What the view knew before the change of namespaces that is being made. */
   #before: ReadonlyMap<ObjectKey, DecodedResource> | undefined;
 
@@ -49,8 +49,8 @@ export class ViewWatch {
     this.view = options.view;
     this.#options = options;
     this.view.onChange((change) => {
-      const told = this.#before === undefined ? change : sinceBefore(change, this.#before);
-      if (told !== undefined) options.onChange(told);
+      const news = this.#before === undefined ? change : sinceBefore(change, this.#before);
+      if (news !== undefined) options.onChange(news);
     });
   }
 
@@ -61,12 +61,12 @@ export class ViewWatch {
   /** The client of the cluster that is watched, if it is another one than the operator's. */
   get client(): ApiClient | undefined {
     if (this.#options.request.connection === undefined) return undefined;
-    return [...this.#leases.values()][0]?.informer.client;
+    return [...this.#shares.values()][0]?.informer.client;
   }
 
   /** Unhealthy if the watch of any namespace is. */
   get health(): SourceHealth {
-    const all = [...this.#leases.values()].map(({ informer }) => informer.health);
+    const all = [...this.#shares.values()].map(({ informer }) => informer.health);
     const reasons = all.flatMap(({ status, reason }) => (status === "unhealthy" ? [reason] : []));
     if (reasons.length > 0) return { status: "unhealthy", reason: reasons.join("; ") };
     return { status: all.length > 0 && all.every(({ status }) => status === "healthy") ? "healthy" : "unknown" };
@@ -87,26 +87,27 @@ export class ViewWatch {
 
   /** Shows nothing any more; resolves when the watches that nobody else needs have ended. */
   async stop(): Promise<void> {
-    const leases = this.#leases;
+    const shares = this.#shares;
     this.#informers = undefined;
-    this.#setLeases(new Map());
+    this.#setShares(new Map());
     this.view.clear();
-    await releaseAll(leases.values());
+    await releaseAll(shares.values());
   }
 
   /** Watches these namespaces too, until their state is known; throws, and leaves everything as it was, if one cannot be watched now. */
   async prepare(namespaces: Namespaces): Promise<NamespaceChange> {
     const informers = this.#informers;
-    const old = this.#leases;
-    const isCurrent = () => this.#informers === informers && this.#leases === old;
-    if (informers === undefined)
-      return {
-        get isCurrent() {
-          return isCurrent();
-        },
-        commit: async () => {},
-        rollback: async () => {},
-      };
+    const old = this.#shares;
+    const isCurrent = () => this.#informers === informers && this.#shares === old;
+    const changeOf = (commit: () => Promise<void>, rollback: () => Promise<void>): NamespaceChange => ({
+      get isCurrent() {
+        return isCurrent();
+      },
+      commit,
+      rollback,
+    });
+    const nothing = async () => {};
+    if (informers === undefined) return changeOf(nothing, nothing);
     const added = this.#acquire(
       informers,
       this.#namesOf(namespaces).filter((name) => !old.has(name)),
@@ -126,60 +127,55 @@ export class ViewWatch {
       await rollback();
       throw error;
     }
-    return {
-      get isCurrent() {
-        return isCurrent();
-      },
-      commit: async () => {
-        // It may have been stopped meanwhile.
-        if (!isCurrent()) return rollback();
-        const switched = this.#switch(namespaces, added);
-        removeIndexes();
-        await switched;
-      },
-      rollback,
+    const commit = async () => {
+      // It may have been stopped meanwhile.
+      if (!isCurrent()) return rollback();
+      const switched = this.#switch(namespaces, added);
+      removeIndexes();
+      await switched;
     };
+    return changeOf(commit, rollback);
   }
 
   #begin(informers: SharedInformers, namespaces: Namespaces): void {
     if (this.#informers !== undefined) return;
     this.#informers = informers;
-    this.#setLeases(this.#acquire(informers, this.#namesOf(namespaces)));
-    for (const [name, { informer }] of this.#leases) this.view.attach(informer.cache, name);
+    this.#setShares(this.#acquire(informers, this.#namesOf(namespaces)));
+    for (const [name, { informer }] of this.#shares) this.view.attach(informer.cache, name);
   }
 
   // What is not watched any more may never be known, so whoever waits looks again when the namespaces change.
   async #untilKnown(start: (informer: InformerHandle["informer"]) => Promise<void>): Promise<void> {
     for (;;) {
-      const leases = this.#leases;
+      const shares = this.#shares;
       let onChange = () => {};
       const changed = new Promise<void>((resolve) => (onChange = resolve));
-      this.#onLeases.add(onChange);
+      this.#onShares.add(onChange);
       try {
-        await Promise.race([changed, Promise.all([...leases.values()].map(({ informer }) => start(informer)))]);
+        await Promise.race([changed, Promise.all([...shares.values()].map(({ informer }) => start(informer)))]);
       } catch (error) {
         // How it ends for what was dropped is of no interest.
-        if (leases === this.#leases) throw error;
+        if (shares === this.#shares) throw error;
       } finally {
-        this.#onLeases.delete(onChange);
+        this.#onShares.delete(onChange);
       }
-      if (leases === this.#leases) return;
+      if (shares === this.#shares) return;
     }
   }
 
-  #setLeases(leases: Leases): void {
-    this.#leases = leases;
-    for (const resolve of this.#onLeases) resolve();
-    this.#onLeases.clear();
+  #setShares(shares: Shares): void {
+    this.#shares = shares;
+    for (const resolve of this.#onShares) resolve();
+    this.#onShares.clear();
   }
 
-  async #switch(namespaces: Namespaces, added: Leases): Promise<void> {
+  async #switch(namespaces: Namespaces, added: Shares): Promise<void> {
     const names = this.#namesOf(namespaces);
-    const dropped = [...this.#leases].filter(([name]) => !names.includes(name));
+    const dropped = [...this.#shares].filter(([name]) => !names.includes(name));
     // Only a change between one namespace and all of them brings again what is known.
     const overlaps = added.has(undefined) || dropped.some(([name]) => name === undefined);
     const before = overlaps ? this.#entriesIn(names) : new Map<ObjectKey, DecodedResource>();
-    this.#setLeases(new Map(names.map((name) => [name, added.get(name) ?? this.#leases.get(name)!])));
+    this.#setShares(new Map(names.map((name) => [name, added.get(name) ?? this.#shares.get(name)!])));
     this.#before = before;
     const held: ResourceChange[] = [];
     try {
@@ -205,7 +201,7 @@ export class ViewWatch {
           isInitial: true,
           isFinalStateUnknown: true,
         });
-    await releaseAll(dropped.map(([, lease]) => lease));
+    await releaseAll(dropped.map(([, share]) => share));
   }
 
   #entriesIn(names: readonly (string | undefined)[]): ReadonlyMap<ObjectKey, DecodedResource> {
@@ -223,7 +219,7 @@ export class ViewWatch {
     return definition.scope === "Cluster" || namespaces === undefined ? [undefined] : [...new Set(namespaces)];
   }
 
-  #acquire(informers: SharedInformers, names: readonly (string | undefined)[]): Leases {
+  #acquire(informers: SharedInformers, names: readonly (string | undefined)[]): Shares {
     const { request } = this.#options;
     return new Map(names.map((namespace) => [namespace, informers.acquire({ ...request, namespace })]));
   }
@@ -233,11 +229,11 @@ function isIn(names: readonly (string | undefined)[], key: ObjectKey): boolean {
   return names.some((name) => name === undefined || key.startsWith(`${name}/`));
 }
 
-async function releaseAll(leases: Iterable<InformerHandle>): Promise<void> {
-  await Promise.all([...leases].map((lease) => lease.release()));
+async function releaseAll(shares: Iterable<InformerHandle>): Promise<void> {
+  await Promise.all([...shares].map((share) => share.release()));
 }
 
-// A cache that is attached tells everything that it knows.
+// A cache that is attached brings everything that it knows.
 function sinceBefore(
   change: ResourceChange,
   before: ReadonlyMap<ObjectKey, DecodedResource>,
