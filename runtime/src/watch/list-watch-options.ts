@@ -17,7 +17,7 @@ export interface ListWatchOptions extends WatchedDecoding {
   readonly isMetadataOnly?: boolean | undefined;
   readonly transport: Transport;
   readonly requester: ApiRequester;
-  /** How long a watch may be quiet before the server is asked whether all is well. Default: 20 s. */
+  /** How long a watch may be quiet before the server is asked whether all is well. Default: 15 s. */
   readonly quietMs?: number | undefined;
   /** How long the server may take to answer that. Default: 8 s. */
   readonly answerTimeoutMs?: number | undefined;

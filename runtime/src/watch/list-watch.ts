@@ -14,7 +14,7 @@ import type { Range } from "../decode/json-scanner.js";
 import { LineSplitter } from "../decode/line-splitter.js";
 import { WatchedDecoder } from "./decode-watched.js";
 import { METADATA_LIST, METADATA_OBJECT, type ListWatchConsumer, type ListWatchOptions } from "./list-watch-options.js";
-import { checkQuietWatch, checkVersion, RestoredError } from "./quiet-check.js";
+import { checkChanges, checkVersion, RestoredError } from "./quiet-check.js";
 import { Turns, visitInTurns } from "./turns.js";
 import { endListing, ExpiredError, WatchReader, type StreamState, type WatchReaderRun } from "./watch-reader.js";
 import { Watchdog } from "./watchdog.js";
@@ -27,8 +27,9 @@ const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
 const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
-// With the time that the answers to a check may take, a dead connection is noticed within 40 s. Bookmarks come once a minute at most.
-const QUIET_MS = 20_000;
+// A quiet watch is checked for changes and for the version of the server by turns, so that a dead one is noticed within 40 s: two intervals
+// and the answer. Bookmarks come once a minute at most.
+const QUIET_MS = 15_000;
 const INITIAL_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
 
@@ -166,6 +167,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
   const reader = new WatchReader(options, run);
+  let checks = 0;
   const watchdog = new Watchdog({
     signal,
     clock: options.clock,
@@ -175,7 +177,8 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
         throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
       // A server that answers, but never says that the state is complete, does not know sendInitialEvents.
       if (!state.isListed) throw new WatchListUnsupportedError();
-      await checkQuietWatch(options, () => state.version, inner);
+      if (checks++ % 2 === 0) await checkChanges(options, () => state.version, inner);
+      else await checkVersion(options, state.version, inner);
     },
   });
   const splitter = new LineSplitter();

@@ -25,32 +25,25 @@ export function requireNotOlder({ comparesVersions = true }: ListWatchOptions, v
   );
 }
 
-/** Reads the version that the server is at, by a list of one object; throws if it is older than `last`, or does not come in time. */
-export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<string> {
+/** Asks for the version of the server, by a list of one object; throws if it is older than `last`, or does not come in time. */
+export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<void> {
   const { definition, namespace, fieldSelector, requester } = options;
   // Without the selector of labels, for which the server would look through all objects; some roles need that of fields.
   const path = collectionPath(definition, namespace) + queryOf({ fieldSelector, limit: 1 });
   const { body } = await inTime(options, signal, (inner) =>
     requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
   );
-  const { resourceVersion } = metadataOf(body);
-  requireNotOlder(options, resourceVersion, last);
-  return resourceVersion;
+  requireNotOlder(options, metadataOf(body).resourceVersion, last);
 }
 
-/**
- * Throws if a quiet watch, which has come to `version()`, has died or waits in vain: the server does not answer, was restored, or has
- * an event that the watch does not bring.
- */
-export async function checkQuietWatch(
+/** Throws if the server has changes that a watch, which has come to `version()`, does not bring: its connection has died. */
+export async function checkChanges(
   options: ListWatchOptions,
   version: () => string,
   signal: AbortSignal,
 ): Promise<void> {
   const before = version();
-  const current = await checkVersion(options, before, signal);
-  // Something was written since, mostly in other kinds.
-  if (current === before || !(await hasChangesSince(options, before, signal))) return;
+  if (!(await hasChangesSince(options, before, signal))) return;
   await sleep(LATE_EVENT_MS, signal, options.clock);
   if (version() !== before) return;
   const { server } = options.transport.connection;
