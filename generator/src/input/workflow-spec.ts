@@ -143,6 +143,8 @@ export interface DependentSpec extends Partial<Record<(typeof CONDITION_NAMES)[n
 export interface RemovedSpec {
   readonly resource: string | UntypedKindSpec;
   readonly policy: "delete" | "keep" | "orphan";
+  readonly namespace?: string;
+  readonly cluster?: string;
 }
 
 /** The settings of a workflow as a spec states them. */
@@ -174,6 +176,7 @@ export interface ControllerSpec {
   readonly maxReconciliationInterval?: string;
   readonly fieldManager?: string;
   readonly finalizer?: string;
+  readonly indexes?: { readonly [name: string]: { readonly function: string } };
 }
 
 /** The primary of a controller: a CRD file, or a kind. */

@@ -1,5 +1,5 @@
 import type { SourcePosition } from "../diagnostic.js";
-import type { FiltersSpec } from "../input/workflow-spec.js";
+import type { ControllerSpec, FiltersSpec } from "../input/workflow-spec.js";
 import type { YamlPath } from "../input/yaml-document.js";
 import { buildEventSource } from "./build-event-source.js";
 import { buildBuiltin, buildDependent } from "./build-dependent.js";
@@ -57,9 +57,9 @@ export function buildController(controller: ResolvedController, tools: Tools): C
       return [dependent.name, model];
     }),
   );
-  const removed = controller.removed.map(({ name, spec: { policy }, resource }) => {
+  const removed = controller.removed.map(({ name, spec: { resource: _kind, ...stated }, resource }) => {
     if (resource === undefined) throw new Error(`removed dependent ${name} has no kind`);
-    return Object.freeze({ name, resource, policy });
+    return Object.freeze({ name, resource, ...stated });
   });
   return Object.freeze({
     name: spec.name,
@@ -70,10 +70,19 @@ export function buildController(controller: ResolvedController, tools: Tools): C
     ),
     filters: filtersAt(spec.controller.filters, ["spec", "controller"]),
     settings: buildSettings(spec.controller, spec.status),
+    ...(spec.controller.indexes === undefined ? {} : { indexes: buildIndexes(spec.controller.indexes) }),
     workflow: buildWorkflowSettings(spec.workflow),
     removed: Object.freeze(removed),
     specFile: spec.document.file,
   });
+}
+
+function buildIndexes(indexes: NonNullable<ControllerSpec["indexes"]>): NonNullable<ControllerModel["indexes"]> {
+  const entries = Object.entries(indexes).map(([name, { function: own }]) => [
+    name,
+    Object.freeze({ kind: "function", name: own }),
+  ]);
+  return Object.freeze(Object.fromEntries(entries)) as NonNullable<ControllerModel["indexes"]>;
 }
 
 function buildCondition(

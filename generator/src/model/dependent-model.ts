@@ -105,6 +105,8 @@ export interface RemovedModel {
   readonly name: string;
   readonly resource: ResourceModel;
   readonly policy: "delete" | "keep" | "orphan";
+  readonly namespace?: string;
+  readonly cluster?: string;
 }
 
 /** The settings of a workflow: exactly what the spec states. */

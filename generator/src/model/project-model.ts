@@ -177,6 +177,8 @@ export interface ControllerModel {
   /** The filters of the primary, which has none for deletions. */
   readonly filters: Omit<FiltersModel, "onDelete">;
   readonly settings: ControllerSettings;
+  /** What finds primaries by a value, by the names of the indexes; none if absent. */
+  readonly indexes?: { readonly [name: string]: FunctionModel };
   readonly specFile: string;
 }
 

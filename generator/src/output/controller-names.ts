@@ -22,6 +22,8 @@ export interface ControllerNames {
   readonly lookups: string;
   /** `WebPageDetails`: what the conditions find besides whether they hold. */
   readonly details: string;
+  /** `WebPageIndex`: returns the values under which an index finds a primary. */
+  readonly index: string;
   /** `WebPageReconciler` */
   readonly reconciler: string;
   /** `WebPageReconcileArguments` */
@@ -59,6 +61,7 @@ export function controllerNamesOf(
     items: `${local}Items`,
     lookups: `${local}Lookups`,
     details: `${local}Details`,
+    index: `${local}Index`,
     reconciler: `${local}Reconciler`,
     reconcileArguments: `${local}ReconcileArguments`,
     resources,

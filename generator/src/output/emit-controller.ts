@@ -35,6 +35,7 @@ export function emitController(
     ...stated.map(([key, value]) => `${key}: ${printLine(value)}`),
     ...(filters === undefined ? [] : [`filters: ${filters}`]),
     ...(eventSources === undefined ? [] : [`eventSources: ${eventSources}`]),
+    ...renderIndexes(controller),
   ];
   const runtimeValues = runtimeValuesOf(controller);
   const resources = resourceImports(controller, names);
@@ -64,13 +65,20 @@ export function emitController(
   ]);
 }
 
-function userImports({ eventSources, filters }: ControllerModel, { folder }: ControllerNames): string[] {
+function renderIndexes({ indexes }: ControllerModel): string[] {
+  if (indexes === undefined) return [];
+  const parts = Object.entries(indexes).map(([name, own]) => `${name}: indexes.${own.name}`);
+  return [`indexes: { ${parts.join(", ")} }`];
+}
+
+function userImports({ eventSources, filters, indexes }: ControllerModel, { folder }: ControllerNames): string[] {
   const named = eventSources.filter(needsFunctions).map(sourceNamesOf);
   const usesFilters =
     hasFunctions(filters) || eventSources.some((source) => source.kind === "informer" && hasFunctions(source.filters));
   return [
     ...named.map(({ module, file }) => `import * as ${module} from "../../${folder}/event-sources/${file}.js";`),
     ...(usesFilters ? [`import * as filters from "../../${folder}/filters.js";`] : []),
+    ...(indexes === undefined ? [] : [`import * as indexes from "../../${folder}/indexes.js";`]),
   ];
 }
 

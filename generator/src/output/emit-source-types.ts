@@ -42,7 +42,7 @@ export function sourceTypesOf(controller: ControllerModel, names: ControllerName
     return `readonly ${name}: readonly ${resource}[];`;
   });
   return [
-    ...eventSources.flatMap((source) => typesOf(source, names)),
+    ...eventSources.flatMap((source) => typesOf(source, controller, names)),
     `\n/** What the event sources know of one ${names.primary}. */\nexport interface ${names.sources} {\n${fields.join("\n")}\n}`,
   ];
 }
@@ -88,7 +88,28 @@ export function filterTypesOf(controller: ControllerModel, names: ControllerName
   ]);
 }
 
-function typesOf(source: EventSourceModel, { primary, resources }: ControllerNames): Lines {
+/** Returns the type of the functions that index primaries, if the spec names any. */
+export function indexTypesOf({ indexes }: ControllerModel, { index, primary }: ControllerNames): Lines {
+  if (indexes === undefined) return [];
+  const doc = `/** Returns the values under which an index finds a ${primary}; it must look at nothing else. */`;
+  return [`\n${doc}\nexport type ${index} = (primary: ${primary}) => readonly string[];`];
+}
+
+/** Tells whether a function of the user's maps objects to primaries. */
+export function hasMapper({ eventSources }: ControllerModel): boolean {
+  return eventSources.some((source) => source.kind === "informer" && source.mapping.kind === "function");
+}
+
+function indexNamesOf({ indexes = {} }: ControllerModel): string {
+  const names = Object.keys(indexes).map((name) => JSON.stringify(name));
+  return names.length === 0 ? "never" : names.join(" | ");
+}
+
+function typesOf(
+  source: EventSourceModel,
+  controller: ControllerModel,
+  { primary, resources }: ControllerNames,
+): Lines {
   const types = sourceNamesOf(source);
   const functionType = (name: string, type: string) => `export type ${name} = ${type};`;
   const result = `readonly ${types.resource}[]`;
@@ -101,7 +122,10 @@ function typesOf(source: EventSourceModel, { primary, resources }: ControllerNam
         ...(source.mapping.kind === "function"
           ? [
               `\n/** Returns the keys of the ${primary} objects that one of "${source.name}" concerns. */`,
-              functionType(types.mapper, `(object: ${types.resource}) => readonly string[]`),
+              functionType(
+                types.mapper,
+                `(object: ${types.resource}, context: MapperContext<${indexNamesOf(controller)}>) => readonly string[]`,
+              ),
             ]
           : []),
         ...(source.primaryToSecondary === undefined

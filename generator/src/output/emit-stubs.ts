@@ -3,7 +3,7 @@ import { reservedWords } from "../model/reserved-words.js";
 import { conditionsOf } from "./conditions-of.js";
 import { dependentNamesOf, nameOrThrow, type DependentNames } from "./controller-names.js";
 import { dependentStubs, matchersStub, objectNameOf, requiredFieldsOf } from "./dependent-stubs.js";
-import { eventSourceStubs, filtersStub } from "./event-source-stubs.js";
+import { eventSourceStubs, filtersStub, indexesStub } from "./event-source-stubs.js";
 import { kebabCase } from "./naming.js";
 import type { OutputFile } from "./output-file.js";
 import { printLine } from "./print-value.js";
@@ -26,7 +26,10 @@ export async function emitStubs(controllers: readonly NamedController[]): Promis
 }
 
 async function renderMain(controllers: readonly NamedController[]): Promise<string> {
-  const dependents = controllers.flatMap(({ controller }) => controller.dependents.filter(isKubernetes));
+  const dependents = controllers.flatMap(({ controller: { dependents: present, removed = [] } }) => [
+    ...present.filter(isKubernetes),
+    ...removed,
+  ]);
   const clusters = new Set(dependents.flatMap(({ cluster }) => cluster ?? []));
   if (clusters.size === 0) return renderTemplate("stubs/main.ts", {});
   const fields = [...clusters].map((name) => {
@@ -45,6 +48,7 @@ async function emitControllerStubs(named: NamedController): Promise<Stub[]> {
     ...(await conditionsStub(named)),
     ...(await matchersStub(named)),
     ...(await filtersStub(named)),
+    ...(await indexesStub(named)),
     ...(await eventSourceStubs(named)),
     {
       path: `${folder}/reconciler.ts`,

@@ -55,8 +55,8 @@ function typeArgumentsOf(controller: ControllerModel, names: ControllerNames): s
 
 function argumentsOf({ workflow = {}, removed = [] }: ControllerModel, names: ControllerNames): string {
   const old = removed.map(
-    ({ name, resource, policy }) =>
-      `${name}: { resource: ${renderResource(resource, names)}, policy: ${JSON.stringify(policy)} }`,
+    ({ name, resource, ...stated }) =>
+      `${name}: { ${[`resource: ${renderResource(resource, names)}`, ...renderStated(stated)].join(", ")} }`,
   );
   const options = [...renderStated({ ...workflow }), ...(old.length === 0 ? [] : [`removed: { ${old.join(", ")} }`])];
   return options.length === 0 ? names.primary : `${names.primary}, { ${options.join(", ")} }`;

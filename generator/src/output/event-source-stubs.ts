@@ -28,6 +28,18 @@ export async function filtersStub({ controller, names }: NamedController): Promi
   return [{ path: `src/${names.folder}/filters.ts`, text: [head, ...texts].join("\n\n") }];
 }
 
+/** Returns the file with the functions that index primaries, if the spec names any. */
+export async function indexesStub({ controller, names }: NamedController): Promise<Stub[]> {
+  if (controller.indexes === undefined) return [];
+  const used = new Set(Object.values(controller.indexes).map(({ name }) => name));
+  const doc = `Returns the values under which a ${names.primary} is found; it must look at nothing else.`;
+  const texts = await Promise.all(
+    [...used].map((own) => renderTemplate("stubs/event-sources/mapper.ts", { function: own, Type: names.index, doc })),
+  );
+  const head = `import type { ${names.index} } from "../generated/${names.folder}/types.js";`;
+  return [{ path: `src/${names.folder}/indexes.ts`, text: [head, ...texts].join("\n\n") }];
+}
+
 /** Returns a file for each event source that needs functions of the user's. */
 export function eventSourceStubs({ controller, names }: NamedController): Promise<Stub[]> {
   return Promise.all(

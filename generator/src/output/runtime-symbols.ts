@@ -39,6 +39,7 @@ interface RuntimeTypes {
   IntOrString: codegen.IntOrString;
   ItemsOf: codegen.ItemsOf<never>;
   Kept: codegen.Kept<object, never>;
+  MapperContext: codegen.MapperContext;
   Narrowed: codegen.Narrowed<{ context: unknown }, unknown>;
   NarrowedReconciler: codegen.NarrowedReconciler<object, unknown>;
   ObjectMeta: codegen.ObjectMeta;
@@ -78,6 +79,7 @@ export const runtimeTypes = Object.keys({
   IntOrString: true,
   ItemsOf: true,
   Kept: true,
+  MapperContext: true,
   Narrowed: true,
   NarrowedReconciler: true,
   ObjectMeta: true,

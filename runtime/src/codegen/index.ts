@@ -31,6 +31,7 @@ export type {
 } from "./dependent-options.js";
 export type { Explicit, ExplicitReconciler } from "./explicit.js";
 export type { Kept } from "./kept.js";
+export type { MapperContext } from "./mapper-context.js";
 export type { Narrowed, NarrowedReconciler } from "./narrowed.js";
 export { parseResource, SchemaError } from "./parse-resource.js";
 

@@ -33,6 +33,7 @@ const IMPORTED = [
   "ExplicitReconciler",
   "FetchContext",
   "ItemsOf",
+  "MapperContext",
   "PrimaryPatch",
   "ReconcileArguments",
   "Reconciler",
@@ -42,7 +43,16 @@ const IMPORTED = [
 ];
 
 /** What the names of the types of the primary end in. */
-const PRIMARY_SUFFIXES = ["Dependents", "Sources", "Items", "Lookups", "Details", "Reconciler", "ReconcileArguments"];
+const PRIMARY_SUFFIXES = [
+  "Index",
+  "Dependents",
+  "Sources",
+  "Items",
+  "Lookups",
+  "Details",
+  "Reconciler",
+  "ReconcileArguments",
+];
 
 /**
  * Finds names from which the same file or type would be made, and event sources that are called like dependents.
@@ -74,7 +84,8 @@ function checkMembers({
   const withFilters = (suffixes: readonly string[], filters: object | undefined) =>
     filters === undefined ? suffixes : [...suffixes, ...FILTER_SUFFIXES];
   const ofPrimary = withFilters(PRIMARY_SUFFIXES, controller.filters).map((suffix) => `${primary?.kind}${suffix}`);
-  for (const name of [...IMPORTED, ...ofPrimary]) types.reserve(name);
+  const operations = dependents.flatMap(ownOperationsOf).map((operation) => `${operation}Arguments`);
+  for (const name of [...IMPORTED, ...operations, ...ofPrimary]) types.reserve(name);
   const check = (
     noun: string,
     suffixes: readonly string[],
@@ -91,12 +102,17 @@ function checkMembers({
   ];
 }
 
-function suffixesOf({ spec: { bulk, matcher, external } }: ResolvedDependent): string[] {
+function ownOperationsOf({ spec: { operations = {} } }: ResolvedDependent): string[] {
+  return Object.entries(operations).flatMap(([name, value]) => (value === "own" ? name : []));
+}
+
+function suffixesOf(dependent: ResolvedDependent): string[] {
+  const { bulk, matcher, external } = dependent.spec;
   return [
     ...SUFFIXES,
     ...(bulk === undefined ? [] : ["Items"]),
     ...(matcher === undefined ? [] : ["Matcher"]),
-    ...(external === undefined ? [] : EXTERNAL_SUFFIXES),
+    ...(external === undefined ? ownOperationsOf(dependent) : EXTERNAL_SUFFIXES),
   ];
 }
 

@@ -44,7 +44,7 @@ function sharesPrimary({ primary: one }: ResolvedController, { primary: other }:
 function isSame(dependent: ResolvedDependent, removed: ResolvedRemoved): boolean {
   const [{ resource: one, spec }, { resource: other }] = [dependent, removed];
   if (dependent.name !== removed.name || one === undefined || other === undefined) return false;
-  return spec.mode !== "readOnly" && spec.cluster === undefined && isSameKind(one, other);
+  return spec.mode !== "readOnly" && spec.cluster === removed.spec.cluster && isSameKind(one, other);
 }
 
 function isSameKind(one: ResourceModel, other: ResourceModel): boolean {

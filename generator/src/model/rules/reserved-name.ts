@@ -19,6 +19,10 @@ export const checkReservedName = ruleOfController((controller) => {
     ...dependents.flatMap(conditionsOf).map(({ condition, path }) => ({ name: condition.function, owner: path })),
     ...filtersOf(controller).map(({ filter, path }) => ({ name: filter.function, owner: path })),
     ...dependents.map(({ spec: { matcher }, path }) => ({ name: matcher?.function, owner: [...path, "matcher"] })),
+    ...Object.entries(spec.controller.indexes ?? {}).map(([index, each]) => ({
+      name: each.function,
+      owner: ["spec", "controller", "indexes", index],
+    })),
   ].flatMap(({ name, owner }) => (name === undefined ? [] : [{ name, path: [...owner, "function"] }]));
   return [
     ...(FOLDERS.has(spec.name) || DEVICES.test(spec.name)

@@ -55,6 +55,7 @@ kind: Workflow
 metadata: { name: shop }
 spec:
   primary: { crd: crds/shops.yaml }
+  controller: { indexes: { size: { function: sizesOf }, shelf: { function: sizesOf } } }
   workflow: { invocation: explicit, exceptions: result, maxConcurrency: 7, inventory: false }
   status: conditions
   dependents:
@@ -121,11 +122,12 @@ spec:
       external: { eventSource: billing, state: { status: debtIds } }
       bulk: true
   removed:
-    old: { resource: v1/ConfigMap, policy: delete }
+    old: { resource: v1/ConfigMap, policy: delete, namespace: elsewhere, cluster: other }
     older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, policy: orphan }
   eventSources:
     services: { resource: v1/Service, mapping: { label: { name: example.com/shop } } }
     billing: { poll: { every: 1h } }
+    sizes: { resource: v1/ConfigMap, mapping: { function: shopsOfSize } }
 `;
 
 const files = {
@@ -160,7 +162,7 @@ suite("emitted dependents", (declareTest) => {
     const textOf = (path: string) => emitted.find((file) => file.path === path)?.content ?? "";
     const workflow = textOf("src/generated/shop/workflow.ts").replace(/\s+/g, " ");
     for (const part of [
-      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete" }',
+      'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete", namespace: "elsewhere", cluster: "other" }',
       'dependsOn: ["once", { name: "given", optional: true }]',
       "bulk: { maxConcurrency: 3 }, isGarbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
       'itemsDependOn: ["shards"], bulk: {}',
@@ -203,6 +205,15 @@ suite("emitted dependents", (declareTest) => {
       /DatabaseSecondary extends [^}]* readonly given\?: Service \| undefined; readonly once: Secret;/,
       "what an optional edge leads to may be absent",
     );
+    assert.match(
+      textOf("src/generated/shop/controller.ts"),
+      /indexes: { size: indexes.sizesOf, shelf: indexes.sizesOf }/,
+    );
+    assert.match(textOf("src/shop/indexes.ts"), "export const sizesOf: ShopIndex = () => [];");
+    assert.match(
+      textOf("src/generated/shop/types.ts").replace(/\s+/g, " "),
+      'object: SizesResource, context: MapperContext<"size" | "shelf">',
+    );
     const once = textOf("src/shop/dependents/once.ts");
     assert.match(once, `labels: { "app.example.com/part-of": "shop", tier: "back" }`, "by which it is watched");
     assert.match(once, "creates it once, leaves it as it is then, and ties it");
@@ -232,9 +243,13 @@ suite("emitted dependents", (declareTest) => {
           context.logger.info({ connections, why }, "found");
         },
       };`;
+    const mapper = `
+      import type { SizesMapper } from "../../generated/shop/types.js";
+      export const shopsOfSize: SizesMapper = ({ data }, { primaries }) => [...primaries.keysByIndex("size", data?.size ?? "")];`;
     const changed = new Map([
       ["src/shop/conditions.ts", conditions],
       ["src/shop/reconciler.ts", reconciler],
+      ["src/shop/event-sources/sizes.ts", mapper],
     ]);
     await writeProject(
       folder.path,
