@@ -9,6 +9,7 @@ import type { ResourceChange } from "../cache/resource-change.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
+import { Activation } from "./activation.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
@@ -17,7 +18,7 @@ import {
   type ExternalWatch,
 } from "./external/external-watch.js";
 import {
-  createDependentSources,
+  createDependentSource,
   groupDependents,
   type DependentSource,
   type DependentWatch,
@@ -68,8 +69,6 @@ export class ControllerSources implements SecondarySources {
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
-  /** The sources of dependents that are started by their activation. */
-  readonly #activatedLater: ReadonlySet<EventSource>;
   /** The dependents that share a source of the user, by the name of the source. */
   readonly #sharing = new Map<string, string>();
   #namespaces: Namespaces;
@@ -84,27 +83,28 @@ export class ControllerSources implements SecondarySources {
     this.primaries = primary.view;
     primary.onChange((change) => this.#onPrimaryChange(change));
     this.#primary = this.#register(primary, { role: "primaries" });
-    const groups = groupDependents(dependents, primary.view.definition);
-    const own = new Map(externals.flatMap((each) => createExternalSource(each) ?? []).map((each) => [each.name, each]));
-    this.#activatedLater = new Set<EventSource>([
-      ...groups.flatMap(({ source, members }) => (members[0]!.isActivatedLater ? source : [])),
-      ...externals.flatMap(({ name, isActivatedLater }) => (isActivatedLater ? (own.get(name) ?? []) : [])),
-    ]);
-    for (const { source, members } of groups)
-      this.#add(source, { role: "dependents", dependents: members.map(({ name }) => name) });
-    for (const [name, source] of own) this.#add(source, { role: "external", dependents: [name] });
+    const activations = new Map<EventSource, Activation>();
+    const activate = (registered: RegisteredSource) => {
+      const { source } = registered;
+      activations.set(source, new Activation(registered, () => this.#contextOf(source)));
+    };
+    for (const { source, members } of groupDependents(dependents, primary.view.definition)) {
+      const { isActivatedLater } = members[0]!;
+      const names = members.map(({ name }) => name);
+      activate(this.#add(source, { role: "dependents", dependents: names, isActivatedLater }));
+    }
+    for (const each of externals) {
+      const { name, isActivatedLater } = each;
+      const source = createExternalSource(each);
+      if (source !== undefined) activate(this.#add(source, { role: "external", dependents: [name], isActivatedLater }));
+    }
     for (const source of sources) this.#add(source, { role: "user" });
     for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#sharing.set(origin.name, name);
     for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#sharing.set(eventSource, name);
-    const facts = {
-      named: (name: string) => this.get(name),
-      names: () => this.names(),
-      contextOf: (source: EventSource) => this.#contextOf(source),
-    };
-    this.dependents = createDependentSources(dependents, { groups, primary: primary.view.definition, ...facts });
-    this.externals = new Map(
-      externals.map((each) => [each.name, createExternalDependentSource(each, own.get(each.name), facts)]),
-    );
+    const activationOf = (source: EventSource) => activations.get(source);
+    const facts = { primary: primary.view.definition, primaries: this.primaries, sources: this, activationOf };
+    this.dependents = new Map(dependents.map((each) => [each.name, createDependentSource(each, facts)]));
+    this.externals = new Map(externals.map((each) => [each.name, createExternalDependentSource(each, facts)]));
   }
 
   /** The namespaces that are watched, all of them if undefined. */
@@ -121,7 +121,7 @@ export class ControllerSources implements SecondarySources {
     for (const next of this.#startOrder()) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
-      const present = next.filter((each) => this.#isRegistered(each) && !this.#activatedLater.has(each.source));
+      const present = next.filter((each) => this.#isRegistered(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => each.start(this.#contextOf(each.source))));
     }
   }

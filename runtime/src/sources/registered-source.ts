@@ -22,6 +22,8 @@ export interface RegisteredSourceOptions {
   readonly role: SourceRole;
   /** The names of the dependents that it watches. */
   readonly dependents?: readonly string[];
+  /** Whether it starts with the first primary that needs it, and stops with the last. */
+  readonly isActivatedLater?: boolean;
   readonly registrar: SourceRegistrar;
 }
 
@@ -33,6 +35,7 @@ export class RegisteredSource {
   readonly source: EventSource;
   readonly role: SourceRole;
   readonly dependents: readonly string[];
+  readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;
   /** What became of the calls that only the registry makes. */
   readonly #record: HealthRecord;
@@ -41,10 +44,12 @@ export class RegisteredSource {
   #isStarting = false;
   #endWait = () => {};
 
-  constructor(source: EventSource, { role, dependents = [], registrar }: RegisteredSourceOptions) {
+  constructor(source: EventSource, options: RegisteredSourceOptions) {
+    const { role, dependents = [], isActivatedLater = false, registrar } = options;
     this.source = source;
     this.role = role;
     this.dependents = dependents;
+    this.isActivatedLater = isActivatedLater;
     this.#registrar = registrar;
     this.#record = new HealthRecord(source.name);
   }

@@ -1,6 +1,8 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import type { EventSource, EventSourceContext } from "../event-source.js";
+import type { Activation } from "../activation.js";
+import type { EventSource, IndexedPrimaries } from "../event-source.js";
+import { sharedSource, type NamedSources } from "../kind/dependent-source.js";
 import type { InboundChannel } from "./inbound.js";
 import { cachingInboundSource } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
@@ -60,15 +62,6 @@ export interface ExternalDependentSource extends Pick<EventSource, "secondariesO
   deactivate(primary: ObjectKey): Promise<void>;
 }
 
-/** What the sources of external dependents are made of. */
-export interface ExternalSourcesOptions {
-  contextOf(source: EventSource): EventSourceContext;
-  /** Returns an event source by its name. */
-  named(name: string): EventSource | undefined;
-  /** Returns the names of all event sources. */
-  names(): readonly string[];
-}
-
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
 export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
   const shared = { name, type: name, idOf };
@@ -90,78 +83,50 @@ export function createExternalSource({ name, origin, idOf }: ExternalWatch): Ext
   }
 }
 
+/** What the source of an external dependent is made of. */
+export interface ExternalSourceFacts {
+  readonly sources: NamedSources;
+  readonly primaries: IndexedPrimaries;
+  /** Returns what runs a source of dependents; undefined for a source of the user. */
+  activationOf(source: EventSource): Activation | undefined;
+}
+
 /** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */
 export function createExternalDependentSource(
   watch: ExternalWatch,
-  own: ExternalSource<unknown> | undefined,
-  { contextOf, named, names }: ExternalSourcesOptions,
+  { sources, primaries, activationOf }: ExternalSourceFacts,
 ): ExternalDependentSource {
-  const source = own ?? sharedSourceOf(watch, named, names);
-  const activation =
-    own !== undefined && watch.isActivatedLater ? new ExternalActivation(own, () => contextOf(own)) : undefined;
+  const { name, origin } = watch;
+  const wanted = origin.kind === "eventSource" ? origin.name : name;
+  const source = checkRecording(watch, sharedSource(name, { wanted, sources }));
+  const activation = watch.isActivatedLater ? activationOf(source) : undefined;
   return {
     source,
-    isShared: own === undefined,
+    isShared: origin.kind === "eventSource",
     secondariesOf: (primary) => source.secondariesOf(primary),
     load: async (primary, signal) => source.load?.(primary, signal),
     recordCreated: (...args) => source.recordCreated?.(...args),
     recordUpdated: (...args) => source.recordUpdated?.(...args),
     recordDeleted: (...args) => source.recordDeleted?.(...args),
     invalidate: (primary) => source.invalidate?.(primary),
-    activate: async (primary) => activation?.activate(primary),
-    deactivate: async (primary) => activation?.deactivate(primary),
+    async activate(primary) {
+      await activation?.activate(name, primary);
+      const object = activation && primaries.get(primary)?.object;
+      if (object !== undefined) await source.load?.(object, new AbortController().signal);
+    },
+    deactivate: async (primary) => activation?.deactivate(name, primary),
   };
 }
 
 type Records = "recordCreated" | "recordUpdated" | "recordDeleted" | "invalidate";
 type RecordingSource = EventSource & Partial<Pick<ExternalSource<unknown>, Records>>;
 
-function sharedSourceOf(
-  { name, origin, isWritten }: ExternalWatch,
-  named: ExternalSourcesOptions["named"],
-  names: ExternalSourcesOptions["names"],
-): RecordingSource {
-  const wanted = origin.kind === "eventSource" ? origin.name : name;
-  const source = named(wanted);
-  if (source === undefined) {
-    const all = names().join(", ") || "none";
-    throw new Error(`dependent "${name}" shares event source "${wanted}", which does not exist; there are ${all}`);
-  }
+function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): RecordingSource {
   // By what it can do: a source may come from another copy of this package.
   const isRecording = ["recordCreated", "recordUpdated", "recordDeleted"].every((member) => member in source);
-  if (isWritten && !isRecording)
-    throw new Error(
-      `dependent "${name}" cannot share event source "${wanted}": that takes no resources of the controller's own (recordCreated, ` +
-        "recordUpdated, recordDeleted); use a polling or a caching inbound source, or only read it",
-    );
-  return source as RecordingSource;
-}
-
-/** The event source of a dependent's own, as the primaries need it. */
-class ExternalActivation {
-  readonly #own: ExternalSource<unknown>;
-  readonly #contextOf: () => EventSourceContext;
-  readonly #users = new Set<ObjectKey>();
-  #started: Promise<void> | undefined;
-
-  constructor(own: ExternalSource<unknown>, contextOf: () => EventSourceContext) {
-    this.#own = own;
-    this.#contextOf = contextOf;
-  }
-
-  async activate(primary: ObjectKey): Promise<void> {
-    this.#users.add(primary);
-    const context = this.#contextOf();
-    this.#started ??= this.#own.start(context);
-    await this.#started;
-    const object = context.primaries.get(primary)?.object;
-    if (object !== undefined) await this.#own.load?.(object, new AbortController().signal);
-  }
-
-  async deactivate(primary: ObjectKey): Promise<void> {
-    this.#users.delete(primary);
-    if (this.#users.size > 0 || this.#started === undefined) return;
-    this.#started = undefined;
-    await this.#own.stop();
-  }
+  if (!isWritten || isRecording) return source as RecordingSource;
+  throw new Error(
+    `dependent "${name}" cannot share event source "${source.name}": that takes no resources of the controller's own (recordCreated, ` +
+      "recordUpdated, recordDeleted); use a polling or a caching inbound source, or only read it",
+  );
 }

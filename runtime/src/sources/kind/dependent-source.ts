@@ -2,7 +2,8 @@ import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.j
 import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
-import type { EventSource, EventSourceContext } from "../event-source.js";
+import type { Activation } from "../activation.js";
+import type { EventSource } from "../event-source.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
@@ -81,54 +82,58 @@ export function groupDependents(dependents: readonly DependentWatch[], primary: 
   return [...groups.values()];
 }
 
-/** What the sources of dependents are made of. */
-export interface DependentSourcesOptions {
-  readonly groups: readonly DependentGroup[];
-  /** The kind of the primaries. */
-  readonly primary: ResourceDefinition;
-  contextOf(source: EventSource): EventSourceContext;
-  /** Returns an event source by its name. */
-  named(name: string): EventSource | undefined;
-  /** Returns the names of all event sources. */
+/** Finds the event sources of a controller by their names, or those of their dependents. */
+export interface NamedSources {
+  get(name: string): EventSource | undefined;
   names(): readonly string[];
 }
 
+/** What the source of a dependent is made of. */
+export interface DependentSourceFacts {
+  /** The kind of the primaries. */
+  readonly primary: ResourceDefinition;
+  readonly sources: NamedSources;
+  /** Returns what runs a source of dependents; undefined for a source of the user. */
+  activationOf(source: EventSource): Activation | undefined;
+}
+
 /**
- * Returns how each dependent is activated, by its name; a watch runs as long as one primary needs it for one of its dependents. Throws
- * if a dependent cannot have the event source that it wants to share.
+ * Returns how a dependent knows its objects; a watch runs as long as one primary needs it for one of its dependents. Throws if the dependent
+ * cannot have the event source that it wants to share.
  */
-export function createDependentSources(
-  dependents: readonly DependentWatch[],
-  { groups, primary, contextOf, named, names }: DependentSourcesOptions,
-): ReadonlyMap<string, DependentSource> {
-  const activations = new Map(
-    groups.map(({ source }) => [source as EventSource, new Activation(source, () => contextOf(source))] as const),
-  );
-  const own = new Map(groups.flatMap(({ source, members }) => members.map(({ name }) => [name, source] as const)));
-  const sourceOf = (dependent: DependentWatch): DependentSource => {
-    const { name, eventSource } = dependent;
-    const source = eventSource === undefined ? own.get(name)! : named(eventSource);
-    if (source === undefined) {
-      const all = names().join(", ") || "none";
-      throw new Error(
-        `dependent "${name}" shares event source "${eventSource}", which does not exist; there are ${all}`,
-      );
-    }
-    const activation = activations.get(source);
-    if (activation === undefined) return sharedSource(dependent, source, primary);
-    if (eventSource !== undefined) checkShared(dependent, source);
-    return {
-      source,
-      cache: activation.source.view,
-      activate: (key) => activation.activate(name, key),
-      deactivate: (key) => activation.deactivate(name, key),
-    };
+export function createDependentSource(
+  dependent: DependentWatch,
+  { primary, sources, activationOf }: DependentSourceFacts,
+): DependentSource {
+  const { name, eventSource } = dependent;
+  const source = sharedSource(name, { wanted: eventSource ?? name, sources });
+  const activation = activationOf(source);
+  if (activation === undefined) return createSharedSource(dependent, source, primary);
+  return {
+    source,
+    cache: checkShared(dependent, source),
+    activate: (key) => activation.activate(name, key),
+    deactivate: (key) => activation.deactivate(name, key),
   };
-  return new Map(dependents.map((dependent) => [dependent.name, sourceOf(dependent)]));
+}
+
+/** Returns the event source that a dependent looks at; throws if there is none. */
+export function sharedSource(
+  dependent: string,
+  { wanted, sources }: { readonly wanted: string; readonly sources: NamedSources },
+): EventSource {
+  const source = sources.get(wanted);
+  if (source !== undefined) return source;
+  const all = sources.names().join(", ") || "none";
+  throw new Error(`dependent "${dependent}" shares event source "${wanted}", which does not exist; there are ${all}`);
 }
 
 // A source of the user runs whether or not a dependent is active.
-function sharedSource(dependent: DependentWatch, source: EventSource, primary: ResourceDefinition): DependentSource {
+function createSharedSource(
+  dependent: DependentWatch,
+  source: EventSource,
+  primary: ResourceDefinition,
+): DependentSource {
   const view = checkShared(dependent, source);
   const { connection, namespaces } = source as Partial<KindSource>;
   const definition = { definition: primary };
@@ -154,42 +159,4 @@ function checkShared({ name, resource, isReadOnly = false }: DependentWatch, sou
   if (view.isPartial && !isReadOnly)
     throw fail('that keeps only a part of each object, with which nothing can be compared; give it the form "full"');
   return view;
-}
-
-/** The watch of a group, as its members need it. */
-class Activation {
-  readonly source: KindSource;
-  readonly #contextOf: () => EventSourceContext;
-  readonly #users = new Set<string>();
-  readonly #refused = new Set<ObjectKey>();
-
-  constructor(source: KindSource, contextOf: () => EventSourceContext) {
-    this.source = source;
-    this.#contextOf = contextOf;
-  }
-
-  async activate(dependent: string, primary: ObjectKey): Promise<void> {
-    this.#users.add(`${dependent} ${primary}`);
-    const context = this.#contextOf();
-    try {
-      await this.source.startOrThrow(context);
-    } catch (error) {
-      // The primaries that were refused are reconciled when the state is known after all.
-      if (this.#refused.size === 0) void this.source.start(context).then(() => this.#notifyRefused(context));
-      this.#refused.add(primary);
-      throw error;
-    }
-  }
-
-  async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
-    this.#users.delete(`${dependent} ${primary}`);
-    this.#refused.delete(primary);
-    if (this.#users.size === 0) await this.source.stop();
-  }
-
-  #notifyRefused(context: EventSourceContext): void {
-    const refused = [...this.#refused];
-    this.#refused.clear();
-    context.notify(refused);
-  }
 }

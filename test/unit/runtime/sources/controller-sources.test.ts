@@ -176,6 +176,16 @@ suite("activation of dependents", (test) => {
     await sources.stop();
   });
 
+  test("a watch that another dependent needs in any case goes on without a dependent that shares it", async () => {
+    const sharing = dependent("second", { eventSource: "first", isActivatedLater: true });
+    const { sources, informers, start } = createSources({ dependents: [dependent("first"), sharing] });
+    await start();
+    await sources.dependents.get("second")!.activate("home/one");
+    await sources.dependents.get("second")!.deactivate("home/one");
+    assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
+    await sources.stop();
+  });
+
   test("a primary that is refused because the watch fails is told when it works", async () => {
     const { sources, informers, start, told, settle } = createSources({ dependents: [later("configs")] });
     await start();
