@@ -81,9 +81,7 @@ suite("an inventory", (test) => {
         resource: { metadata: { annotations: { ours: primary.spec.value ?? "" } } },
       }),
     };
-    await using running = await space.start([
-      dependentController([configOf("a")], { reconciler: reconciler as never }),
-    ]);
+    await using running = await space.start([dependentController([configOf("a")], { reconciler })]);
     await space.create(Sample, sample());
     await space.until(Sample, "one", ({ metadata }) => metadata.annotations?.["ours"] === "first");
     await space.patch(Sample, "one", { spec: { value: "second" } });
