@@ -35,7 +35,7 @@ suite("activation", (test) => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text", {
-        activationCondition: (({ primary }: { primary: Page }) => primary.spec.text !== "off") as never,
+        activationCondition: ({ primary }: { primary: Page }) => primary.spec.text !== "off",
       }),
     ];
     await using page = createPageOperator(server, { dependents });
@@ -62,7 +62,7 @@ suite("activation", (test) => {
     await using server = await startPageServer();
     const dependents = [
       configMapOf("text", {
-        activationCondition: (({ primary }: { primary: Page }) => primary.spec.text !== "off") as never,
+        activationCondition: ({ primary }: { primary: Page }) => primary.spec.text !== "off",
       }),
     ];
     await using page = createPageOperator(server, { dependents });

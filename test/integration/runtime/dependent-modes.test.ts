@@ -208,7 +208,7 @@ suite("a dependent that is orphaned", (test) => {
 
   test("is left alone when its precondition stops to hold, and refused when it holds again", async () => {
     await using space = await openSpace();
-    const reconcilePrecondition = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
+    const reconcilePrecondition = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
     const dependent = configOf("a", { onDelete: "orphan", reconcilePrecondition });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());

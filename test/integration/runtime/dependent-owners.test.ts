@@ -13,7 +13,7 @@ suite("two dependents with one object", (test) => {
   const turnOf = (name: string, rest: object = {}) =>
     configOf(name, {
       desired: () => ({ metadata: { name: "turn" }, data: { value: name } }),
-      reconcilePrecondition: (({ primary }: { primary: Sample }) => primary.spec.value === name) as never,
+      reconcilePrecondition: ({ primary }: { primary: Sample }) => primary.spec.value === name,
       ...rest,
     });
 

@@ -158,12 +158,12 @@ suite("a dependent in another cluster", (test) => {
     await using other = await startCluster();
     const Missing = { ...Sample.definition };
     const dependents = [
-      configOf("missing", { ...far, resource: Missing, activationCondition: crdPresent as never }),
+      configOf("missing", { ...far, resource: Missing, activationCondition: crdPresent }),
       configOf("present", {
         ...far,
         namespace: undefined as never,
         resource: ClusterSample.definition,
-        activationCondition: crdPresent as never,
+        activationCondition: crdPresent,
         desired: () => ({ metadata: { name: "present" }, spec: { value: "x" } }),
       }),
     ];

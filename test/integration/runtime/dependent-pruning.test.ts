@@ -120,7 +120,7 @@ suite("a dependent that the workflow no longer has", (test) => {
     const named = (name: string, rest: Parameters<typeof configOf>[1] = {}) =>
       configOf(name, { desired: () => ({ metadata: { name: "same" }, data: {} }), ...rest });
     await runFirst(space, [named("before")]);
-    const isOpen = (({ primary }: { primary: Sample }) => primary.spec.other === "open") as never;
+    const isOpen = ({ primary }: { primary: Sample }) => primary.spec.other === "open";
     const second = [secretOf("gate", { readyPostcondition: isOpen }), named("after", { dependsOn: ["gate"] })];
     await using running = await startSecond(space, second);
     await untilOutcome(running, "after", "waiting");

@@ -229,7 +229,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
 
   test("are created, changed and deleted each for itself, and own writes are no events", async () => {
     await using space = await openSpace();
-    const off = (({ primary }: { primary: Sample }) => primary.spec.other !== "off") as never;
+    const off = ({ primary }: { primary: Sample }) => primary.spec.other !== "off";
     const dependents = [shared("a"), shared("b", { reconcilePrecondition: off })];
     await using running = await space.start([dependentController(dependents, sources)]);
     await space.create(Sample, sample());

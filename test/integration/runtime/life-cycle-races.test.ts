@@ -258,7 +258,7 @@ suite("life cycle races", (test) => {
     await using server = await startPageServer();
     let activate: ((isActive: boolean) => void) | undefined;
     const activationCondition = () => new Promise<boolean>((resolve) => (activate = resolve));
-    const dependent = configMapOf("text", { activationCondition: activationCondition as never });
+    const dependent = configMapOf("text", { activationCondition });
     await using page = createPageOperator(server, { dependents: [dependent], operator: { stopTimeoutMs: 50 } });
     await page.operator.start();
     await createPage(page);

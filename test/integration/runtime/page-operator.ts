@@ -7,7 +7,11 @@ import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
-import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type {
+  Conditions,
+  KubernetesDependent,
+  WorkflowDefinition,
+} from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf, customDefinition, type CrdObject } from "../../support/kind-definitions.js";
 import { createRecordedOperator, type RecordedOperator } from "../../support/recorded-operator.js";
 
@@ -87,7 +91,9 @@ type Args = {
 /** Builds a dependent: a ConfigMap named after the page and the dependent, with the text of the page. */
 export function configMapOf(
   name: string,
-  rest: Partial<Omit<KubernetesDependent, "desired">> & { desired?: (args: Args) => unknown } = {},
+  rest: Partial<Omit<KubernetesDependent, "desired" | keyof Conditions>> & {
+    readonly [Name in keyof Conditions]?: (args: never) => unknown;
+  } & { desired?: (args: Args) => unknown } = {},
 ): KubernetesDependent {
   return {
     name,
@@ -98,7 +104,7 @@ export function configMapOf(
       metadata: { name: `${primary.metadata.name}-${name}` },
       data: { text: primary.spec.text },
     })) as never,
-    ...(rest as Partial<KubernetesDependent>),
+    ...(rest as unknown as Partial<KubernetesDependent>),
   };
 }
 

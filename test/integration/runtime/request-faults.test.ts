@@ -232,8 +232,11 @@ suite("operator with failing requests", (test) => {
       await sleep(20);
     }
     await untilText(page, "text 7");
-    assert.ok(Date.now() - startedAt >= 400, "the last change waited for the next window");
-    assert.ok(page.events.length <= 4, `${page.events.length} reconciles`);
+    const elapsedMs = Date.now() - startedAt;
+    assert.ok(elapsedMs >= 400, "the last change waited for the next window");
+    // The first window may have begun before, and a busy machine may need more of them.
+    const windows = Math.floor(elapsedMs / 600) + 2;
+    assert.ok(page.events.length <= 2 * windows, `${page.events.length} reconciles in ${windows} windows`);
   });
 });
 

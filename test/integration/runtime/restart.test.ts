@@ -88,12 +88,12 @@ suite("operator restart", (test) => {
 
   test("a start that failed leaves nothing behind, and the next one may succeed", async () => {
     await using server = await startPageServer({ withoutCrd: true });
-    await using page = createPageOperator(server, { operator: { startTimeoutMs: 150 } });
+    await using page = createPageOperator(server, { operator: { startTimeoutMs: 500 } });
     assert.match(
       await failureOf(() => page.operator.start()),
-      /could not start within 150 ms: Page\.v1\.example\.com is not served/,
+      /could not start within 500 ms: Page\.v1\.example\.com is not served/,
     );
-    assert.match(await failureOf(() => page.operator.start()), /could not start within 150 ms/);
+    assert.match(await failureOf(() => page.operator.start()), /could not start within 500 ms/);
   });
 });
 

@@ -91,7 +91,7 @@ suite("several event sources of one kind", (test) => {
   test("writes and deletions of a dependent are no events of a source of its kind", async () => {
     await using server = await startPageServer();
     const dependent = configMapOf("text", {
-      reconcilePrecondition: (({ primary }: { primary: Page }) => primary.spec.text !== "none") as never,
+      reconcilePrecondition: ({ primary }: { primary: Page }) => primary.spec.text !== "none",
       desired: ({ primary }) => ({
         metadata: { name: "one", labels: { page: "one" } },
         data: { text: primary.spec.text },

@@ -192,17 +192,21 @@ suite("the webpage sample", (test) => {
     { timeoutMs: 90_000 },
   );
 
-  test("many pages converge at once", async () => {
-    await using tester = await testClient();
-    await using run = await startRun(await server());
-    const all = Array.from({ length: 20 }, () => newPage());
-    await Promise.all(all.map((page) => tester.client.create(WebPage, page)));
-    await Promise.all(all.map((page) => readyPage(tester.client, page)));
-    const names = new Set(all.map(({ metadata }) => metadata.name));
-    const writes = run.requests.filter(
-      (request) => names.has(request.split("/")[1] ?? "") && !request.endsWith("/status"),
-    );
-    assert.is(writes.length, 3 * all.length, "three dependents for each");
-    await Promise.all(all.map(({ metadata }) => tester.client.delete(WebPage, metadata)));
-  });
+  test(
+    "many pages converge at once",
+    async () => {
+      await using tester = await testClient();
+      await using run = await startRun(await server());
+      const all = Array.from({ length: 20 }, () => newPage());
+      await Promise.all(all.map((page) => tester.client.create(WebPage, page)));
+      await Promise.all(all.map((page) => readyPage(tester.client, page)));
+      const names = new Set(all.map(({ metadata }) => metadata.name));
+      const writes = run.requests.filter(
+        (request) => names.has(request.split("/")[1] ?? "") && !request.endsWith("/status"),
+      );
+      assert.is(writes.length, 3 * all.length, "three dependents for each");
+      await Promise.all(all.map(({ metadata }) => tester.client.delete(WebPage, metadata)));
+    },
+    { timeoutMs: 60_000 },
+  );
 });
