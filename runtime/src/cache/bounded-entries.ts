@@ -1,21 +1,21 @@
-// The objects of a cache that keeps only some of them whole: the most recently used, and those that a reconcile under way needs.
+// The objects of a cache that keeps only some of them whole: the most recently used, and those that a running reconcile needs.
 import { LRUCache } from "lru-cache";
 import type { ObjectKey, KubernetesObject } from "../base/kubernetes-object.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
-/** What a bounded cache is made of. */
+/** The bound of a cache. */
 export interface CacheBound {
-  /** How many objects are kept whole. */
+  /** The number of objects that are kept whole. */
   readonly maxObjects: number;
-  /** Reads an object that is not kept whole; undefined if it is gone. */
+  /** Fetches an evicted object; undefined if it was deleted. */
   fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<DecodedResource | undefined>;
 }
 
-/** Entries by key, of which at most so many are whole; of the others the metadata are left. */
+/** Entries by key. A limited number is whole; of an evicted one a copy with the metadata is left. */
 export class BoundedEntries {
   /** Whole or evicted. */
   readonly #entries = new Map<ObjectKey, DecodedResource>();
-  /** Those that are whole and may be evicted. */
+  /** The whole ones that may be evicted, the least recently used first. */
   readonly #recent: LRUCache<ObjectKey, true>;
   /** How often each object is held. */
   readonly #holds = new Map<ObjectKey, number>();
@@ -57,7 +57,7 @@ export class BoundedEntries {
     return this.#entries[Symbol.iterator]();
   }
 
-  /** Takes a whole object, for which another one may have to make room. */
+  /** Takes a whole object, which may evict another one. */
   set(key: ObjectKey, entry: DecodedResource): void {
     this.#entries.set(key, entry);
     if (!this.#holds.has(key)) this.#recent.set(key, true);
@@ -68,7 +68,7 @@ export class BoundedEntries {
     this.#recent.delete(key);
   }
 
-  /** Says that an object is being used. */
+  /** Marks an object as used. */
   touch(key: ObjectKey): void {
     this.#recent.get(key);
   }
@@ -84,7 +84,7 @@ export class BoundedEntries {
     if (before !== undefined) this.#releaseAll(before);
   }
 
-  /** Lets go of what `holder` holds. */
+  /** Allows the eviction of the objects that `holder` holds. */
   release(holder: string): void {
     const keys = this.#heldBy.get(holder);
     if (keys === undefined) return;
@@ -115,10 +115,10 @@ export class BoundedEntries {
 
 const copies = new WeakSet<KubernetesObject>();
 
-// It has the size of the object itself, and nobody maps or selects by it.
+// As large as the object itself, and no mapper or selector reads it.
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Returns what a bounded cache keeps of an object that had to make room: what it is, and its metadata. */
+/** Returns the copy that a bounded cache keeps of an evicted object: its kind and its metadata. */
 export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { annotations, ...others } = metadata;
   const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED));
@@ -127,37 +127,37 @@ export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObje
   return copy;
 }
 
-/** Tells whether an object is only what a bounded cache keeps of it. */
+/** Tells whether an object is the copy of an evicted one. */
 export function isEvictedCopy(object: KubernetesObject): boolean {
   return copies.has(object);
 }
 
-/** Tells whether an entry is only what a bounded cache keeps of an object. */
+/** Tells whether an entry is the copy of an evicted object. */
 export function isEvicted({ object }: DecodedResource): boolean {
   return isEvictedCopy(object);
 }
 
-/** For whom objects are made readable. */
+/** Settings of a load. */
 export interface LoadOptions {
-  /** Who needs them to stay readable until it releases them; unless given, they may have to make room at once. */
+  /** Keeps the objects from eviction until it is released. Default: they may be evicted at once. */
   readonly holder?: string;
   readonly signal?: AbortSignal;
 }
 
 /** The cache for which objects are read. */
 export interface LoadingCache {
-  /** What is known of an object, be it what is left of it. */
+  /** Returns an object or its evicted copy. */
   find(key: ObjectKey): DecodedResource | undefined;
   /** Takes a state that the watch has not brought. */
   put(entry: DecodedResource): void;
-  /** Takes the whole of an object of which a copy is left. */
+  /** Replaces an evicted copy by the whole object. */
   complete(key: ObjectKey, entry: DecodedResource): void;
 }
 
-// How many objects are read at the same time for one reconcile.
+// The number of parallel fetches of one reconcile.
 const FETCHED_AT_ONCE = 10;
 
-/** Reads again what had to make room in a bounded cache. */
+/** Fetches evicted objects of a bounded cache. */
 export class BoundedLoader {
   readonly #entries: BoundedEntries;
   readonly #bound: CacheBound;
@@ -169,7 +169,7 @@ export class BoundedLoader {
     this.#cache = cache;
   }
 
-  /** Reads those of these objects that had to make room. What the watch brings meanwhile is newer, and stays. */
+  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions): Promise<void> {
     const wanted = new Set(keys);
     if (holder !== undefined) this.#entries.hold(wanted, holder);
@@ -186,9 +186,9 @@ export class BoundedLoader {
   async #fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<void> {
     const entry = await this.#bound.fetch(key, signal);
     const copy = this.#copyOf(key);
-    // It is gone, or the watch has brought it.
+    // The object was deleted, or the watch has brought it.
     if (entry === undefined || copy === undefined) return;
-    // A newer one is read as an answer is: its change is still to be told.
+    // A newer state is pending like the answer to a write: the watch will notify its change.
     if (versionOf(entry) !== versionOf(copy)) return this.#cache.put(entry);
     this.#cache.complete(key, entry);
   }

@@ -1,8 +1,8 @@
-// Tells apart, for one object, the echoes of our own writes from what others did (JOSDK EventFilterWindow).
+// Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
 //
-// While a write is under way nobody knows yet which version it makes, so changes are held; when the version is known, the changes up to
-// it are its echo alone and are swallowed, or there is more in them and they are merged into one. A deletion is never swallowed, and
-// neither is what a list brought: between two lists anything may have gone unseen.
+// While a write is in flight its version is unknown, so changes are held. Once the version is known, the changes up to it are either the echo
+// alone, which is dropped, or contain a foreign change, and are merged into one. A deletion is never dropped, nor is a change from a list:
+// between two lists foreign changes may have gone unseen.
 import type { ResourceChange } from "./resource-change.js";
 import { compareResourceVersions } from "../base/kubernetes-object.js";
 
@@ -12,54 +12,54 @@ interface HeldChange {
   readonly isFromList: boolean;
 }
 
-/** The changes of one object around our own writes of it; a change is held until `check` returns it or swallows it. */
+/** The changes of one object around own writes. A change is held until `check` returns or drops it. */
 export class EventWindow {
   #activeWrites = 0;
   /** Whether a list is under way. */
   #isListing: boolean;
-  /** Versions that our own writes made and whose echo was not seen; the oldest first. */
+  /** The versions of own writes whose echo has not come, oldest first. */
   #own: string[] = [];
-  /** At most one for each version; the oldest first. */
+  /** At most one change per version, oldest first. */
   #held: HeldChange[] = [];
 
   constructor({ isListing = false }: { isListing?: boolean } = {}) {
     this.#isListing = isListing;
   }
 
-  /** Whether nothing is under way, held or awaited any more. */
+  /** Whether no write is in flight, no change held and no echo awaited. */
   get isDone(): boolean {
     return this.#activeWrites === 0 && this.#own.length === 0 && this.#held.length === 0;
   }
 
-  /** Says that a write begins. */
+  /** Begins a write. */
   open(): void {
     this.#activeWrites++;
   }
 
-  /** Says that a write ended, however it did. */
+  /** Ends a write, whether it succeeded or not. */
   close(): void {
     if (this.#activeWrites > 0) this.#activeWrites--;
   }
 
-  /** Says that a list begins or has ended; what is added between is never swallowed. */
+  /** Says whether a list is under way: changes from it are never dropped. */
   setListing(isListing: boolean): void {
     this.#isListing = isListing;
   }
 
-  /** Takes a version that an own write made. */
+  /** Takes the version of an own write. */
   recordOwn(version: string): void {
     const at = insertionPoint(this.#own, version, (own) => own);
     if (this.#own[at] !== version) this.#own.splice(at, 0, version);
   }
 
-  /** Takes a change that the watch brought. */
+  /** Takes a change from the watch. */
   add(change: ResourceChange, version: string): void {
     const held = { change, version, isFromList: this.#isListing };
     const at = insertionPoint(this.#held, version, (each) => each.version);
     this.#held.splice(at, this.#held[at]?.version === version ? 1 : 0, held);
   }
 
-  /** Returns the change that has to be told now, if there is one, and forgets what is settled. */
+  /** Returns the change to notify now, if there is one, and forgets what is settled. */
   check(): ResourceChange | undefined {
     const last = this.#held.at(-1);
     if (last === undefined) return undefined;
@@ -70,7 +70,7 @@ export class EventWindow {
     }
     const echoed = countUpTo(this.#own, last.version, (own) => own);
     if (echoed === 0) return undefined;
-    // What comes behind the last own version may be the echo of the write that is under way.
+    // A change behind the last own version may be the echo of the write in flight.
     if (echoed === this.#own.length && this.#activeWrites > 0)
       return this.#settle(
         countUpTo(this.#held, this.#own.at(-1)!, (held) => held.version),
@@ -79,19 +79,19 @@ export class EventWindow {
     return this.#settle(everything, echoed);
   }
 
-  /** Forgets the own versions up to `version`, which a watch that is past them does not bring any more; tells whether there were any. */
+  /** Forgets own versions up to `version`, which the watch has passed; tells whether there were any. */
   forgetOwnUpTo(version: string): boolean {
     const passed = countUpTo(this.#own, version, (own) => own);
     return this.#own.splice(0, passed).length > 0;
   }
 
-  /** Ends everything; returns what was held, unless it is known to be an echo. */
+  /** Ends all writes; returns what was held, unless it is known to be an echo. */
   drain(): ResourceChange | undefined {
     this.#activeWrites = 0;
     return this.#settle(this.#held.length, this.#own.length);
   }
 
-  /** Forgets what is held and awaited up to `version`, but not the writes that are under way. */
+  /** Forgets held changes and awaited echoes up to `version`; writes in flight go on. */
   forgetUpTo(version: string): void {
     this.forgetOwnUpTo(version);
     this.#held.splice(
@@ -107,7 +107,7 @@ export class EventWindow {
     const last = settled.at(-1)!;
     if (last.change.kind === "deleted") return last.change;
     const isFromList = settled.some((each) => each.isFromList);
-    // The object was made anew: what became of it says all.
+    // The object was re-created: its new state says all.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
     if (!isFromList && settled.length === own.length && settled.every(({ version }, at) => version === own[at]))
       return undefined;
@@ -128,7 +128,7 @@ function countUpTo<Item>(sorted: readonly Item[], version: string, versionOf: (i
   return count;
 }
 
-// Where `version` stands or belongs.
+// The index at which `version` stands, or is to be inserted.
 function insertionPoint<Item>(sorted: readonly Item[], version: string, versionOf: (item: Item) => string): number {
   const behind = countUpTo(sorted, version, versionOf);
   return behind > 0 && versionOf(sorted[behind - 1]!) === version ? behind - 1 : behind;

@@ -1,10 +1,10 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { synchronous } from "../base/promises.js";
 
-/** Returns the values under which an index finds an object; one for which it throws is not found under that index. */
+/** Returns the values under which an index finds an object. An object for which it throws is not indexed. */
 export type IndexFunction = (object: KubernetesObject) => readonly string[];
 
-/** Told that an index function failed for an object, which is then not found under that index; without an error it no longer does. */
+/** Notified that an index function failed for an object, which is then not indexed; without `error`, that it succeeds again. */
 export type IndexReporter = (key: ObjectKey, error?: unknown) => void;
 
 const NONE: ReadonlySet<ObjectKey> = new Set();
@@ -16,7 +16,7 @@ export class ObjectIndex {
   /** The objects for which the function failed. */
   readonly #failed = new Set<ObjectKey>();
   readonly #keys = new Map<string, Set<ObjectKey>>();
-  /** The values of objects that are no longer whole, by what is left of them. */
+  /** The values of evicted objects, by their copies. */
   readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
   #remembersAny = false;
 
@@ -45,13 +45,13 @@ export class ObjectIndex {
     }
   }
 
-  /** Takes that `copy` is what is left of an object: it has the same values, which cannot be read from it any more. */
+  /** Remembers the values of an object that was evicted, for its copy. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
     this.#remembersAny = true;
     this.#remembered.set(copy, this.valuesOf(whole));
   }
 
-  /** Takes what an object was, as it was taken before, and what it is; absent if it was or is not there. */
+  /** Replaces a state of an object by another; absent if there was or is none. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const hadFailed = this.#failed.size > 0 && this.#failed.delete(key);
     if (before !== undefined && !hadFailed) this.#remove(key, before);
@@ -98,7 +98,7 @@ export class ObjectIndex {
   }
 }
 
-/** The indexes over one cache by their functions; one that several readers ask for is kept once. */
+/** The indexes of one cache by their functions. Readers with the same function share an index. */
 export class SharedIndexes {
   readonly #indexes = new Map<IndexFunction, { readonly index: ObjectIndex; users: number }>();
 
@@ -113,7 +113,7 @@ export class SharedIndexes {
     return this.#indexes.size === 0;
   }
 
-  /** Adds an index over what is known; each call needs a `release`. */
+  /** Adds an index of the known objects. Each call needs a `release`. */
   acquire(
     valuesOf: IndexFunction,
     known: () => Iterable<readonly [ObjectKey, KubernetesObject]>,
@@ -129,7 +129,7 @@ export class SharedIndexes {
     for (const [key, object] of known()) index.update(key, undefined, object);
   }
 
-  /** Gives an index up; without users it is forgotten. */
+  /** Ends one use of an index; the last one removes the index. */
   release(valuesOf: IndexFunction): void {
     const shared = this.#indexes.get(valuesOf);
     if (shared === undefined || --shared.users > 0) return;
@@ -147,12 +147,12 @@ export class SharedIndexes {
     return this.#indexes.get(valuesOf)?.index.valuesOf(object);
   }
 
-  /** Takes that `copy` is what is left of an object. */
+  /** Remembers the values of an object that was evicted, for its copy. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
     for (const { index } of this.#indexes.values()) index.remember(copy, whole);
   }
 
-  /** Takes what an object was and is; absent if it was or is not there. */
+  /** Replaces a state of an object by another; absent if there was or is none. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     if (before === after) return;
     for (const { index } of this.#indexes.values()) index.update(key, before, after);

@@ -2,37 +2,37 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import { EventWindow } from "./event-window.js";
 import type { ResourceChange } from "./resource-change.js";
 
-/** The deletion of an object, as the watch brought it while our own was under way. */
+/** A deletion that the watch brought while an own deletion of the object was in flight. */
 interface HeldDeletion {
   readonly change: ResourceChange;
   readonly version: string;
 }
 
-/** Our own deletions of one object. */
+/** The own deletions of one object that are in flight. */
 interface UnderWay {
   count: number;
-  /** Whether one of those that have ended has done it. */
+  /** Whether one that has ended did delete the object. */
   isOwn: boolean;
   held: HeldDeletion | undefined;
 }
 
-/** Deletions that may be our own, from when they are asked for until the answer says so (JOSDK tells every deletion). */
+/** Holds deletions that may be own ones from the request to its answer (JOSDK notifies every deletion). */
 class HeldDeletions {
-  /** By uid, for under the name of an object there may be another one already. */
+  /** By uid: the name may belong to a re-created object already. */
   readonly #underWay = new Map<string, UnderWay>();
 
   get size(): number {
     return this.#underWay.size;
   }
 
-  /** Says that a deletion begins. */
+  /** Begins an own deletion. */
   open(uid: string): void {
     const known = this.#underWay.get(uid);
     if (known === undefined) this.#underWay.set(uid, { count: 1, isOwn: false, held: undefined });
     else known.count++;
   }
 
-  /** Says that a deletion ended; returns what was held for it, with the last one that was under way. */
+  /** Ends an own deletion; the last one in flight returns the deletion that was held. */
   close(uid: string, { isGone }: { readonly isGone: boolean }): (HeldDeletion & { isOwn: boolean }) | undefined {
     const known = this.#underWay.get(uid);
     if (known === undefined) return undefined;
@@ -42,16 +42,16 @@ class HeldDeletions {
     return known.held && { ...known.held, isOwn: known.isOwn };
   }
 
-  /** Holds a change if it is a deletion that is under way; tells whether it is. */
+  /** Holds a change if it is a deletion for which an own one is in flight; tells whether it did. */
   hold(change: ResourceChange, version: string): boolean {
-    // It is empty most of the time.
+    // The map is empty most of the time.
     if (this.#underWay.size === 0 || change.kind !== "deleted") return false;
     const known = this.#underWay.get(change.object.metadata.uid ?? "");
     if (known !== undefined) known.held = { change, version };
     return known !== undefined;
   }
 
-  /** Returns what is held for an object, and holds it no longer. */
+  /** Returns the deletion that is held for an object, and lets go of it. */
   release(key: ObjectKey): HeldDeletion | undefined {
     if (this.#underWay.size === 0) return undefined;
     const known = [...this.#underWay.values()].find(({ held }) => held?.change.key === key);
@@ -60,7 +60,7 @@ class HeldDeletions {
     return held;
   }
 
-  /** Ends all; returns what was held. */
+  /** Ends all own deletions; returns the deletions that were held. */
   drain(): ResourceChange[] {
     const held = [...this.#underWay.values()].flatMap((each) => each.held?.change ?? []);
     this.#underWay.clear();
@@ -68,23 +68,23 @@ class HeldDeletions {
   }
 }
 
-/** Keeps the events of one controller's own writes from it: a window for each object that it writes (JOSDK EventFilterSupport). */
+/** Filters the events of one controller's own writes: one window per object that it writes (JOSDK EventFilterSupport). */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
   readonly #deletions = new HeldDeletions();
   #isListing = false;
 
-  /** How many objects have a window, and how many deletions are under way. */
+  /** The number of windows and of own deletions in flight. */
   get size(): number {
     return this.#windows.size + this.#deletions.size;
   }
 
-  /** Says that a deletion of an object begins. */
+  /** Begins an own deletion. */
   openDeletion(uid: string): void {
     this.#deletions.open(uid);
   }
 
-  /** Says that a deletion ended, by which the object is gone or not; returns the change that was held back and has to be told now. */
+  /** Ends an own deletion, which deleted the object or did not; returns a held change that is to be notified now. */
   closeDeletion(uid: string, { isGone }: { readonly isGone: boolean }): ResourceChange | undefined {
     const held = this.#deletions.close(uid, { isGone });
     if (held === undefined) return undefined;
@@ -94,40 +94,40 @@ export class OwnEvents {
     return undefined;
   }
 
-  /** Takes a change before it is filtered; tells whether it is held because it may be an own deletion. */
+  /** Holds a change that may be an own deletion; tells whether it did. Call this before `filter`. */
   holds(change: ResourceChange, version: string): boolean {
     return this.#deletions.hold(change, version);
   }
 
-  /** Returns the deletion that is held for an object of which more has become, and has to be told before that. */
+  /** Returns the held deletion of an object for which a newer change has come: it is to be notified first. */
   release(key: ObjectKey): ResourceChange | undefined {
     const held = this.#deletions.release(key);
     return held && this.filter(held.change, held.version);
   }
 
-  /** Says that a write of an object begins. */
+  /** Begins an own write of an object. */
   open(key: ObjectKey): void {
     let window = this.#windows.get(key);
     if (window === undefined) this.#windows.set(key, (window = new EventWindow({ isListing: this.#isListing })));
     window.open();
   }
 
-  /** Takes the version that an own write made; without a window it is forgotten. */
+  /** Takes the version of an own write. Ignored without a window. */
   recordOwn(key: ObjectKey, version: string): void {
     this.#windows.get(key)?.recordOwn(version);
   }
 
-  /** Says that a write ended, while the watch is at `watchVersion`; returns the change that was held back and has to be told now. */
+  /** Ends an own write while the watch is at `watchVersion`; returns a held change that is to be notified now. */
   close(key: ObjectKey, watchVersion = "0"): ResourceChange | undefined {
     const window = this.#windows.get(key);
     if (window === undefined) return undefined;
     window.close();
     const change = this.#check(key, window);
-    // The echo came before the answer, and has been looked at, or it will never come.
+    // The echo came before the answer and was checked, or it will never come.
     return window.forgetOwnUpTo(watchVersion) ? (this.#check(key, window) ?? change) : change;
   }
 
-  /** Takes a change that the watch brought; returns what has to be told now: it, one that was held, both in one, or nothing. */
+  /** Takes a change from the watch; returns the change to notify now: this one, a held one, or both merged. */
   filter(change: ResourceChange, version: string): ResourceChange | undefined {
     const window = this.#windows.get(change.key);
     if (window === undefined) return change;
@@ -135,16 +135,16 @@ export class OwnEvents {
     return this.#check(change.key, window);
   }
 
-  /** Says that a list begins, or that it has arrived. */
+  /** Says whether a list is under way. */
   setListing(isListing: boolean): void {
     this.#isListing = isListing;
     for (const window of this.#windows.values()) window.setListing(isListing);
   }
 
   /**
-   * Takes how far the watch has come; returns the changes that were held for echoes that will not come any more.
+   * Takes the version that the watch has reached; returns the changes that were held for echoes that will not come.
    *
-   * JOSDK keeps such windows until something else happens to the object, which may be never.
+   * JOSDK keeps such a window until the next event of the object, which may never come.
    */
   passTo(version: string): ResourceChange[] {
     const changes: ResourceChange[] = [];
@@ -155,14 +155,14 @@ export class OwnEvents {
     return changes;
   }
 
-  /** Ends all windows; returns the changes that were held for writes whose end will not be told. */
+  /** Ends all windows; returns the changes that were held. */
   drain(): ResourceChange[] {
     const changes = [...this.#windows.values()].flatMap((window) => window.drain() ?? []);
     this.#windows.clear();
     return [...changes, ...this.#deletions.drain()];
   }
 
-  /** Forgets what was held and awaited up to `version` of an object that is gone; a write that is under way goes on. */
+  /** Forgets the held changes and awaited echoes of a deleted object up to `version`; writes in flight go on. */
   forget(key: ObjectKey, version: string): void {
     const window = this.#windows.get(key);
     if (window === undefined) return;

@@ -1,4 +1,4 @@
-// What we did ourselves and the watch has not brought yet: writes by their answers, and deletions.
+// Own writes and own deletions that the watch has not brought yet.
 import {
   compareResourceVersions,
   isNewerVersion,
@@ -13,10 +13,10 @@ export interface KeyedObject {
   readonly object: KubernetesObject;
 }
 
-/** The newest answers to own writes, at most one for each object, until the watch has come to them. */
+/** The newest answers to own writes, at most one per object, until the watch reaches their versions. */
 export class PendingWrites {
   readonly #entries = new Map<ObjectKey, DecodedResource>();
-  /** The objects by the version of their answer, in the order in which the answers came. */
+  /** The keys by the version of the answer, in the order of arrival. */
   readonly #keys = new Map<string, ObjectKey>();
 
   get size(): number {
@@ -24,7 +24,7 @@ export class PendingWrites {
   }
 
   get(key: ObjectKey): DecodedResource | undefined {
-    // It is empty most of the time.
+    // The map is empty most of the time.
     return this.#entries.size === 0 ? undefined : this.#entries.get(key);
   }
 
@@ -32,7 +32,7 @@ export class PendingWrites {
     return this.#entries.keys();
   }
 
-  /** Returns the answer of this version. */
+  /** Returns the answer that has this version. */
   ofVersion(version: string): DecodedResource | undefined {
     const key = this.#keys.get(version);
     return key === undefined ? undefined : this.#entries.get(key);
@@ -51,31 +51,31 @@ export class PendingWrites {
     this.#keys.delete(versionOf(entry));
   }
 
-  /** Returns an object whose answer is not newer than `version`; one that came behind a newer answer is found after that. */
+  /** Returns the key of the oldest answer if it is not newer than `version`. */
   passedBy(version: string): ObjectKey | undefined {
     for (const [answered, key] of this.#keys) return compareResourceVersions(answered, version) <= 0 ? key : undefined;
     return undefined;
   }
 
-  /** Returns all objects whose answers are not newer than `version`. */
+  /** Returns the answers that are not newer than `version`. */
   allPassedBy(version: string): KeyedObject[] {
     return this.all().filter(({ object }) => !isNewerVersion(object.metadata.resourceVersion ?? "0", version));
   }
 
-  /** Returns all objects with their answers. */
+  /** Returns all answers. */
   all(): KeyedObject[] {
     return [...this.#entries].map(([key, { object }]) => ({ key, object }));
   }
 }
 
 interface OwnDeletion {
-  /** The last state that was known; nothing up to its version is there any more. */
+  /** The last known state. Every state up to its version is gone. */
   readonly entry: DecodedResource;
-  /** Who deleted it. */
+  /** The owner of the view that deleted the object. */
   readonly by: object | undefined;
 }
 
-/** The last objects that we deleted ourselves, by key, as long as the watch has not brought that. */
+/** Own deletions by key, until the watch brings them. */
 export class OwnDeletions {
   readonly #deletions = new Map<ObjectKey, OwnDeletion>();
 
@@ -83,14 +83,14 @@ export class OwnDeletions {
     return this.#deletions.size;
   }
 
-  /** Remembers that `by` deleted an object, whose last known state this is. */
+  /** Remembers that `by` deleted an object; `entry` is its last known state. */
   set(key: ObjectKey, entry: DecodedResource, by: object | undefined): void {
     this.#deletions.set(key, { entry, by });
   }
 
-  /** Tells whether a state is one of an object that we deleted, or from before. */
+  /** Tells whether a state belongs to a deleted object, or is older than its deletion. */
   covers(key: ObjectKey, entry: DecodedResource): boolean {
-    // It is empty most of the time.
+    // The map is empty most of the time.
     const deleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(key)?.entry;
     if (deleted === undefined) return false;
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
@@ -102,12 +102,12 @@ export class OwnDeletions {
     return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;
   }
 
-  /** Forgets an object whose deletion the watch brought. */
+  /** Forgets a deletion that the watch brought. */
   delete(key: ObjectKey, uid: string | undefined): void {
     if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
   }
 
-  /** Returns the objects whose deletion a watch at `version` does not bring, because it has another object there, or none. */
+  /** Returns the deletions that a watch at `version` will not bring, because it holds another object of that name, or none. */
   passedBy(version: string, observed: { get(key: ObjectKey): DecodedResource | undefined }): KeyedObject[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
       const isExpected = uidOf(observed.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version);
@@ -115,7 +115,7 @@ export class OwnDeletions {
     });
   }
 
-  /** Returns all objects whose deletion the watch has not brought. */
+  /** Returns all deletions that the watch has not brought. */
   all(): KeyedObject[] {
     return [...this.#deletions].map(([key, { entry }]) => ({ key, object: entry.object }));
   }

@@ -1,7 +1,7 @@
-// What one list-watch knows of the objects of a kind, overlaid with the answers to own writes (JOSDK TemporaryResourceCache).
+// The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
 //
-// Promises: a write is visible to the next read; an older state never replaces a newer one; an object that is gone does not come back.
-// Listeners are told what the watch brings, as it brings it: whose change it is, each of them knows for itself (see own-events.ts).
+// Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
+// Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
 import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOptions } from "./bounded-entries.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
@@ -13,29 +13,29 @@ import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "
 export type { LoadOptions } from "./bounded-entries.js";
 export type { ResourceChange } from "./resource-change.js";
 
-/** What a cache is to know of its objects. */
+/** Settings of a cache. */
 export interface ResourceCacheOptions {
-  /** Whether versions of this kind can be compared; true unless given. */
+  /** Whether versions of this kind can be compared. Default: true. */
   readonly comparesVersions?: boolean;
-  /** How many objects are kept whole; all of them unless given. */
+  /** Bounds the number of whole objects. Default: no bound. */
   readonly bound?: CacheBound | undefined;
-  /** Tells whether what is known of any kind of the server may be newer than the server, because it was restored. */
+  /** Tells whether a cached kind may be newer than the API server, because its store was restored. Default: false. */
   readonly isServerOutdated?: (() => boolean) | undefined;
 }
 
-/** The whole state that is being read. */
+/** A list that is under way. */
 interface Listing {
-  /** What is known and was not seen in it. */
+  /** The cached objects that the list has not brought. */
   readonly unlisted: Set<ObjectKey>;
-  /** Whether it is older than what is known, and the truth. */
+  /** Whether the list comes from a restored server and replaces newer states. */
   readonly isRestored: boolean;
 }
 
 /** The objects that one list-watch follows, by key and by index; what it returns is frozen and shared by all readers. */
 export class ResourceCache {
-  /** Whether versions of this kind can be compared; if not, nothing is known before the watch brings it. */
+  /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
-  /** What the watch brought. */
+  /** The states that the watch brought. */
   readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
   /** The same, if it is bounded. */
   readonly #bounded: BoundedEntries | undefined;
@@ -51,7 +51,7 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    // What is left of an object does not tell where an index has it.
+    // The copy of an evicted object does not say under which values an index holds the object.
     this.#bounded =
       bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
     this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
@@ -64,34 +64,34 @@ export class ResourceCache {
       });
   }
 
-  /** Tells `listener` from now on; returns how to end that. */
+  /** Notifies `listener` from now on; returns the function that ends it. */
   subscribe(listener: CacheListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** How far the watch has come. */
+  /** The latest version that the watch has reached. */
   get observedVersion(): string {
     return this.#observedVersion;
   }
 
-  /** Whether the whole state is being read. */
+  /** Whether a list is under way. */
   get isListing(): boolean {
     return this.#listing !== undefined;
   }
 
-  /** Whether the server was restored from a backup, and its state has not been read yet: nothing may be written from what is known. */
+  /** Whether the API server was restored and is not listed again yet: no write may be derived from this cache. */
   get isOutdated(): boolean {
     return this.#isReplacing || this.#isServerOutdated();
   }
 
-  /** How much is kept, for whoever looks for leaks. */
+  /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
     return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
   }
 
-  /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
+  /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
     if (this.#bounded === undefined || entry === undefined) return entry;
@@ -100,14 +100,14 @@ export class ResourceCache {
     return entry;
   }
 
-  /** Returns an object, or what is left of one that had to make room. */
+  /** Returns an object, or the copy that is left of an evicted one. */
   peek(key: ObjectKey): DecodedResource | undefined {
     const entry = this.#find(key);
     if (entry !== undefined) deepFreeze(entry.object);
     return entry;
   }
 
-  /** Tells whether an object is known. */
+  /** Tells whether an object is known, whole or evicted. */
   has(key: ObjectKey): boolean {
     return this.#find(key) !== undefined;
   }
@@ -117,44 +117,44 @@ export class ResourceCache {
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
-  /** Returns what the watch brought, without the answers. */
+  /** Returns the states that the watch brought, without pending writes. */
   observed(): Iterable<readonly [ObjectKey, DecodedResource]> {
     return this.#observed;
   }
 
-  /** Returns what the watch brought of an object, or what is left of it, without an answer. */
+  /** Returns the state that the watch brought of an object, or its evicted copy, without a pending write. */
   observedOf(key: ObjectKey): DecodedResource | undefined {
     return this.#observed.get(key);
   }
 
-  /** Returns the entry of an object if it is known in this version. */
+  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
   }
 
-  /** Reads again those of these objects that had to make room. What the watch brings meanwhile is newer, and stays. */
+  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
     await this.#loader?.load(keys, options);
   }
 
-  /** Lets the objects that were loaded for `holder` make room again. */
+  /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
     this.#bounded?.release(holder);
   }
 
-  /** Finds objects by what a function returns for them, from now on; each call needs a `removeIndex`. */
+  /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
     const known = () => [...this.keys()].map((key) => [key, this.#find(key)!.object] as const);
     this.#indexes.acquire(valuesOf, known, report);
   }
 
-  /** Gives an index up; without users it is forgotten. */
+  /** Ends one use of an index; the last one removes the index. */
   removeIndex(valuesOf: IndexFunction): void {
     this.#indexes.release(valuesOf);
   }
 
-  /** Returns the values for which an index has an object, or one that this is what is left of; undefined without such an index. */
+  /** Returns the values under which an index holds an object or its evicted copy; undefined without such an index. */
   indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
     return this.#indexes.valuesOf(valuesOf, object);
   }
@@ -164,20 +164,20 @@ export class ResourceCache {
     return this.#indexes.keysOf(valuesOf, value);
   }
 
-  /** Takes a state that the watch brought. */
+  /** Takes a state from the watch. */
   observe(entry: DecodedResource): void {
     this.#observe(entry, false);
     this.#advance(versionOf(entry));
   }
 
-  /** Whether there are answers that the watch has not come to. */
+  /** Whether the watch has yet to bring a pending write. */
   get expectsOwn(): boolean {
     return this.#pending.size > 0;
   }
 
   /**
-   * Takes the version of a state that the watch is about to bring, before it is decoded; true if it is known already from an answer, so
-   * that `observe` need not be called.
+   * Takes the version of an undecoded state from the watch. Returns true if it is the version of a pending write: then that state is
+   * observed, and `observe` need not be called.
    */
   observeOwn(version: string): boolean {
     const answer = this.#pending.ofVersion(version);
@@ -185,7 +185,7 @@ export class ResourceCache {
     return answer !== undefined;
   }
 
-  /** Takes a deletion that the watch brought; `object` is the last state with the version of the deletion, if that is known. */
+  /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
   observeDeletion(
     object: KubernetesObject,
     { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
@@ -195,21 +195,21 @@ export class ResourceCache {
     if (!isFinalStateUnknown) this.#advance(version);
   }
 
-  /** Takes how far the watch has come, as bookmarks tell. */
+  /** Takes the version of a bookmark. */
   observeVersion(version: string): void {
     this.#advance(version);
-    // A watch that is past an object without having brought it does not bring its deletion either.
+    // A watch that has passed an object without bringing it will not bring its deletion either.
     for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
       this.#ownDeletions.delete(key, object.metadata.uid);
     this.#tell((listener) => listener.onVersion(version));
   }
 
   /**
-   * Says that the whole state is being read: it comes object by object, in any order, by `observeListed` and `observeKnown`, and ends with
-   * `endReplace`. What began before and did not end counts for nothing.
+   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. A list that is under way is
+   * dropped.
    *
-   * `isRestored` says that the server was restored from a backup: its state is older than what is known, and the truth. So it replaces all
-   * that was observed, and all of it is told as initial; own writes and deletions that the watch has not brought may be undone.
+   * `isRestored` says that the store of the API server was restored, so that the list is older than the cache. Its objects replace all cached
+   * ones and are notified as initial; own writes and deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
@@ -220,7 +220,7 @@ export class ResourceCache {
     this.#observedVersion = "0";
   }
 
-  /** Takes that the whole state has this object in this version; tells whether that is known, or else it has to be decoded. */
+  /** Takes the key and version of a listed object. Returns false if that version is not cached, and has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean {
     const known = this.#observed.get(key);
     if (known === undefined || versionOf(known) !== version || this.#isReplacing) return false;
@@ -228,20 +228,20 @@ export class ResourceCache {
     return true;
   }
 
-  /** Takes an object of the whole state. */
+  /** Takes an object from the list. */
   observeListed(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     this.#listing?.unlisted.delete(key);
     this.#observe(entry, true);
   }
 
-  /** Takes that an object went while the whole state was being read. */
+  /** Takes a deletion that happened during the list. */
   forgetListed({ metadata }: KubernetesObject): void {
     const key = keyOf(metadata);
     if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
   }
 
-  /** Takes that the whole state as of `version` has been read; what was not in it was deleted while nobody watched. */
+  /** Ends the list, which is as of `version`. Cached objects that it lacks were deleted unseen. */
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
@@ -256,14 +256,14 @@ export class ResourceCache {
     });
   }
 
-  /** Takes the whole state at once. */
+  /** Takes a whole list at once. */
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
     this.endReplace(version);
   }
 
-  /** Takes the answer to an own write, unless the watch is past it: then it has brought it, and what became of it since. */
+  /** Takes the answer to an own write as pending, unless the watch has reached its version already. */
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
@@ -275,12 +275,12 @@ export class ResourceCache {
     this.#change(key, () => this.#pending.set(key, entry));
   }
 
-  /** Takes an own deletion of an object that is gone at once; the watch will bring it. `by` says whose it is. */
+  /** Hides an object that `by` has deleted, until the watch brings the deletion. */
   removeOwn(key: ObjectKey, uid: string, by?: object): void {
     if (!this.comparesVersions || this.#isReplacing) return;
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
-    // It may have been made anew, and even deleted again.
+    // The object may have been re-created since, and even deleted again.
     if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
     this.#change(key, () => {
       this.#ownDeletions.set(key, known, by);
@@ -288,12 +288,12 @@ export class ResourceCache {
     });
   }
 
-  /** Tells whether `by` deleted this object and the watch has not told so yet. */
+  /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
   isDeletedBy(object: KubernetesObject, by: object): boolean {
     return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
   }
 
-  /** Whether the state of a restored server replaces what is known. */
+  /** Whether a list from a restored server is under way. */
   get #isReplacing(): boolean {
     return this.#listing?.isRestored === true;
   }
@@ -305,7 +305,7 @@ export class ResourceCache {
     return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
-  /** Takes a state unless a newer one is known. */
+  /** Takes a state, unless a newer one is cached, and notifies the listeners. */
   #observe(entry: DecodedResource, isInitial: boolean): void {
     const { object } = entry;
     const key = keyOf(object.metadata);
@@ -313,7 +313,7 @@ export class ResourceCache {
     if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
     const change = arrivalOf(key, { object, old: known?.object, isInitial });
-    // Generations began anew with the versions, so that the object is told like one that nobody has seen.
+    // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
   }
@@ -335,8 +335,8 @@ export class ResourceCache {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
-    // The version says nothing of when an object went that somebody misses, but that of a list in which it is missing does. What was
-    // made anew and is missing, too, is another object, and is told for itself.
+    // A deletion that went unseen has no version of its own. The version of the first list without the object is an upper bound. A pending
+    // write of a re-created object is another object, which gets its own notification.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
@@ -351,17 +351,17 @@ export class ResourceCache {
   #advance(version: string): void {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
-    // The watch passes an answer without bringing it if the object is none of those that it follows.
+    // The watch passes a pending write without bringing it if the selector does not match the object.
     for (let key; (key = this.#pending.passedBy(version)) !== undefined;) {
       const passed = key;
       this.#change(passed, () => this.#pending.delete(passed));
     }
   }
 
-  /** Forgets own deletions and writes that the watch will not bring; what is known from them alone is told as missing. */
+  /** Forgets own deletions and writes that the watch will not bring. Objects known from them alone are reported as deleted. */
   #forgetOwn(deletions: readonly KeyedObject[], writes: readonly KeyedObject[], version: string): void {
     for (const { key, object } of deletions) {
-      // Whose deletion it is has to be known for as long as it is told.
+      // Listeners ask whose deletion it is.
       if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
       this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
     }
@@ -371,7 +371,7 @@ export class ResourceCache {
     }
   }
 
-  /** Tells that an object is gone that the watch never brought. */
+  /** Notifies the deletion of an object that the watch never brought. */
   #tellMissing(key: ObjectKey, object: KubernetesObject, version: string): void {
     this.#tellChange({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
   }
@@ -388,7 +388,7 @@ export class ResourceCache {
     return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
   }
 
-  /** Changes what is known of an object, and the indexes with it. */
+  /** Changes what is cached of an object, and updates the indexes. */
   #change(key: ObjectKey, change: () => void): void {
     if (this.#indexes.isEmpty) return change();
     const before = this.#find(key)?.object;

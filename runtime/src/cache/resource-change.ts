@@ -4,43 +4,43 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 export interface ResourceChange {
   readonly kind: "added" | "updated" | "deleted";
   readonly key: ObjectKey;
-  /** The state after the change; the last one of a deleted object. */
+  /** The state after the change; the last state of a deleted object. */
   readonly object: KubernetesObject;
-  /** What the watch had before; absent if that was nothing. */
+  /** The state before the change, as the watch had it; absent if there was none. */
   readonly old?: KubernetesObject;
-  /** Whether a list brought it, and not the watch. */
+  /** Whether a list brought the change, and not the watch. */
   readonly isInitial: boolean;
   /** Whether the deletion went unseen, so that `object` may not be the last state. */
   readonly isFinalStateUnknown?: boolean;
 }
 
-/** Who is told what a cache learns, always in the turn in which it does. */
+/** Notified of what a cache learns, in the same turn of the event loop. */
 export interface CacheListener {
-  /** `version` is that of the event, as the watch counts. */
+  /** `version` is the version of the event. */
   onChange(change: ResourceChange, version: string): void;
-  /** A list begins, or has arrived with all its changes told: what happens in between may go unseen. */
+  /** A list begins, or has ended and all its changes were notified. Changes in between may go unseen. */
   onListing(isListing: boolean): void;
-  /** The watch has come to `version`, as a bookmark or a list tells. */
+  /** The watch has reached `version`, by a bookmark or a list. */
   onVersion(version: string): void;
-  /** The server was restored from a backup: no echo of an own write is awaited any more. */
+  /** The store of the API server was restored: no echo of an own write will come. */
   onReset(): void;
 }
 
-/** What is known of an object before and after a change. */
+/** The states of an object before and after a change. */
 interface ChangeStates {
   readonly object: KubernetesObject;
   readonly old: KubernetesObject | undefined;
   readonly isInitial: boolean;
 }
 
-/** Returns the change that brought a state of an object. */
+/** Returns the change that a new state of an object is. */
 export function arrivalOf(key: ObjectKey, { object, old, isInitial }: ChangeStates): ResourceChange {
   return old === undefined
     ? { kind: "added", key, object, isInitial }
     : { kind: "updated", key, object, old, isInitial };
 }
 
-/** Returns the change that took an object away. */
+/** Returns the change that a deletion is. */
 export function deletionOf(
   key: ObjectKey,
   { object, old, isInitial, isFinalStateUnknown }: ChangeStates & { readonly isFinalStateUnknown: boolean },
@@ -62,7 +62,7 @@ export type OnDeleteFilter<Resource = KubernetesObject> = (resource: Resource, i
 export type GenericFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
 
 /**
- * What an event has to pass to cause a reconcile: `generic` and the one of its kind; what is absent lets everything pass.
+ * The filters that an event has to pass to cause a reconcile: `generic` and the one of its kind. Default: everything passes.
  *
  * Caches and indexes see everything, whatever the filters say.
  */

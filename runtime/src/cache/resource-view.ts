@@ -1,7 +1,7 @@
-// What one controller sees of a kind. The caches behind it are shared by all controllers of the operator; which changes are its own, and
-// whom to tell of the others, is known here.
+// The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
+// are own writes, and notifies its listeners of all others.
 //
-// A write of one controller is seen by the next read of any other, which is told of it by the watch; only the writer is not.
+// A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import { keyOf, refOfKey, type KubernetesObject, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
@@ -10,7 +10,7 @@ import { OwnEvents } from "./own-events.js";
 import type { LoadOptions, ResourceCache } from "./resource-cache.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
-/** Which objects of a view are wanted. */
+/** Selects objects of a view. */
 export interface ListOptions {
   readonly namespace?: string | undefined;
   readonly where?: (object: DecodedResource["object"]) => boolean;
@@ -18,26 +18,26 @@ export interface ListOptions {
 
 /** What users read of the objects of one kind that are watched. */
 export interface ReadonlyCache<Resource extends KubernetesObject = KubernetesObject> {
-  /** Returns an object; undefined if it is not known, or was evicted from a bounded cache. */
+  /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): { readonly object: Resource } | undefined;
-  /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
+  /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
   list(options?: ListOptions): readonly { readonly object: Resource }[];
   /** Returns the objects for which the function of an index gave `value`. */
   byIndex(name: string, value: string): readonly { readonly object: Resource }[];
 }
 
-/** A cache of which a view shows the objects, with what the view knows of them. */
+/** A cache that a view shows, with the own events of the view. */
 interface Attachment {
   readonly cache: ResourceCache;
   readonly ownEvents: OwnEvents;
   readonly unsubscribe: () => void;
 }
 
-/** What a view is of. */
+/** Settings of a view. */
 export interface ResourceViewOptions {
-  /** Whether the caches have only a part of each object, so that nothing can be compared with it. */
+  /** Whether the caches keep only a part of each object, with which no write can be compared. */
   readonly isPartial?: boolean;
-  /** Told that an index failed for an object, or no longer does. */
+  /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
 
@@ -48,16 +48,16 @@ const NONE: ReadonlySet<ObjectKey> = new Set();
 /** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
 export class ResourceView implements ReadonlyCache {
   readonly definition: ResourceDefinition;
-  /** Whether only a part of each object is known: then nothing can be written through this view. */
+  /** Whether the caches keep only a part of each object: then nothing can be written through this view. */
   readonly isPartial: boolean;
   readonly #attachments = new Map<string, Attachment>();
   readonly #indexes = new Map<string, IndexFunction>();
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
-  /** Whose own writes and deletions are not told to it. */
+  /** The owner of the view, which is not notified of its own writes and deletions. */
   #owner: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
-  /** The siblings that know of each write under way. */
+  /** The siblings that were notified of each write in flight. */
   readonly #writeSiblings = new Map<ObjectKey, (readonly ResourceView[])[]>();
 
   constructor(
@@ -72,8 +72,8 @@ export class ResourceView implements ReadonlyCache {
   }
 
   /**
-   * Shows the objects of a cache: those of one namespace, or of all if none is given. What the cache knows already is told to the
-   * listeners as added.
+   * Shows the objects of a cache of one namespace, or of all. The listeners are notified of the objects that the cache has already as
+   * added.
    */
   attach(cache: ResourceCache, namespace: string = ALL): void {
     if (this.#attachments.has(namespace))
@@ -87,8 +87,8 @@ export class ResourceView implements ReadonlyCache {
   }
 
   /**
-   * Shows the objects of a namespace, or of all, no longer; nobody is told, and own writes of them are forgotten. Returns the changes that
-   * were held back for those.
+   * Stops showing the cache of one namespace, or of all, without notifications, and forgets own writes there. Returns the changes that were
+   * held for these.
    */
   detach(namespace: string = ALL): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
@@ -104,37 +104,37 @@ export class ResourceView implements ReadonlyCache {
     for (const namespace of [...this.#attachments.keys()]) this.detach(namespace);
   }
 
-  /** Calls `listener` for every change that is not our own; returns how to end that. */
+  /** Notifies `listener` of every change that is not an own one; returns the function that ends it. */
   onChange(listener: (change: ResourceChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** How many objects are known. */
+  /** The number of known objects. */
   get size(): number {
     let size = 0;
     for (const _key of this.keys()) size++;
     return size;
   }
 
-  /** How many objects have own writes under way or not echoed yet. */
+  /** The number of objects with own writes that are in flight or not echoed yet. */
   get ownWrites(): number {
     let count = 0;
     for (const { ownEvents } of this.#attachments.values()) count += ownEvents.size;
     return count;
   }
 
-  /** Returns an object; undefined if it is not known, or had to make room in a bounded cache. */
+  /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.get(key);
   }
 
-  /** Returns an object, or what is left of one that had to make room. */
+  /** Returns an object, or the copy that is left of an evicted one. */
   peek(key: ObjectKey): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.peek(key);
   }
 
-  /** Tells whether an object is known. */
+  /** Tells whether an object is known, whole or evicted. */
   has(key: ObjectKey): boolean {
     return this.#attachmentOf(key)?.cache.has(key) ?? false;
   }
@@ -143,7 +143,7 @@ export class ResourceView implements ReadonlyCache {
     for (const { cache } of this.#attachments.values()) yield* cache.keys();
   }
 
-  /** Returns the objects of a namespace, or of all, that fulfil a condition; those that had to make room are left out. */
+  /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
   list({ namespace, where }: ListOptions = {}): DecodedResource[] {
     const found: DecodedResource[] = [];
     for (const key of this.#keysIn(namespace)) {
@@ -154,7 +154,7 @@ export class ResourceView implements ReadonlyCache {
     return found;
   }
 
-  /** Adds an index, over what is known and what will be; another function under the same name replaces the one before. */
+  /** Adds an index of all objects, or replaces the function of an index. */
   addIndex(name: string, valuesOf: IndexFunction): void {
     const before = this.#indexes.get(name);
     this.#indexes.set(name, valuesOf);
@@ -164,7 +164,7 @@ export class ResourceView implements ReadonlyCache {
     }
   }
 
-  /** Forgets an index. */
+  /** Removes an index. */
   removeIndex(name: string): void {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return;
@@ -189,18 +189,18 @@ export class ResourceView implements ReadonlyCache {
     return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);
   }
 
-  /** Returns the entry of an object if it is known in this version. */
+  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
 
-  /** Returns the values for which an index has an object, or one that this is what is left of. */
+  /** Returns the values under which an index holds an object or its evicted copy. */
   indexValuesOf(name: string, key: ObjectKey, object: KubernetesObject): readonly string[] | undefined {
     const valuesOf = this.#indexes.get(name);
     return valuesOf && this.#attachmentOf(key)?.cache.indexValuesOf(valuesOf, object);
   }
 
-  /** Makes sure that these objects can be read; those that had to make room are fetched. */
+  /** Fetches those of these objects that are evicted, so that all can be read. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
     const wanted = new Map<ResourceCache, ObjectKey[]>();
     for (const key of keys) {
@@ -212,12 +212,12 @@ export class ResourceView implements ReadonlyCache {
     await Promise.all([...wanted].map(([cache, some]) => cache.load(some, options)));
   }
 
-  /** Lets the objects that were loaded for `holder` make room again. */
+  /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
     for (const { cache } of this.#attachments.values()) cache.release(holder);
   }
 
-  /** Has the indexes of this view kept over a cache that will be attached; returns how to end that. */
+  /** Keeps the indexes of this view on a cache that will be attached; returns the function that ends it. */
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
@@ -227,8 +227,8 @@ export class ResourceView implements ReadonlyCache {
   }
 
   /**
-   * Throws if an object of this view cannot be written: because only a part of it is known, with which a write would be compared, or
-   * because what is known is newer than the state of the server, which was restored.
+   * Throws if an object of this view cannot be written: because the caches keep only a part of it, or because they are newer than the API
+   * server, whose store was restored.
    */
   requireWhole(key: ObjectKey): void {
     const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
@@ -245,15 +245,15 @@ export class ResourceView implements ReadonlyCache {
   }
 
   /**
-   * States whose view this is, and in which others the same owner sees objects of the same cluster and kind: what is written and deleted
-   * through this one is its own there, too.
+   * Sets the owner of the view, and its siblings: the owner's other views of the same kind and cluster. Own writes and deletions through this
+   * view are own ones there, too.
    */
   setOwner(owner: object, siblings: () => Iterable<ResourceView>): void {
     this.#owner = owner;
     this.#siblings = siblings;
   }
 
-  /** Announces a write; until `endWrite`, changes of this object are held back. */
+  /** Begins a write: until `endWrite`, changes of the object are held. */
   beginWrite(key: ObjectKey): void {
     this.requireWhole(key);
     const siblings = [...this.#siblings()];
@@ -262,8 +262,8 @@ export class ResourceView implements ReadonlyCache {
   }
 
   /**
-   * Ends a write, also one that failed. `entry` is the answer, which the next read sees; `isOwn` tells whether its version is proven to
-   * be the one that the write made: a write that changes nothing answers with the version of a change that may still be on its way.
+   * Ends a write, also one that failed. The next read returns `entry`, its answer. `isOwn` tells whether the write proved to make its version:
+   * the answer to a write that changes nothing has the version of a foreign change, whose event may be still to come.
    */
   endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
     const ownVersion = written?.isOwn === true ? written.entry.object.metadata.resourceVersion : undefined;
@@ -271,14 +271,14 @@ export class ResourceView implements ReadonlyCache {
     for (const view of [this, ...this.#takeSiblings(key)]) view.#closeWindow(key, ownVersion);
   }
 
-  /** Takes the answer to a write, which the next read sees; its event is told like any other. */
+  /** Takes the answer to a write, which the next read returns. Listeners are notified of its event like of any other. */
   put(entry: DecodedResource): void {
     this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
   }
 
   /**
-   * Announces our own deletion of an object; until it has ended, the event of it is held back. Returns how to end it, also one that failed:
-   * `isGone` says that the object is gone by it, which the next read sees and our listeners are not told.
+   * Begins an own deletion: until it ends, the deletion event is held. Returns the function that ends it, also if it failed. `isGone` says that
+   * it deleted the object: then the next read does not return it, and the listeners are not notified.
    */
   beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
     const held = [this, ...this.#siblings()].flatMap((view) => {
@@ -311,7 +311,7 @@ export class ResourceView implements ReadonlyCache {
     if (change !== undefined) this.#tell(change);
   }
 
-  // Those of one of the writes under way: which of them does not matter, for a view counts them.
+  // Any of the writes in flight will do, as a view only counts them.
   #takeSiblings(key: ObjectKey): readonly ResourceView[] {
     const writes = this.#writeSiblings.get(key);
     const siblings = writes?.pop() ?? [];
@@ -320,7 +320,7 @@ export class ResourceView implements ReadonlyCache {
   }
 
   #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
-    // Whatever happened to an object that we deleted concerns us no more.
+    // The deleter needs no further events of the object.
     const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this.#owner);
     return {
       onChange: (change, version) => {

@@ -5,14 +5,14 @@ import { DeferredDecoder } from "../decode/deferred-decoder.js";
 import type { Range } from "../decode/json-scanner.js";
 import type { Projection } from "../decode/projection.js";
 
-/** What is made of the objects that a list-watch brings. */
+/** Settings for decoding the objects of a list-watch. */
 export interface WatchedDecoding {
   readonly definition: ResourceDefinition;
-  /** Whose managed fields are kept. */
+  /** The field managers whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
-  /** What is kept of the objects; everything unless given. */
+  /** Cuts the objects. Default: they stay whole. */
   readonly project?: Projection | undefined;
-  /** Returns the state of an object that is known, with which the next one has most in common. */
+  /** Returns the known state of an object, which mostly equals the next one in large parts. */
   readonly known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface WatchedRange extends Range {
 /** Decodes the objects of one list-watch; their bytes are changed. */
 export class WatchedDecoder {
   readonly #options: WatchedDecoding;
-  /** Absent if the objects are cut at once, for which everything is read. */
+  /** Absent if the objects are cut, for which they are parsed at once. */
   readonly #deferred: DeferredDecoder | undefined;
 
   constructor(options: WatchedDecoding) {
@@ -39,7 +39,7 @@ export class WatchedDecoder {
     const entry = this.#deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
     const { apiVersion, kind } = definition;
     if (range.lacksType) Object.assign(entry.object, { apiVersion, kind });
-    // Of an object that is not whole nobody can tell what was applied to it.
+    // A cut object cannot be compared with a desired one, so that `owned` is of no use.
     return project === undefined ? entry : { object: project(entry.object) };
   }
 }

@@ -9,10 +9,10 @@ import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
 import { Restores } from "./restores.js";
 
-/** What all informers of a pool have in common. */
+/** Settings of all informers of a pool. */
 export interface InformerPoolOptions {
   readonly client: ApiClient;
-  /** Clients of other clusters that somebody else opens and closes; for any other connection one is opened. */
+  /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
   /** The field managers of all controllers. */
   readonly fieldManagers: Iterable<string>;
@@ -24,7 +24,7 @@ interface Shared<Value> {
   users: number;
 }
 
-/** Hands out informers, one for everything that is the same. */
+/** Creates informers, one for all equal requests. */
 export class InformerPool implements SharedInformers {
   readonly #options: InformerPoolOptions;
   readonly #informers = new Map<string, Shared<Informer>>();
@@ -33,16 +33,16 @@ export class InformerPool implements SharedInformers {
   readonly #connectionIds = new WeakMap<Connection, number>();
   readonly #restores = new WeakMap<ApiClient, Restores>();
   #connections = 0;
-  /** How many informers with bounded caches there were. */
+  /** Counts the informers with bounded caches that were created. */
   #bounded = 0;
 
   constructor(options: InformerPoolOptions) {
     this.#options = options;
-    // Whoever opened it has one share of it for good.
+    // The use of the caller is never released.
     for (const client of options.clusters ?? []) this.#clients.set(client.connection, { value: client, users: 1 });
   }
 
-  /** How many informers there are. */
+  /** The number of informers. */
   get size(): number {
     return this.#informers.size;
   }
@@ -58,7 +58,7 @@ export class InformerPool implements SharedInformers {
       if (isReleased) return;
       isReleased = true;
       if (--shared.users > 0) return;
-      // Whoever asks from now on gets a new one, which knows nothing of this one's past.
+      // A request from now on gets a new informer with an empty cache.
       this.#informers.delete(key);
       await informer.stop();
       await this.#releaseClient(request.connection);
@@ -100,7 +100,7 @@ export class InformerPool implements SharedInformers {
   #keyOf(request: InformerRequest): string {
     const { definition, namespace, labelSelector, fieldSelector, shardSelector, connection } = request;
     const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
-    // Which objects are whole, and what is remembered of the others, depends on who reads them.
+    // A bounded cache is not shared: its reader decides which objects stay whole.
     const bounded = maxCachedObjects === undefined ? undefined : ++this.#bounded;
     const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];

@@ -9,7 +9,7 @@ import { runListWatch } from "./list-watch.js";
 import type { Restores } from "./restores.js";
 import type { SourceHealth } from "../base/health.js";
 
-/** What an informer watches, and with what. */
+/** Settings of an informer. */
 export interface InformerOptions extends InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
@@ -29,7 +29,7 @@ interface Run {
 
 const MAX_BUSY_ANSWERS = 8;
 
-/** Keeps one cache up to date, whatever happens; the log has one line when it cannot and one when it can again. */
+/** Keeps one cache up to date. It logs one line when the watch fails, and one when it works again. */
 export class Informer implements SharedInformer {
   readonly definition: ResourceDefinition;
   readonly namespace: string | undefined;
@@ -40,7 +40,7 @@ export class Informer implements SharedInformer {
   #lastFailure: unknown;
   /** How many attempts in succession the server was too busy for. */
   #busyAnswers = 0;
-  /** How to tell those who wait for the state that it is not to be had now. */
+  /** The rejections of the starts that wait for the first list. */
   readonly #waiting = new Set<(reason: Error) => void>();
 
   constructor(options: InformerOptions) {
@@ -51,32 +51,32 @@ export class Informer implements SharedInformer {
     this.#options = options;
   }
 
-  /** Unknown until the first list has arrived or failed; unhealthy from a failure to the next success. */
+  /** `unknown` until the first list has ended or failed; `unhealthy` from a failure to the next success. */
   get health(): SourceHealth {
     if (this.#lastFailure !== undefined)
       return { status: "unhealthy", reason: this.#errorOf(this.#lastFailure).message };
     return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
   }
 
-  /** Why there is no state, or no new one; absent while all is well. */
+  /** The last failure of the watch; absent while it works. */
   get lastFailure(): unknown {
     return this.#lastFailure;
   }
 
-  /** Starts watching, if it does not yet; resolves when the whole state is known. */
+  /** Starts watching, unless it does already; resolves when the first list has ended. */
   start(): Promise<void> {
     this.#run ??= this.#begin();
     return this.#run.synced;
   }
 
-  /** Starts watching as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  /** Starts watching as `start` does, but rejects as soon as an attempt fails. Further attempts follow all the same. */
   async startOrThrow(): Promise<void> {
     const synced = this.start();
     if (this.#run?.isSynced === true) return;
     let giveUp = (_reason: Error): void => {};
     const failed = new Promise<never>((_, reject) => (giveUp = reject));
     this.#waiting.add(giveUp);
-    // An attempt that failed before says the same as the next one, which may take a while.
+    // The next attempt may take a while, and would fail for the same reason.
     if (this.#lastFailure !== undefined && !this.#isBusy) giveUp(this.#errorOf(this.#lastFailure));
     try {
       await Promise.race([synced, failed]);
@@ -85,7 +85,7 @@ export class Informer implements SharedInformer {
     }
   }
 
-  /** Stops watching; what is cached stays as it is. */
+  /** Stops watching. The cache keeps its objects. */
   async stop(): Promise<void> {
     const run = this.#run;
     this.#run = undefined;
@@ -154,12 +154,12 @@ export class Informer implements SharedInformer {
     this.#log("info", { kind: kindNameOf(this.definition), server }, message);
   }
 
-  // A logger that fails must not keep anybody from the state.
+  // A logger that throws must not end the watch.
   #log(level: keyof Logger, fields: object, message: string): void {
     try {
       this.#options.logger[level](fields, message);
     } catch {
-      // There is nowhere to say so.
+      // There is no other place to report it.
     }
   }
 
@@ -173,9 +173,9 @@ export class Informer implements SharedInformer {
       retryAfterMs: Math.round(retryAfterMs),
     };
     const message = describeFailure(error, this, client.connection);
-    // The first time it is news; after that it would fill the log.
+    // A repeated failure would fill the log.
     this.#log(isRepeated ? "debug" : "warn", fields, message);
-    // A kind that is not served any more has no objects; of anything else that fails nobody knows what became of them.
+    // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();
       cache.replace([], cache.observedVersion);
@@ -190,7 +190,7 @@ export class Informer implements SharedInformer {
   }
 }
 
-/** Names what a list-watch follows, for messages: the kind, and the namespace if it is only one. */
+/** Names the kind that a list-watch follows, and its namespace if it is only one, for messages. */
 function describeWatched(definition: ResourceDefinition, namespace?: string): string {
   return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
 }

@@ -21,47 +21,47 @@ export interface ListWatchOptions extends WatchedDecoding {
   readonly quietMs?: number | undefined;
   /** How long the server may take to answer that. Default: 8 s. */
   readonly answerTimeoutMs?: number | undefined;
-  /** How long the first objects may take, and the next ones. Default: 30 s. */
+  /** How long an initial list may send nothing before it counts as unsupported. Default: 30 s. */
   readonly initialTimeoutMs?: number | undefined;
   /** Whether versions of this kind can be compared. Default: true. */
   readonly comparesVersions?: boolean | undefined;
-  /** The list-watches of the same server, which are told if it was restored. */
+  /** The list-watches of the same server, which learn from each other that it was restored. */
   readonly restores?: Restores | undefined;
   readonly backoff?: Backoff;
   readonly clock?: Clock | undefined;
 }
 
 /**
- * What a list-watch calls, always from within one turn of the event loop for one event.
+ * Notified by a list-watch, in one turn of the event loop per event.
  *
- * The whole state comes object by object, in any order, between `beginReplace` and `endReplace`; nothing else is called in between.
- * If it breaks off, it begins anew.
+ * The objects of a list come in any order between `beginReplace` and `endReplace`; no other event comes in between. A list that breaks off
+ * begins anew.
  */
 export interface ListWatchConsumer {
-  /** `isRestored` says that the server was restored from a backup: the state is older than what it sent before, and the truth. */
+  /** `isRestored` says that the store of the server was restored: the list is older than earlier states, and replaces them. */
   beginReplace(options: { readonly isRestored: boolean }): void;
-  /** Takes that the whole state has this object in this version; tells whether that version is known, so that it is not decoded. */
+  /** Takes the key and version of a listed object; returns false if that version is unknown, and has to be decoded. */
   observeKnown(key: ObjectKey, version: string): boolean;
-  /** Takes an object of the whole state. */
+  /** Takes an object from the list. */
   observeListed(entry: DecodedResource): void;
-  /** Takes that an object went while the whole state was on its way. */
+  /** Takes a deletion that happened during the list. */
   forgetListed(object: KubernetesObject): void;
-  /** The whole state as of `version` is complete: what was not in it is gone. */
+  /** Ends the list, which is as of `version`: objects that it lacks are deleted. */
   endReplace(version: string): void;
   observe(entry: DecodedResource): void;
-  /** The server answers a watch: whatever was wrong is over. */
+  /** The server answers a watch: an earlier failure is over. */
   onConnected(): void;
-  /** Whether the states of own writes are still to come. */
+  /** Whether the echoes of own writes are still to come. */
   expectsOwn(): boolean;
-  /** Whether the state of this version is known already, so that it is not decoded. */
+  /** Takes the version of an undecoded state; returns true if that state is known from an own write. */
   observeOwn(version: string): boolean;
   observeDeletion(object: KubernetesObject): void;
   observeVersion(version: string): void;
-  /** A failure that is going to be retried after `retryAfterMs`. */
+  /** Takes a failure; the next attempt follows after `retryAfterMs`. */
   onFailure(error: unknown, retryAfterMs: number): void;
 }
 
-// The server says of such an object that it is a PartialObjectMetadata; it is put right when it is decoded.
+// Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
 /** Asks for the metadata of objects alone. */
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 /** Asks for a list of the metadata of objects. */

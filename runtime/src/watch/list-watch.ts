@@ -1,8 +1,8 @@
-// Follows the objects of one kind for as long as it is told to, whatever happens.
+// Follows the objects of one kind until its signal is aborted.
 //
-// A stream starts with the whole state (WatchList, or a paged LIST where the server sends none), goes on as a watch, and is resumed at the
-// last version after any interruption, unless the server is older than that. A version that is too old (410) means the whole state again.
-// Every other failure waits a growing, random time; nothing ends it but its signal.
+// A stream begins with a list (WatchList, or a paged LIST if the server does not support that) and goes on as a watch. After any interruption
+// the watch is resumed at the last version. A version that is too old (410), and a server that is older than the version, cause a relist.
+// Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
 import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
@@ -23,7 +23,7 @@ export type { ListWatchConsumer, ListWatchOptions } from "./list-watch-options.j
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
-// What has worked for this long works: the next failure is a new one.
+// A stream that has lasted this long was healthy: the next failure starts the backoff anew.
 const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
@@ -36,7 +36,7 @@ const LIST_LIMIT = 500;
 // All list-watches of a process share its event loop.
 const turns = new Turns();
 
-/** Thrown inside when the server does not send the whole state in a watch. */
+/** Thrown when the server does not send a list in a watch. */
 class WatchListUnsupportedError extends Error {}
 
 /** Follows the kind until the signal is aborted; resolves then, and never rejects. */
@@ -70,7 +70,7 @@ export async function runListWatch(
       const either = AbortSignal.any([signal, attempt.signal]);
       const onListed = () => restores?.settle(onRestored);
       await runOnce(options, { consumer, decoder, state, signal: either, onListed });
-      // A server that ends every stream at once would be asked again and again.
+      // Without a delay, a server that ends every stream at once would be asked in a tight loop.
       if (clock.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
       else await sleep(backoff.next(), signal, clock);
     } catch (error) {
@@ -81,14 +81,14 @@ export async function runListWatch(
         state.isRestored = true;
         restores?.tell(onRestored);
       } else restores?.settle(onRestored);
-      // A kind that is not served has no history to resume either.
+      // A kind that is not served has no history from which a watch could be resumed.
       if (isExpired || state.isRestored || isApiError(error, 404)) state.isListed = false;
       if (error instanceof WatchListUnsupportedError) {
         state.usesWatchList = false;
         continue;
       }
       if (clock.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
-      // That a version expires is part of normal life and says nothing of how the server does, but a list has to be good for a watch.
+      // An expired version says nothing about the health of the server, unless it is the version of a fresh list.
       const growsMs = isExpired && isResumed ? BACKOFF.initialMs : backoff.next();
       const retryAfterMs = Math.max(growsMs, isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
       if (!isExpired || !hasState) report(consumer, error, retryAfterMs);
@@ -97,12 +97,12 @@ export async function runListWatch(
   }
 }
 
-// Whoever is told of a failure may fail, too, and has nobody to tell; what is watched goes on.
+// A consumer that throws must not end the list-watch.
 function report(consumer: ListWatchConsumer, error: unknown, retryAfterMs: number): void {
   try {
     consumer.onFailure(error, retryAfterMs);
   } catch {
-    // Nothing is left to be done.
+    // There is nobody left to notify.
   }
 }
 
@@ -149,7 +149,7 @@ async function list(options: ListWatchOptions, run: Run): Promise<void> {
     signal.throwIfAborted();
   } while (next !== undefined);
   endListing(options, run, version);
-  // What kept the server from sending the state in a watch may be over by the next time.
+  // The next relist tries WatchList again: a busy server may have ended the stream.
   state.usesWatchList = true;
 }
 
@@ -175,7 +175,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
     check: async (inner) => {
       if (!watchdog.wasReset)
         throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
-      // A server that answers, but never says that the state is complete, does not know sendInitialEvents.
+      // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
       if (!state.isListed) throw new WatchListUnsupportedError();
       if (checks++ % 2 === 0) await checkChanges(options, () => state.version, inner);
       else await checkVersion(options, state.version, inner);
@@ -209,7 +209,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
       if (isInitial && (error.code === 400 || error.code === 422)) throw new WatchListUnsupportedError();
       throw error;
     }
-    // A server that does not know sendInitialEvents ends without the bookmark.
+    // A server that does not support sendInitialEvents ends the stream without the bookmark.
     if (!state.isListed) throw new WatchListUnsupportedError();
   } catch (error) {
     throw watchdog.failure ?? error;

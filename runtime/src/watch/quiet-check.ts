@@ -1,7 +1,7 @@
-// What a watch cannot tell of itself: whether its connection still lives, and whether the server is where it was.
+// Detects dead connections and restored servers, which a watch cannot tell from a quiet kind.
 //
-// A watch from a version that a restored server has not come to gets 200 and silence, and so does one whose connection has died. So the
-// server is asked beside the watch: before a watch is resumed, and whenever one has been quiet.
+// A server whose store was restored answers 200 and silence to a watch from a version that it has not reached. A dead connection is silent, too.
+// So the server is asked on another connection: before a watch is resumed, and while it is quiet.
 import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
@@ -10,11 +10,11 @@ import { collectionPath, queryOf } from "../client/resource-path.js";
 import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 
 const ANSWER_TIMEOUT_MS = 8_000;
-// How long an event that the server has may take on the watch, once it has been seen beside it.
+// How long the watch may take to bring an event that the check has seen.
 const LATE_EVENT_MS = 1_000;
 const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
 
-/** Thrown when the server is at an older version than what was read from it: its store was restored from a backup. */
+/** Thrown when the server is at an older version than the last one read from it: its store was restored from a backup. */
 export class RestoredError extends Error {}
 
 /** Throws a RestoredError if a version of the server is older than one that was read from it before. */
@@ -28,7 +28,7 @@ export function requireNotOlder({ comparesVersions = true }: ListWatchOptions, v
 /** Asks for the version of the server, by a list of one object; throws if it is older than `last`, or does not come in time. */
 export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<void> {
   const { definition, namespace, fieldSelector, requester } = options;
-  // Without the selector of labels, for which the server would look through all objects; some roles need that of fields.
+  // With a label selector the server would scan all objects. Roles with resourceNames need the field selector.
   const path = collectionPath(definition, namespace) + queryOf({ fieldSelector, limit: 1 });
   const { body } = await inTime(options, signal, (inner) =>
     requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),

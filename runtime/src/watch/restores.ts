@@ -1,21 +1,21 @@
-// That the store of a server was restored is seen by one list-watch first, and concerns all of them: until each has read its kind again,
-// an object of one kind would be written from the state of another that is no more.
+// One list-watch is the first to see that the store of its server was restored. All of them are outdated: until each has listed its kind again,
+// an object of one kind would be written from an undone state of another kind.
 
-/** What a list-watch does when another one sees that the server was restored. */
+/** Called when another list-watch sees that the server was restored. */
 export type RestoreListener = () => void;
 
-/** The list-watches of one server, as far as it was restored from a backup. */
+/** The list-watches of one server that have to list again because it was restored. */
 export class Restores {
   readonly #listeners = new Set<RestoreListener>();
-  /** Those that have to read their kind again. */
+  /** The list-watches that have to list again. */
   readonly #outdated = new Set<RestoreListener>();
 
-  /** Whether what is known of some kind may be newer than the state of the server. */
+  /** Whether the cache of some kind may be newer than the server. */
   get isUnderWay(): boolean {
     return this.#outdated.size > 0;
   }
 
-  /** Adds a list-watch; returns how to end that. */
+  /** Adds a list-watch; returns the function that removes it. */
   add(listener: RestoreListener): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -24,14 +24,14 @@ export class Restores {
     };
   }
 
-  /** Says that a list-watch sees that the server was restored, unless that is known. */
+  /** Takes that a list-watch saw a restored server, and calls all others, unless this is known already. */
   tell(by: RestoreListener): void {
     if (this.#outdated.has(by)) return;
     for (const listener of this.#listeners) this.#outdated.add(listener);
     for (const listener of this.#listeners) if (listener !== by) listener();
   }
 
-  /** Says that a list-watch has read its kind again, or cannot: nobody else waits for it. */
+  /** Takes that a list-watch has listed its kind again, or failed to: the others do not wait for it. */
   settle(listener: RestoreListener): void {
     this.#outdated.delete(listener);
   }

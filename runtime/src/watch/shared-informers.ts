@@ -4,10 +4,10 @@ import type { Connection } from "../client/connect/connection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { SourceHealth } from "../base/health.js";
 
-/** What one list-watch follows. */
+/** The objects that one list-watch follows. */
 export interface InformerScope {
   readonly definition: ResourceDefinition;
-  /** One namespace; all of them unless given. */
+  /** One namespace. Default: all namespaces. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
@@ -15,29 +15,29 @@ export interface InformerScope {
   readonly shardSelector?: string | undefined;
   /** Whether the server sends only the metadata of the objects. */
   readonly isMetadataOnly?: boolean | undefined;
-  /** The paths that are kept of the objects; all of each unless given. */
+  /** The paths that are kept of each object. Default: the whole object. */
   readonly projection?: readonly string[] | undefined;
 }
 
-/** What is wanted of an informer. */
+/** A request for an informer. */
 export interface InformerRequest extends InformerScope {
-  /** Another cluster; that of the operator unless given. The same object means the same connections. */
+  /** The connection to another cluster; equal by identity. Default: the cluster of the operator. */
   readonly connection?: Connection | undefined;
-  /** Whether the versions of the kind can be compared, as those of Kubernetes' own API servers can; true unless given. */
+  /** Whether the versions of the kind can be compared, as those of Kubernetes' own API servers can. Default: true. */
   readonly comparesVersions?: boolean | undefined;
-  /** How many objects are kept whole; all of them unless given. A cache that has such a limit is not shared. */
+  /** The number of objects that are kept whole. Default: all. A bounded cache is not shared. */
   readonly maxCachedObjects?: number | undefined;
 }
 
-/** Keeps a cache up to date for everybody who needs it. */
+/** Keeps a cache up to date for all its users. */
 export interface SharedInformer {
   readonly cache: ResourceCache;
-  /** Speaks to the cluster that is watched; absent in tests. */
+  /** The client of the watched cluster; absent in tests. */
   readonly client?: ApiClient;
   readonly health: SourceHealth;
-  /** Starts watching, if it does not yet; resolves when the whole state is known. */
+  /** Starts watching, unless it does already; resolves when the first list has ended. */
   start(): Promise<void>;
-  /** Starts watching as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
+  /** Starts watching as `start` does, but rejects as soon as an attempt fails. Further attempts follow all the same. */
   startOrThrow(): Promise<void>;
 }
 
@@ -48,8 +48,8 @@ export interface InformerHandle {
   release(): Promise<void>;
 }
 
-/** The list-watches of an operator, one for everything that is the same. */
+/** The informers of an operator, one for all equal requests. */
 export interface SharedInformers {
-  /** Returns a handle of the informer that follows these objects, which is not started by that. */
+  /** Returns a handle of the informer that follows these objects. It does not start the informer. */
   acquire(request: InformerRequest): InformerHandle;
 }

@@ -1,4 +1,4 @@
-// How long work that never waits may keep the event loop to itself; others wait for the same loop: the lease, probes, answers.
+// How long work without a wait may occupy the event loop, for which leader election, probes and answers wait, too.
 const LONGEST_TURN_MS = 10;
 
 /** Shares the event loop out among those who have much to do: each in its turn, one for each round of the loop. */

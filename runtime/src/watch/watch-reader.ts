@@ -16,26 +16,26 @@ export class ExpiredError extends Error {}
 export interface StreamState {
   /** The last version that the server has sent; "0" before the first. */
   version: string;
-  /** Whether the whole state is known as of this version; if not, it has to be read. */
+  /** Whether the list is complete and the watch goes on from this version. */
   isListed: boolean;
-  /** Whether a part of the state is known already. */
+  /** Whether an earlier list brought objects, whose versions are worth comparing. */
   isRelist: boolean;
-  /** Whether the server is known to be older than this version; then so is the state that it has to send. */
+  /** Whether the server was restored to an older version than this one. */
   isRestored: boolean;
-  /** Whether the server is asked to begin a watch with the whole state. */
+  /** Whether the next list is a WatchList. */
   usesWatchList: boolean;
 }
 
-/** Who is told what, and how far the watch has come. */
+/** The consumer of a list-watch, and how far the list-watch has come. */
 export interface WatchReaderRun {
   readonly consumer: ListWatchConsumer;
   readonly decoder: WatchedDecoder;
   readonly state: StreamState;
-  /** Told that the whole state was read. */
+  /** Called when a list is complete. */
   onListed(): void;
 }
 
-/** Takes that the whole state was read as of `version`; throws if the server turns out to have been restored. */
+/** Ends a list as of `version`; throws a RestoredError if it is older than an earlier state, and was not expected to be. */
 export function endListing(options: ListWatchOptions, run: WatchReaderRun, version: string): void {
   const { consumer, state } = run;
   if (!state.isRestored) requireNotOlder(options, version, state.version);
@@ -56,7 +56,7 @@ export class WatchReader {
     this.#run = run;
   }
 
-  /** Takes one event; the bytes of the line are changed. */
+  /** Takes the line of one event, and changes its bytes. */
   read(line: Buffer): void {
     const { consumer, decoder, state } = this.#run;
     const { type, start, end } = eventIn(line);
@@ -80,14 +80,14 @@ export class WatchReader {
         return;
       }
       case "BOOKMARK":
-        // It is no object, so nothing is left out of it.
+        // A bookmark has no managed fields to cut.
         return this.#readBookmark(parse() as KubernetesObject);
       case "ERROR":
         throw watchError(parse() as ApiStatus);
     }
   }
 
-  // What is known needs no decoding, which is most of the work.
+  // Known states are not decoded: decoding is most of the work.
   #isKnown(line: Buffer, start: number): boolean {
     const { consumer, state } = this.#run;
     if (!state.isListed) {
@@ -119,7 +119,7 @@ interface WatchEvent extends Range {
 }
 
 const CLOSE_BRACE = 0x7d;
-// As API servers begin an event, most of which are changes; whatever is written otherwise is scanned.
+// The first bytes of an event as API servers write it, the most frequent first. Other forms are scanned.
 const BEGINNINGS = ["MODIFIED", "ADDED", "DELETED"].map((type) => ({ type, text: `{"type":"${type}","object":` }));
 
 function eventIn(line: Buffer): WatchEvent {
@@ -132,7 +132,7 @@ function eventIn(line: Buffer): WatchEvent {
   return { type: asciiString(line, type.value), start: object.value, end };
 }
 
-// The object is the last member of an event, so its end is where the event ends: that saves looking through all of it.
+// The object is the last member of an event, so the end of the event is its end: no scan is needed.
 function endOfLastMember(line: Buffer): number {
   return line.lastIndexOf(CLOSE_BRACE);
 }

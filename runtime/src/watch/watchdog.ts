@@ -1,12 +1,12 @@
 import { systemClock, type Clock } from "../base/clock.js";
 
-/** What a watchdog looks at. */
+/** Settings of a watchdog. */
 export interface WatchdogOptions {
-  /** Ends the stream from outside. */
+  /** Aborts the stream from outside. */
   readonly signal: AbortSignal;
   /** How long the stream may be quiet; asked anew whenever something arrives. */
   quietMs(): number;
-  /** Called when the stream was quiet for so long; what it throws ends the stream. */
+  /** Checks a quiet stream; a rejection aborts the stream. */
   check(signal: AbortSignal): Promise<void>;
   readonly clock?: Clock | undefined;
 }
@@ -19,9 +19,9 @@ export class Watchdog {
   readonly #ended = new AbortController();
   /** Aborted when a check failed, and when the outer signal is. */
   readonly signal: AbortSignal;
-  /** Until when the stream may be quiet. */
+  /** The time until which the stream may be quiet. */
   #deadline = 0;
-  /** When the timer looks; 0 if there is none. */
+  /** When the timer wakes; 0 without a timer. */
   #wakesAt = 0;
   #cancel = () => {};
   /** Whether anything ever arrived. */
@@ -35,18 +35,18 @@ export class Watchdog {
     this.#wait();
   }
 
-  /** What the check threw; undefined if none has failed. */
+  /** The error of the failed check; undefined if none has failed. */
   get failure(): unknown {
     return this.#failed.signal.reason;
   }
 
-  /** Takes note that something arrived. */
+  /** Takes that bytes arrived. */
   reset(): void {
     this.wasReset = true;
     this.#postpone();
   }
 
-  /** Ends the watch over the stream. */
+  /** Stops watching the stream. */
   stop(): void {
     this.#cancel();
     this.#ended.abort(new Error("the stream has ended"));
@@ -54,11 +54,11 @@ export class Watchdog {
 
   #postpone(): void {
     this.#deadline = this.#clock.now() + this.#options.quietMs();
-    // What may be quiet for less long now is looked at earlier.
+    // The end of the initial list shortens the time.
     if (this.#deadline < this.#wakesAt) this.#wait();
   }
 
-  // One timer at a time looks again at its end: something arrives far more often than nothing does.
+  // One timer is not restarted for each arrival, but checks the deadline when it wakes: arrivals are far more frequent than silence.
   #wait(): void {
     this.#cancel();
     this.#wakesAt = this.#deadline;
