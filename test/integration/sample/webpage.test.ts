@@ -59,12 +59,7 @@ suite("the webpage sample", (test) => {
     const { name } = page.metadata;
     assert.equal(
       run.requests.filter((request) => !request.endsWith("/status")),
-      [
-        `PATCH configmaps/${name}`,
-        `PATCH deployments/${name}`,
-        `PATCH services/${name}`,
-        `PATCH ingresses/${name}`,
-      ],
+      [`PATCH configmaps/${name}`, `PATCH deployments/${name}`, `PATCH services/${name}`, `PATCH ingresses/${name}`],
     );
     const ingress = await tester.client.get(Ingress, page.metadata);
     assert.is(ingress?.spec?.rules?.[0]?.host, page.spec.host);
