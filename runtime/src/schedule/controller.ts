@@ -3,7 +3,7 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-cache.js";
-import { KnownPrimary } from "./known-primary.js";
+import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
@@ -16,7 +16,7 @@ import {
   type Transition,
 } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory, type RateLimitOptions } from "./rate-limiter.js";
-import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
+import { failedOutcome, ReconcileRun, RunsUnderWay, type RunSurroundings } from "./reconcile-run.js";
 import type {
   GivenUp,
   PrimaryLookup,
@@ -84,18 +84,16 @@ export class Controller<Result = unknown> {
   readonly #definition: ScheduleSettings;
   readonly #dependencies: ControllerDependencies<Result>;
   readonly #clock: Clock;
-  readonly #random: () => number;
   readonly #settings: ProcessorSettings;
   readonly #surroundings: RunSurroundings;
+  readonly #timing: PrimaryTiming;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
   readonly #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #turns = new Turns(() => this.#fill());
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
-  readonly #running = new Set<KnownPrimary>();
-  /** Reconciles that do not end; they hold no place any more. */
-  readonly #hung = new Set<KnownPrimary>();
+  readonly #runs: RunsUnderWay;
   /** The messages of the primaries that are given up. */
   readonly #givenUp = new Map<KnownPrimary, string>();
   #isStarted = false;
@@ -107,11 +105,11 @@ export class Controller<Result = unknown> {
 
   constructor(definition: ScheduleSettings, dependencies: ControllerDependencies<Result>) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
-    const { clock = systemClock, runner, logger, random } = dependencies;
+    const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = clock;
-    this.#random = random ?? Math.random;
+    this.#timing = { clock, random, onDue: (primary) => void this.#apply(primary, TIMER) };
     this.#settings = {
       retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
@@ -123,10 +121,10 @@ export class Controller<Result = unknown> {
       logger,
       clock,
       settings: this.#settings,
-      timeoutMs: definition.reconcileTimeoutMs ?? RECONCILE_TIMEOUT_MS,
       isImminent: (key) => this.isImminent(key),
-      onHung: (key) => this.#freePlaceOf(key),
     };
+    const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS } = definition;
+    this.#runs = new RunsUnderWay({ clock, timeoutMs, onPlaceFreed: () => this.#fill() });
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
@@ -158,20 +156,19 @@ export class Controller<Result = unknown> {
    */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
-    this.#queue.clear();
-    for (const primary of this.#primaries.values()) primary.cancelTimer();
+    for (const primary of this.#primaries.values()) {
+      primary.cancelTimer();
+      this.#queue.delete(primary);
+    }
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
-    if (this.#underWay.length === 0) this.#onIdle();
+    if (this.#runs.size === 0) this.#onIdle();
     const finished = idle.then(() => true);
     let cancel = () => {};
     const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
     const isFinished = await Promise.race([finished, late]);
     cancel();
     this.#isAborted = true;
-    for (const { run } of this.#underWay) {
-      run?.abort(new Error("the operator stops"));
-      run?.close();
-    }
+    this.#runs.abort(new Error("the operator stops"));
     return isFinished;
   }
 
@@ -231,11 +228,7 @@ export class Controller<Result = unknown> {
   /** Counts what is kept, for whoever wants to see that it goes. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
     const timers = [...this.#primaries.values()].filter(({ hasTimer }) => hasTimer).length;
-    return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#underWay.length };
-  }
-
-  get #underWay(): readonly KnownPrimary[] {
-    return [...this.#running, ...this.#hung];
+    return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#runs.size };
   }
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
@@ -271,7 +264,7 @@ export class Controller<Result = unknown> {
   #meet(key: ObjectKey, event: ProcessorEvent): void {
     const { state, effects } = transitionOf(undefined, event, this.#settings);
     if (state === undefined) return;
-    const primary = new KnownPrimary(key, state);
+    const primary = new KnownPrimary(key, state, this.#timing);
     this.#primaries.set(key, primary);
     for (const effect of effects) this.#carryOut(primary, effect);
   }
@@ -296,7 +289,7 @@ export class Controller<Result = unknown> {
       case "scheduleAt":
         return this.#wake(primary, effect.at - this.#clock.now());
       case "scheduleResync":
-        return this.#wake(primary, this.#resyncAfterMs());
+        return this.#wake(primary, this.#resyncAfterMs(primary));
       case "cancelTimer":
         return primary.cancelTimer();
       case "release":
@@ -307,14 +300,14 @@ export class Controller<Result = unknown> {
   }
 
   #wake(primary: KnownPrimary, delayMs: number): void {
-    if (!this.#isStopped) primary.wakeAfter(delayMs, this.#clock, () => this.#apply(primary, TIMER));
+    if (!this.#isStopped) primary.wakeAfter(delayMs);
   }
 
   // Up to a tenth less, so that primaries that were met at once do not come back at once. Node keeps a list of timers for each
   // duration, so there are a hundred durations and not one for each primary.
-  #resyncAfterMs(): number {
+  #resyncAfterMs({ spread }: KnownPrimary): number {
     const { resyncAfterMs = Infinity } = this.#settings;
-    return resyncAfterMs * (1 - Math.floor(this.#random() * 100) / 1000);
+    return resyncAfterMs * (1 - Math.floor(spread * 100) / 1000);
   }
 
   #release(primary: KnownPrimary): void {
@@ -326,7 +319,7 @@ export class Controller<Result = unknown> {
   }
 
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && this.#running.size < this.#maxRunning) {
+    while (this.#isStarted && !this.#isPaused && this.#runs.places < this.#maxRunning) {
       // Neither the clock nor a turn is needed for nothing.
       if (this.#queue.size === 0) return;
       const now = this.#clock.now();
@@ -347,7 +340,7 @@ export class Controller<Result = unknown> {
     const run = new ReconcileRun(key, { entry, state, startedAt: now }, this.#surroundings);
     primary.run = run;
     if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
-    this.#running.add(primary);
+    this.#runs.add(run);
     this.#run(run).then(
       (ended) => this.#finish(primary, run, ended),
       (error: unknown) => this.#finish(primary, run, failedOutcome(error) as PrimaryOutcome<Result>),
@@ -355,22 +348,17 @@ export class Controller<Result = unknown> {
   }
 
   // A runner that is not asynchronous may throw.
-  async #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
-    return this.#dependencies.runner.run(run);
-  }
-
-  #freePlaceOf(key: ObjectKey): void {
-    const primary = this.#primaries.get(key);
-    if (primary === undefined || !this.#running.delete(primary)) return;
-    this.#hung.add(primary);
-    this.#fill();
+  #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
+    try {
+      return this.#dependencies.runner.run(run);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome<Result>): void {
     const { key, uid, isEnded } = run;
-    run.close();
-    this.#running.delete(primary);
-    this.#hung.delete(primary);
+    this.#runs.delete(run);
     const known = this.#dependencies.primaries.get(key);
     const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
     const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
@@ -383,7 +371,7 @@ export class Controller<Result = unknown> {
     else this.#givenUp.delete(primary);
     const { observer } = this.#dependencies;
     if (observer !== undefined) this.#report(observer, run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
-    if (this.#running.size + this.#hung.size === 0) this.#onIdle();
+    if (this.#runs.size === 0) this.#onIdle();
     this.#fill();
   }
 
