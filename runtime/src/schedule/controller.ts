@@ -48,37 +48,37 @@ export interface ScheduleSettings extends Pick<
   readonly maxConcurrentReconciles?: number;
 }
 
-/** What a controller works with; the caches are filled by somebody else. */
+/** What a controller works with. Event sources fill the caches. */
 export interface ControllerDependencies<Result> {
   readonly primaries: PrimaryLookup;
   readonly runner: PrimaryRunner<Result>;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver<Result> | undefined;
   readonly clock?: Clock | undefined;
-  /** Returns a number from 0 to 1, which intervals are varied by. Default: `Math.random` */
+  /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
 }
 
-/** A change of a primary; what brought it is an edit that somebody saw unless it says otherwise. */
+/** A change of a primary. A watch event brought it, unless `isInitial` says that a list did. */
 export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; readonly isFinalStateUnknown?: boolean };
 
 const MAX_CONCURRENT_RECONCILES = 50;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
-// Health is for people: the first of the primaries that are given up say enough.
+// Health is for people, and the first given-up primaries say enough.
 const MAX_GIVEN_UP = 10;
 
-// What is the same every time is made once.
+// Constants save one object per event.
 const TIMER: ProcessorEvent = { kind: "timer" };
 const STARTED: ProcessorEvent = { kind: "started" };
 const MISSED: ProcessorEvent = { kind: "missed" };
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 
 /**
- * Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired.
+ * Decides when primaries are reconciled: each one at a time, many at once, until each is as desired.
  *
- * The decisions are those of `processor.ts`; this has the time, the queue and the reconciles under way. Every public function is one
- * turn of the event loop, so nothing happens in between. `Result` is what a workflow returns.
+ * `processor.ts` takes the decisions. The controller holds the clock, the queue and the running reconciles. Every public function
+ * but `stop` runs to its end in one turn of the event loop, so no event comes in between. `Result` is the result of a workflow.
  */
 export class Controller<Result = unknown> {
   readonly #definition: ScheduleSettings;
@@ -94,7 +94,7 @@ export class Controller<Result = unknown> {
   readonly #turns = new Turns(() => this.#fill());
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
-  /** The messages of the primaries that are given up. */
+  /** The last error of each primary that is given up. */
   readonly #givenUp = new Map<KnownPrimary, string>();
   #isStarted = false;
   #isPaused = false;
@@ -131,18 +131,18 @@ export class Controller<Result = unknown> {
     this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
   }
 
-  /** Starts reconciling; what was asked for before is done now. */
+  /** Starts to reconcile, beginning with the primaries of all events so far. */
   start(): void {
     this.#isStarted = true;
     this.#turns.wake();
   }
 
-  /** Starts no further reconcile until `resume`; events are kept, and those under way go on. */
+  /** Starts no further reconcile until `resume`. Events are kept, and running reconciles go on. */
   pause(): void {
     this.#isPaused = true;
   }
 
-  /** Goes on after `pause`. Primaries that the cache does not know any more, because of their namespace, are forgotten. */
+  /** Goes on after `pause`. Primaries that have left the cache with their namespace are forgotten. */
   resume(): void {
     this.#isPaused = false;
     for (const primary of this.#primaries.values())
@@ -151,8 +151,8 @@ export class Controller<Result = unknown> {
   }
 
   /**
-   * Starts no further reconcile and waits for those under way, for `deadlineMs` at most; then their signal is aborted and they are
-   * left alone. Tells whether all of them finished.
+   * Starts no further reconcile and waits up to `deadlineMs` for the running ones, then aborts their signals. Tells whether all of them
+   * ended in time.
    */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
@@ -172,7 +172,7 @@ export class Controller<Result = unknown> {
     return isFinished;
   }
 
-  /** Resolves when the last reconcile has ended, however long after a stop that is; at once if it was not stopped. */
+  /** Resolves when the last reconcile has ended after a stop, be it after the deadline. Resolves at once without a stop. */
   async whenIdle(): Promise<void> {
     await this.#idle;
   }
@@ -197,7 +197,7 @@ export class Controller<Result = unknown> {
     if (isMarkedForDeletion) this.#endRunOf(key);
   }
 
-  /** Takes a change of something that belongs to these primaries. */
+  /** Takes a change of a secondary of these primaries. */
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     if (this.#isStopped) return;
     const { source, object, isInitial = false } = cause;
@@ -211,7 +211,7 @@ export class Controller<Result = unknown> {
     }
   }
 
-  /** Tells whether something came of a primary that no reconcile has seen yet. */
+  /** Tells whether a primary has an event that no reconcile has seen yet. */
   isImminent(key: ObjectKey): boolean {
     const primary = this.#primaries.get(key);
     return primary !== undefined && isImminent(primary.state, this.#settings);
@@ -225,7 +225,7 @@ export class Controller<Result = unknown> {
     return { count: this.#givenUp.size, primaries };
   }
 
-  /** Counts what is kept, for whoever wants to see that it goes. */
+  /** Counts the objects that the controller keeps, to find leaks. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
     const timers = [...this.#primaries.values()].filter(({ hasTimer }) => hasTimer).length;
     return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#runs.size };
@@ -235,18 +235,18 @@ export class Controller<Result = unknown> {
     const { key, object, isFinalStateUnknown = false } = change;
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
-    // What a filter rejects is not reconciled, and goes all the same.
+    // A deletion that a filter rejects is not reconciled, but the state of its primary goes.
     const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
     this.#tell(key, { ...facts, isStarted });
     this.#endRunOf(key);
   }
 
-  // Where deletions are reconciled as well, the reconcile of the state before has to be whole.
+  // A controller on all events sees every reconcile to its end before that of the deletion.
   #endRunOf(key: ObjectKey): void {
     if (!this.#settings.reconcilesOnAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
-  // Whether there is an object of this name now that the user's filters let through.
+  // Whether the cache has an object of this name that passes the user's filters.
   #isKnown(key: ObjectKey): boolean {
     const { primaries } = this.#dependencies;
     const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
@@ -254,7 +254,7 @@ export class Controller<Result = unknown> {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
-  /** Tells the processor of a primary; looks it up late, because the user's filters may have told of it as well. */
+  /** Passes an event to the processor. The look-up comes late: a filter of the user may have sent an event meanwhile. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
     const primary = this.#primaries.get(key);
     if (primary === undefined) this.#meet(key, event);
@@ -303,8 +303,8 @@ export class Controller<Result = unknown> {
     if (!this.#isStopped) primary.wakeAfter(delayMs);
   }
 
-  // Up to a tenth less, so that primaries that were met at once do not come back at once. Node keeps a list of timers for each
-  // duration, so there are a hundred durations and not one for each primary.
+  // Up to a tenth less, so that primaries of one list do not come back at once. Node keeps a list of timers for each duration, so a
+  // hundred durations have to do.
   #resyncAfterMs({ spread }: KnownPrimary): number {
     const { resyncAfterMs = Infinity } = this.#settings;
     return resyncAfterMs * (1 - Math.floor(spread * 100) / 1000);
@@ -320,7 +320,7 @@ export class Controller<Result = unknown> {
 
   #fill(): void {
     while (this.#isStarted && !this.#isPaused && this.#runs.places < this.#maxRunning) {
-      // Neither the clock nor a turn is needed for nothing.
+      // An empty queue needs neither the clock nor a turn.
       if (this.#queue.size === 0) return;
       const now = this.#clock.now();
       if (!this.#turns.mayGoOn(now)) return;
@@ -347,7 +347,7 @@ export class Controller<Result = unknown> {
     );
   }
 
-  // A runner that is not asynchronous may throw.
+  // A runner without `async` may throw.
   #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
     try {
       return this.#dependencies.runner.run(run);
@@ -364,7 +364,7 @@ export class Controller<Result = unknown> {
     const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, isEnded, now, uid, knownUid, isKnown } as const;
-    // The operator has stopped and the signal is aborted: what fails now fails because of that.
+    // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;
     if (transition.state?.isGivenUp === true) this.#givenUp.set(primary, messageOf(outcome.failure?.error));

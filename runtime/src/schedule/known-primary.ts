@@ -7,7 +7,7 @@ import type { Queued } from "./work-queue.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 
-/** What the timers of primaries work with. */
+/** The clock and the callback of all timers of primaries. */
 export interface PrimaryTiming {
   readonly clock: Clock;
   /** Returns a number from 0 to 1. */
@@ -28,11 +28,11 @@ export class KnownPrimary implements Queued {
   run: ReconcileRun | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
   seen: { -readonly [Member in keyof Seen]: Seen[Member] } | undefined = undefined;
-  /** A number from 0 to 1, by which its longest interval differs from those of others. */
+  /** A number from 0 to 1 for the jitter of its longest interval. */
   readonly spread: number;
   readonly #timing: PrimaryTiming;
   #dueAt = Infinity;
-  /** The timer of the clock, which rings when the primary is due or before. */
+  /** The pending timer of the clock; it never rings after the primary is due. */
   #timer: { readonly at: number; readonly cancel: () => void } | undefined = undefined;
 
   constructor(key: ObjectKey, state: PrimaryState, timing: PrimaryTiming) {
@@ -43,18 +43,18 @@ export class KnownPrimary implements Queued {
     this.#timing = timing;
   }
 
-  /** Is due after `delayMs`, instead of when it was due before; with 0 at once, before this returns. */
+  /** Sets the time at which the primary is due, and replaces the time before. With 0 `onDue` is called before this returns. */
   wakeAfter(delayMs: number): void {
     if (!(delayMs > 0)) {
       this.cancelTimer();
       return this.#timing.onDue(this);
     }
     this.#dueAt = this.#timing.clock.now() + delayMs;
-    // Every reconcile puts the longest interval off: the timer of the one before goes on, and rings too early once.
+    // Every reconcile puts the longest interval off. The earlier timer stays, and rings once too early.
     if (this.#timer === undefined || this.#timer.at > this.#dueAt) this.#arm(delayMs);
   }
 
-  /** Is not due any more. */
+  /** Cancels the timer. */
   cancelTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -85,7 +85,7 @@ export class KnownPrimary implements Queued {
     seen.isDeleting = deletionTimestamp !== undefined;
   }
 
-  /** Forgets what belongs to the object of this name before. */
+  /** Forgets the predecessor with this name. */
   forgetObject(): void {
     this.seen = undefined;
     this.limiter = undefined;
