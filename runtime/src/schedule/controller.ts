@@ -3,7 +3,7 @@ import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-cache.js";
-import { KnownPrimary } from "./known-primary.js";
+import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
@@ -16,7 +16,7 @@ import {
   type Transition,
 } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory, type RateLimitOptions } from "./rate-limiter.js";
-import { failedOutcome, ReconcileRun, type RunSurroundings } from "./reconcile-run.js";
+import { failedOutcome, ReconcileRun, RunsUnderWay, type RunSurroundings } from "./reconcile-run.js";
 import type {
   GivenUp,
   PrimaryLookup,
@@ -48,55 +48,53 @@ export interface ScheduleSettings extends Pick<
   readonly maxConcurrentReconciles?: number;
 }
 
-/** What a controller works with; the caches are filled by somebody else. */
+/** What a controller works with. Event sources fill the caches. */
 export interface ControllerDependencies<Result> {
   readonly primaries: PrimaryLookup;
   readonly runner: PrimaryRunner<Result>;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver<Result> | undefined;
   readonly clock?: Clock | undefined;
-  /** Returns a number from 0 to 1, which intervals are varied by. Default: `Math.random` */
+  /** Returns a number from 0 to 1 for the jitter of intervals. Default: `Math.random` */
   readonly random?: () => number;
 }
 
-/** A change of a primary; what brought it is an edit that somebody saw unless it says otherwise. */
+/** A change of a primary. A watch event brought it, unless `isInitial` says that a list did. */
 export type PrimaryChange = ResourceChange & { readonly isInitial?: boolean; readonly isFinalStateUnknown?: boolean };
 
 const MAX_CONCURRENT_RECONCILES = 50;
 const MAX_RECONCILIATION_INTERVAL_MS = 10 * 60 * 60 * 1000;
 const RECONCILE_TIMEOUT_MS = 30 * 60 * 1000;
-// Health is for people: the first of the primaries that are given up say enough.
+// Health is for people, and the first given-up primaries say enough.
 const MAX_GIVEN_UP = 10;
 
-// What is the same every time is made once.
+// Constants save one object per event.
 const TIMER: ProcessorEvent = { kind: "timer" };
 const STARTED: ProcessorEvent = { kind: "started" };
 const MISSED: ProcessorEvent = { kind: "missed" };
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 
 /**
- * Decides when primaries are reconciled: one at a time for each of them, many at once, until each is as desired.
+ * Decides when primaries are reconciled: each one at a time, many at once, until each is as desired.
  *
- * The decisions are those of `processor.ts`; this has the time, the queue and the reconciles under way. Every public function is one
- * turn of the event loop, so nothing happens in between. `Result` is what a workflow returns.
+ * `processor.ts` takes the decisions. The controller holds the clock, the queue and the running reconciles. Every public function
+ * but `stop` runs to its end in one turn of the event loop, so no event comes in between. `Result` is the result of a workflow.
  */
 export class Controller<Result = unknown> {
   readonly #definition: ScheduleSettings;
   readonly #dependencies: ControllerDependencies<Result>;
   readonly #clock: Clock;
-  readonly #random: () => number;
   readonly #settings: ProcessorSettings;
   readonly #surroundings: RunSurroundings;
+  readonly #timing: PrimaryTiming;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
   readonly #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #turns = new Turns(() => this.#fill());
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
-  readonly #running = new Set<KnownPrimary>();
-  /** Reconciles that do not end; they hold no place any more. */
-  readonly #hung = new Set<KnownPrimary>();
-  /** The messages of the primaries that are given up. */
+  readonly #runs: RunsUnderWay;
+  /** The last error of each primary that is given up. */
   readonly #givenUp = new Map<KnownPrimary, string>();
   #isStarted = false;
   #isPaused = false;
@@ -107,11 +105,11 @@ export class Controller<Result = unknown> {
 
   constructor(definition: ScheduleSettings, dependencies: ControllerDependencies<Result>) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
-    const { clock = systemClock, runner, logger, random } = dependencies;
+    const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = clock;
-    this.#random = random ?? Math.random;
+    this.#timing = { clock, random, onDue: (primary) => void this.#apply(primary, TIMER) };
     this.#settings = {
       retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
@@ -123,28 +121,28 @@ export class Controller<Result = unknown> {
       logger,
       clock,
       settings: this.#settings,
-      timeoutMs: definition.reconcileTimeoutMs ?? RECONCILE_TIMEOUT_MS,
       isImminent: (key) => this.isImminent(key),
-      onHung: (key) => this.#freePlaceOf(key),
     };
+    const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS } = definition;
+    this.#runs = new RunsUnderWay({ clock, timeoutMs, onPlaceFreed: () => this.#fill() });
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
     this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
   }
 
-  /** Starts reconciling; what was asked for before is done now. */
+  /** Starts to reconcile, beginning with the primaries of all events so far. */
   start(): void {
     this.#isStarted = true;
     this.#turns.wake();
   }
 
-  /** Starts no further reconcile until `resume`; events are kept, and those under way go on. */
+  /** Starts no further reconcile until `resume`. Events are kept, and running reconciles go on. */
   pause(): void {
     this.#isPaused = true;
   }
 
-  /** Goes on after `pause`. Primaries that the cache does not know any more, because of their namespace, are forgotten. */
+  /** Goes on after `pause`. Primaries that have left the cache with their namespace are forgotten. */
   resume(): void {
     this.#isPaused = false;
     for (const primary of this.#primaries.values())
@@ -153,29 +151,28 @@ export class Controller<Result = unknown> {
   }
 
   /**
-   * Starts no further reconcile and waits for those under way, for `deadlineMs` at most; then their signal is aborted and they are
-   * left alone. Tells whether all of them finished.
+   * Starts no further reconcile and waits up to `deadlineMs` for the running ones, then aborts their signals. Tells whether all of them
+   * ended in time.
    */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
-    this.#queue.clear();
-    for (const primary of this.#primaries.values()) primary.cancelTimer();
+    for (const primary of this.#primaries.values()) {
+      primary.cancelTimer();
+      this.#queue.delete(primary);
+    }
     const idle = (this.#idle = new Promise<void>((resolve) => (this.#onIdle = resolve)));
-    if (this.#underWay.length === 0) this.#onIdle();
+    if (this.#runs.size === 0) this.#onIdle();
     const finished = idle.then(() => true);
     let cancel = () => {};
     const late = new Promise<false>((resolve) => (cancel = this.#clock.schedule(deadlineMs, () => resolve(false))));
     const isFinished = await Promise.race([finished, late]);
     cancel();
     this.#isAborted = true;
-    for (const { run } of this.#underWay) {
-      run?.abort(new Error("the operator stops"));
-      run?.close();
-    }
+    this.#runs.abort(new Error("the operator stops"));
     return isFinished;
   }
 
-  /** Resolves when the last reconcile has ended, however long after a stop that is; at once if it was not stopped. */
+  /** Resolves when the last reconcile has ended after a stop, be it after the deadline. Resolves at once without a stop. */
   async whenIdle(): Promise<void> {
     await this.#idle;
   }
@@ -200,7 +197,7 @@ export class Controller<Result = unknown> {
     if (isMarkedForDeletion) this.#endRunOf(key);
   }
 
-  /** Takes a change of something that belongs to these primaries. */
+  /** Takes a change of a secondary of these primaries. */
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     if (this.#isStopped) return;
     const kind = "secondary";
@@ -212,7 +209,7 @@ export class Controller<Result = unknown> {
     }
   }
 
-  /** Tells whether something came of a primary that no reconcile has seen yet. */
+  /** Tells whether a primary has an event that no reconcile has seen yet. */
   isImminent(key: ObjectKey): boolean {
     const primary = this.#primaries.get(key);
     return primary !== undefined && isImminent(primary.state, this.#settings);
@@ -226,32 +223,28 @@ export class Controller<Result = unknown> {
     return { count: this.#givenUp.size, primaries };
   }
 
-  /** Counts what is kept, for whoever wants to see that it goes. */
+  /** Counts the objects that the controller keeps, to find leaks. */
   counts(): { readonly states: number; readonly timers: number; readonly queued: number; readonly running: number } {
     const timers = [...this.#primaries.values()].filter(({ hasTimer }) => hasTimer).length;
-    return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#underWay.length };
-  }
-
-  get #underWay(): readonly KnownPrimary[] {
-    return [...this.#running, ...this.#hung];
+    return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#runs.size };
   }
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
     const { key, object, isFinalStateUnknown = false } = change;
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
-    // What a filter rejects is not reconciled, and goes all the same.
+    // A deletion that a filter rejects is not reconciled, but the state of its primary goes.
     const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
     this.#tell(key, { ...facts, isStarted });
     this.#endRunOf(key);
   }
 
-  // Where deletions are reconciled as well, the reconcile of the state before has to be whole.
+  // A controller on all events sees every reconcile to its end before that of the deletion.
   #endRunOf(key: ObjectKey): void {
     if (!this.#settings.reconcilesOnAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
-  // Whether there is an object of this name now that the user's filters let through.
+  // Whether the cache has an object of this name that passes the user's filters.
   #isKnown(key: ObjectKey): boolean {
     const { primaries } = this.#dependencies;
     const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
@@ -259,7 +252,7 @@ export class Controller<Result = unknown> {
     return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
   }
 
-  /** Tells the processor of a primary; looks it up late, because the user's filters may have told of it as well. */
+  /** Passes an event to the processor. The look-up comes late: a filter of the user may have sent an event meanwhile. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
     const primary = this.#primaries.get(key);
     if (primary === undefined) this.#meet(key, event);
@@ -269,7 +262,7 @@ export class Controller<Result = unknown> {
   #meet(key: ObjectKey, event: ProcessorEvent): void {
     const { state, effects } = transitionOf(undefined, event, this.#settings);
     if (state === undefined) return;
-    const primary = new KnownPrimary(key, state);
+    const primary = new KnownPrimary(key, state, this.#timing);
     this.#primaries.set(key, primary);
     for (const effect of effects) this.#carryOut(primary, effect);
   }
@@ -294,7 +287,7 @@ export class Controller<Result = unknown> {
       case "scheduleAt":
         return this.#wake(primary, effect.at - this.#clock.now());
       case "scheduleResync":
-        return this.#wake(primary, this.#resyncAfterMs());
+        return this.#wake(primary, this.#resyncAfterMs(primary));
       case "cancelTimer":
         return primary.cancelTimer();
       case "release":
@@ -305,14 +298,14 @@ export class Controller<Result = unknown> {
   }
 
   #wake(primary: KnownPrimary, delayMs: number): void {
-    if (!this.#isStopped) primary.wakeAfter(delayMs, this.#clock, () => this.#apply(primary, TIMER));
+    if (!this.#isStopped) primary.wakeAfter(delayMs);
   }
 
-  // Up to a tenth less, so that primaries that were met at once do not come back at once. Node keeps a list of timers for each
-  // duration, so there are a hundred durations and not one for each primary.
-  #resyncAfterMs(): number {
+  // Up to a tenth less, so that primaries of one list do not come back at once. Node keeps a list of timers for each duration, so a
+  // hundred durations have to do.
+  #resyncAfterMs({ spread }: KnownPrimary): number {
     const { resyncAfterMs = Infinity } = this.#settings;
-    return resyncAfterMs * (1 - Math.floor(this.#random() * 100) / 1000);
+    return resyncAfterMs * (1 - Math.floor(spread * 100) / 1000);
   }
 
   #release(primary: KnownPrimary): void {
@@ -324,8 +317,8 @@ export class Controller<Result = unknown> {
   }
 
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && this.#running.size < this.#maxRunning) {
-      // Neither the clock nor a turn is needed for nothing.
+    while (this.#isStarted && !this.#isPaused && this.#runs.places < this.#maxRunning) {
+      // An empty queue needs neither the clock nor a turn.
       if (this.#queue.size === 0) return;
       const now = this.#clock.now();
       if (!this.#turns.mayGoOn(now)) return;
@@ -345,43 +338,38 @@ export class Controller<Result = unknown> {
     const run = new ReconcileRun(key, { entry, state, startedAt: now }, this.#surroundings);
     primary.run = run;
     if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
-    this.#running.add(primary);
+    this.#runs.add(run);
     this.#run(run).then(
       (ended) => this.#finish(primary, run, ended),
       (error: unknown) => this.#finish(primary, run, failedOutcome(error) as PrimaryOutcome<Result>),
     );
   }
 
-  // A runner that is not asynchronous may throw.
-  async #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
-    return this.#dependencies.runner.run(run);
-  }
-
-  #freePlaceOf(key: ObjectKey): void {
-    const primary = this.#primaries.get(key);
-    if (primary === undefined || !this.#running.delete(primary)) return;
-    this.#hung.add(primary);
-    this.#fill();
+  // A runner without `async` may throw.
+  #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
+    try {
+      return this.#dependencies.runner.run(run);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome<Result>): void {
     const { key, uid, isEnded } = run;
-    run.close();
-    this.#running.delete(primary);
-    this.#hung.delete(primary);
+    this.#runs.delete(run);
     const known = this.#dependencies.primaries.get(key);
     const knownUid = known === undefined || uid === undefined ? uid : known.object.metadata.uid;
     const isKnown = known !== undefined && knownUid === uid ? true : this.#isKnown(key);
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, isEnded, now, uid, knownUid, isKnown } as const;
-    // The operator has stopped and the signal is aborted: what fails now fails because of that.
+    // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event);
     primary.run = undefined;
     if (transition.state?.isGivenUp === true) this.#givenUp.set(primary, messageOf(outcome.failure?.error));
     else this.#givenUp.delete(primary);
     const { observer } = this.#dependencies;
     if (observer !== undefined) this.#report(observer, run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
-    if (this.#running.size + this.#hung.size === 0) this.#onIdle();
+    if (this.#runs.size === 0) this.#onIdle();
     this.#fill();
   }
 

@@ -1,55 +1,91 @@
 import type { Clock } from "../base/clock.js";
 import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
+import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { Seen } from "./primary-filter.js";
 import type { PrimaryState } from "./processor-state.js";
+import type { Queued } from "./work-queue.js";
 import type { RateLimiter } from "./rate-limiter.js";
 import type { ReconcileRun } from "./reconcile-run.js";
 
+/** The clock and the callback of all timers of primaries. */
+export interface PrimaryTiming {
+  readonly clock: Clock;
+  /** Returns a number from 0 to 1. */
+  random(): number;
+  /** Called when a primary is due. */
+  onDue(primary: KnownPrimary): void;
+}
+
 /** All that a controller keeps of a primary. */
-export class KnownPrimary {
+export class KnownPrimary implements Queued {
   readonly key: ObjectKey;
   /** The namespace; one for all that have none. */
   readonly group: string;
+  waiting: ReconcilePriority | undefined = undefined;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
   /** The reconcile under way. */
   run: ReconcileRun | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
-  seen: Seen | undefined = undefined;
-  #cancel: (() => void) | undefined = undefined;
+  seen: { -readonly [Member in keyof Seen]: Seen[Member] } | undefined = undefined;
+  /** A number from 0 to 1 for the jitter of its longest interval. */
+  readonly spread: number;
+  readonly #timing: PrimaryTiming;
+  #dueAt = Infinity;
+  /** The pending timer of the clock; it never rings after the primary is due. */
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined = undefined;
 
-  constructor(key: ObjectKey, state: PrimaryState) {
+  constructor(key: ObjectKey, state: PrimaryState, timing: PrimaryTiming) {
     this.key = key;
     this.group = key.slice(0, Math.max(0, key.indexOf("/")));
     this.state = state;
+    this.spread = timing.random();
+    this.#timing = timing;
   }
 
-  /** Calls `onDue` once after `delayMs`, instead of what was to be called before; with 0 at once, before this returns. */
-  wakeAfter(delayMs: number, clock: Clock, onDue: () => void): void {
-    this.cancelTimer();
-    if (!(delayMs > 0)) return onDue();
-    this.#cancel = clock.schedule(delayMs, () => {
-      this.#cancel = undefined;
-      onDue();
-    });
+  /** Sets the time at which the primary is due, and replaces the time before. With 0 `onDue` is called before this returns. */
+  wakeAfter(delayMs: number): void {
+    if (!(delayMs > 0)) {
+      this.cancelTimer();
+      return this.#timing.onDue(this);
+    }
+    this.#dueAt = this.#timing.clock.now() + delayMs;
+    // Every reconcile puts the longest interval off. The earlier timer stays, and rings once too early.
+    if (this.#timer === undefined || this.#timer.at > this.#dueAt) this.#arm(delayMs);
   }
 
-  /** Calls nothing any more. */
+  /** Cancels the timer. */
   cancelTimer(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
+    this.#timer?.cancel();
+    this.#timer = undefined;
   }
 
   get hasTimer(): boolean {
-    return this.#cancel !== undefined;
+    return this.#timer !== undefined;
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = { at: this.#dueAt, cancel: this.#timing.clock.schedule(delayMs, () => this.#ring()) };
+  }
+
+  #ring(): void {
+    this.#timer = undefined;
+    const leftMs = this.#dueAt - this.#timing.clock.now();
+    // A timer of Node may ring a part of a millisecond early.
+    if (leftMs >= 1) this.#arm(leftMs);
+    else this.#timing.onDue(this);
   }
 
   /** Remembers what a reconcile sees. */
   see({ uid, generation, deletionTimestamp }: ObjectMeta): void {
-    this.seen = { uid, generation, isDeleting: deletionTimestamp !== undefined };
+    const seen = (this.seen ??= { uid, generation, isDeleting: false });
+    seen.uid = uid;
+    seen.generation = generation;
+    seen.isDeleting = deletionTimestamp !== undefined;
   }
 
-  /** Forgets what belongs to the object of this name before. */
+  /** Forgets the predecessor with this name. */
   forgetObject(): void {
     this.seen = undefined;
     this.limiter = undefined;

@@ -56,7 +56,7 @@ export function afterFailure(
   };
   if (everyPart(error, (part) => findError(part, "TerminalError") !== undefined)) return giveUp();
   const retryAfter = findError<RetryAfterError>(error, "RetryAfterError");
-  // A time that is none would be no pause at all.
+  // NaN or a negative number would be no pause at all.
   if (retryAfter !== undefined && isDelay(retryAfter.retryAfterMs)) return retryIn(state, retryAfter.retryAfterMs);
   const remainingMs = (retry?.dueAt ?? now) - now;
   if (remainingMs > SHORT_WAIT_MS) return retryIn({ ...state, isGivenUp: running.isGivenUp }, remainingMs);
@@ -89,7 +89,7 @@ interface FailureLog {
   readonly fields?: object;
 }
 
-// What is tried again anyway is no error yet; a conflict is nothing unusual, and what the user's own handler dealt with is told there.
+// A failure with retries left is no error yet, a conflict is normal, and the user's handler reports what it handled.
 function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields = {} }: FailureLog): ProcessorEffect {
   const isConflict = everyPart(error, (part) => findError<ApiError>(part, "ApiError")?.code === 409);
   const quiet = isConflict ? "info" : isHandled ? "debug" : "warn";
@@ -99,7 +99,7 @@ function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields =
   return { kind: "log", level, message, fields: stack === undefined ? fields : { ...fields, stack } };
 }
 
-// Trying again helps if any of several failures may go away.
+// A retry helps if one of several failures may go away.
 function everyPart(error: unknown, holds: (part: unknown) => boolean): boolean {
   const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
   return parts.every(holds);

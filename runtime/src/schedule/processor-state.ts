@@ -1,22 +1,22 @@
 import type { LogLevel } from "../base/logger.js";
 import { priorityOf, type ReconcilePriority, type ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { PrimaryOutcome, ReconcileScope } from "./reconcile-scope.js";
+import type { PrimaryOutcome } from "./reconcile-scope.js";
 import type { Retry, RetryState } from "./retry.js";
 
-/** What is known to have happened to a primary and was not reconciled yet (JOSDK ResourceState.EventingState). */
+/** The events of a primary that no reconcile has seen yet (JOSDK ResourceState.EventingState). */
 export type Eventing =
   | "none"
-  /** Something came; the state in the cache is not reconciled yet. */
+  /** An event came; the state in the cache is not reconciled yet. */
   | "event"
-  /** Our finalizer was removed: until the primary is gone or made anew, nothing about it is of interest. */
+  /** Our finalizer was removed: events are dropped until the primary is gone or re-created. */
   | "finalizerRemoved"
   /** The primary is gone. */
   | "deleted"
-  /** The primary is gone, and something came after that. */
+  /** The primary is gone, and another event came after that. */
   | "additionalAfterDelete";
 
-/** What a primary waits for on the clock; `hold` is the end of the pause after a failure, for events that came during it. */
+/** The meaning of a timer; `hold` ends the pause after a failure for events that came during it. */
 export type TimerKind = "retry" | "reschedule" | "resync" | "limit" | "hold";
 
 /** Where the retries of a primary stand, with the time of the next one. */
@@ -27,7 +27,7 @@ export interface ScheduledRetry extends RetryState {
 /** All that the processor knows of one primary. */
 export interface PrimaryState {
   readonly eventing: Eventing;
-  /** What the reconcile under way is for: the primary as it is, or its deletion. */
+  /** Whether the running reconcile is for the primary as it is, or for its deletion. */
   readonly running: "nothing" | "primary" | "deletion";
   /** Why the next reconcile runs: the first few reasons. */
   readonly reasons: readonly ReconcileReason[];
@@ -70,7 +70,7 @@ export type ProcessorEvent =
       readonly entry: DecodedResource;
       readonly isFinalStateUnknown: boolean;
       readonly isKnown: boolean;
-      /** Whether the controller has been started: what came and went before is nobody's business. */
+      /** Whether the controller has been started; primaries that came and went before are not reconciled. */
       readonly isStarted: boolean;
     }
   | { readonly kind: "secondary"; readonly reason: ReconcileReason; readonly isKnown: boolean }
@@ -79,7 +79,7 @@ export type ProcessorEvent =
   | { readonly kind: "limited"; readonly delayMs: number }
   /** Its turn came, and its reconcile starts. */
   | { readonly kind: "started" }
-  /** Its turn came, but there is nothing to reconcile any more; or the namespaces changed. */
+  /** Its turn came, but the cache has lost it; or the namespaces changed. */
   | { readonly kind: "missed" }
   | {
       readonly kind: "finished";
@@ -94,7 +94,7 @@ export type ProcessorEvent =
       readonly isKnown: boolean;
     };
 
-/** What is to be done about a primary; in this order. */
+/** An effect of a transition; the controller carries effects out in order. */
 export type ProcessorEffect =
   /** Reconcile it when its turn comes. */
   | { readonly kind: "submit"; readonly priority: ReconcilePriority }
@@ -104,7 +104,7 @@ export type ProcessorEffect =
   /** Schedule it after the longest interval. */
   | { readonly kind: "scheduleResync" }
   | { readonly kind: "cancelTimer" }
-  /** The object is gone: forget whatever is kept for it, what waits for it included. */
+  /** The object is gone: forget all that is kept for it, its place in the queue included. */
   | { readonly kind: "release" }
   | {
       readonly kind: "log";
@@ -113,22 +113,22 @@ export type ProcessorEffect =
       readonly fields: object;
     };
 
-/** What an event leads to; without a state nothing is kept of the primary. */
+/** The new state and the effects of an event; without a state the primary is forgotten. */
 export interface Transition {
   readonly state: PrimaryState | undefined;
   readonly effects: readonly ProcessorEffect[];
 }
 
-/** The settings of a controller that matter here. */
+/** The settings of a controller that the processor needs. */
 export interface ProcessorSettings {
   readonly retry: Retry;
   /** After how long a primary is reconciled again for no reason; undefined for never. */
   readonly resyncAfterMs: number | undefined;
-  /** Whether deletions are reconciled, too. */
+  /** Whether deletions are reconciled as well. */
   readonly reconcilesOnAllEvents: boolean;
 }
 
-/** What is known of a primary of which nothing happened yet. It is not frozen: copies of a frozen object take three times as long. */
+/** The state of a primary without events. It is not frozen: copies of a frozen object take three times as long. */
 export const NEW_STATE: PrimaryState = {
   eventing: "none",
   running: "nothing",
@@ -146,18 +146,18 @@ export const NEW_STATE: PrimaryState = {
   releasedUid: undefined,
 };
 
-/** The effects of whoever only forgets the time. */
+/** The effect of a transition that only cancels the timer. */
 export const CANCEL_TIMER: readonly ProcessorEffect[] = [{ kind: "cancelTimer" }];
 
 const SCHEDULE_RESYNC: readonly ProcessorEffect[] = [{ kind: "scheduleResync" }];
 
-// Reasons are for people, who read no more than this.
+// Reasons are for people, who read no more than eight.
 const MAX_REASONS = 8;
 
 /** A primary that is reconciled for the first time, or after a success. */
 export const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
 
-/** What a success leads to after which nothing happened: most primaries wait for nothing but the longest interval, and share this. */
+/** The transition after a success without events: most primaries wait for the longest interval, and share this. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
 /** Why a primary is marked, and whether the primary itself changed. */
@@ -189,11 +189,6 @@ export function isDeletionNext(state: PrimaryState, { reconcilesOnAllEvents }: P
   return reconcilesOnAllEvents && isDeleted(state);
 }
 
-/** Returns which attempt the next reconcile of a primary is. */
-export function retryInfoOf({ retry }: PrimaryState, settings: ProcessorSettings): ReconcileScope["retry"] {
-  return { attempt: retry?.attempt ?? 0, isLastAttempt: settings.retry.isLastAttempt(retry) };
-}
-
 /** Tells whether a primary is reconciled again as soon as the reconcile under way ends. */
 export function isImminent(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
   const { eventing, running } = state;
@@ -209,7 +204,7 @@ export function waitFor(state: PrimaryState, timer: Exclude<TimerKind, "resync">
   return { state: { ...state, timer }, effects: [{ kind: "schedule", delayMs, timer }] };
 }
 
-/** Returns the state of a primary that waits for something to happen, for the longest interval at most. */
+/** Returns the state of a primary that waits for an event, or for the end of the longest interval. */
 export function resync(state: PrimaryState, { resyncAfterMs }: ProcessorSettings): Transition {
   if (resyncAfterMs === undefined) return { state: { ...state, timer: undefined }, effects: CANCEL_TIMER };
   return state === NEW_STATE ? REST : { state: { ...state, timer: "resync" }, effects: SCHEDULE_RESYNC };

@@ -23,7 +23,7 @@ import {
 import { afterFailure } from "./processor-failure.js";
 
 const NO_EFFECTS: readonly ProcessorEffect[] = [];
-// What most reconciles begin with.
+// Most reconciles begin with this state.
 const STARTED: Transition = { state: RUNNING_STATE, effects: NO_EFFECTS };
 const RELEASE: readonly ProcessorEffect[] = [{ kind: "release" }];
 const SUBMIT: { readonly [Priority in ReconcilePriority]: readonly ProcessorEffect[] } = {
@@ -34,18 +34,18 @@ const CANCEL_AND_SUBMIT: typeof SUBMIT = {
   edit: [...CANCEL_TIMER, ...SUBMIT.edit],
   background: [...CANCEL_TIMER, ...SUBMIT.background],
 };
-// Soon enough for whoever waits, and seldom enough for whoever limits (JOSDK).
+// JOSDK's shortest wait for the rate limit.
 const SHORTEST_LIMIT_MS = 50;
 // A reschedule below this is meant as "at once". The first ten in a row are taken as that; later ones wait longer and longer.
 const HURRY_MS = 100;
 const FREE_HURRIES = 10;
 const LONGEST_HURRY_MS = 1_000;
-/** The reason of a reconcile of an object that took the place of another one unseen. */
+/** The reason to reconcile an object that was re-created before the deletion of its predecessor was seen. */
 const RECREATED = { kind: "primary", change: "added", isInitial: false } as const;
 
 type EventOf<Kind extends ProcessorEvent["kind"]> = ProcessorEvent & { readonly kind: Kind };
 
-/** Returns what an event leads to; `state` is undefined for a primary of which nothing is known. */
+/** Returns the state and the effects after an event; `state` is `undefined` for an unknown primary. */
 export function transitionOf(
   state: PrimaryState | undefined,
   event: ProcessorEvent,
@@ -55,7 +55,7 @@ export function transitionOf(
     case "changed":
       return afterChange(state ?? NEW_STATE, event, settings);
     case "secondary":
-      // Of a primary that is not known yet there will be an event of its own.
+      // An unknown primary gets an event of its own later.
       return state === undefined && !event.isKnown ? stay(state) : afterSecondary(state ?? NEW_STATE, event, settings);
     case "deleted":
       return afterDeletion(state, event, settings);
@@ -77,17 +77,17 @@ function stay(state: PrimaryState | undefined): Transition {
   return { state, effects: NO_EFFECTS };
 }
 
-// Whoever finishes the reconcile under way submits what came meanwhile.
+// The end of the running reconcile submits events that came during it.
 function submit(state: PrimaryState): Transition {
   return { state, effects: state.running === "nothing" ? SUBMIT[state.priority] : NO_EFFECTS };
 }
 
-// After a success, what was waited for before does not matter any more.
+// A success makes the pending timer needless.
 function submitAnew(state: PrimaryState): Transition {
   return { state, effects: CANCEL_AND_SUBMIT[state.priority] };
 }
 
-// An event during the pause after a failure: the timer of the retry, if that comes first, or of the pause submits it.
+// During the pause after a failure, the timer of the retry or of the pause submits the event, whichever comes first.
 function submitUnlessHeld(state: PrimaryState): Transition {
   const { heldUntil: at, retry, timer, running, isEdited } = state;
   if (at === undefined || isEdited || running !== "nothing") return submit(state);
@@ -97,7 +97,7 @@ function submitUnlessHeld(state: PrimaryState): Transition {
 
 function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: ProcessorSettings): Transition {
   const { uid, isMarkedForDeletion } = event;
-  // The deletion may have been missed: an object that was made anew counts, be it on its way out as well.
+  // The deletion event may have been missed: a re-created object counts, even if it is terminating as well.
   if (state.eventing === "finalizerRemoved" && isMarkedForDeletion && uid === state.releasedUid) return stay(state);
   return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
@@ -122,14 +122,14 @@ function afterDeletion(
   if (settings.reconcilesOnAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
-  // The reconcile under way finds out when it ends.
+  // The running reconcile notices at its end.
   if (state.running !== "nothing") return stay({ ...state, eventing: "deleted", reasons: [], priority: "background" });
   return gone(isKnown);
 }
 
 function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown }: EventOf<"deleted">): PrimaryState {
   const { lastKnown, running } = state;
-  // The reconcile under way is for the deletion of another object, which had the name before.
+  // The running reconcile is for the deletion of the predecessor with this name.
   const isAnother = lastKnown !== undefined && lastKnown.object.metadata.uid !== entry.object.metadata.uid;
   const eventing = running === "deletion" && isAnother ? "additionalAfterDelete" : "deleted";
   const retry = isAnother ? undefined : state.retry;
@@ -138,7 +138,7 @@ function withDeletion(state: PrimaryState, { reason, entry, isFinalStateUnknown 
 
 function afterTimer(state: PrimaryState): Transition {
   const { eventing, timer } = state;
-  // When the reconcile under way ends, there is a new time.
+  // The end of the running reconcile sets a new timer.
   if (state.running !== "nothing" || eventing === "finalizerRemoved" || timer === undefined) return stay(state);
   const idle = { ...state, timer: undefined };
   if (timer === "limit" || timer === "hold") return submit(idle);
@@ -162,7 +162,7 @@ function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings
   if (running.running === "deletion") return afterDeletionFinish(running, event, settings);
   const { outcome, uid, knownUid, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
-  // The object that was reconciled is gone: how that ended matters to nobody.
+  // The reconciled object is gone, and with it the meaning of the outcome.
   if ((isGone || uid !== knownUid) && !isDeletionNext(running, settings)) {
     const logs: ProcessorEffect[] = [];
     if (outcome.failure !== undefined)
@@ -218,7 +218,7 @@ function afterDeletionFinish(
   const { outcome, uid, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
-    // What took the place of the deleted object cannot wait for a deletion that is not tried again.
+    // The successor cannot wait for a deletion that has no quick retry left.
     const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }
@@ -237,7 +237,7 @@ function wentMeanwhile(error: unknown): string {
   return `the primary went while it was reconciled: ${messageOf(error)}`;
 }
 
-// The name may have been given to another object before anybody was told, and that one's own event may have been swallowed.
+// A successor with the same name may exist, and its event may have been dropped.
 function gone(isKnown: boolean): Transition {
   return isKnown ? recreated(NEW_STATE, RELEASE) : { state: undefined, effects: RELEASE };
 }

@@ -1,7 +1,7 @@
 import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
-/** How often one primary is reconciled at most, as JOSDK's LinearRateLimiter defines it. */
+/** Limits how often one primary is reconciled, as JOSDK's LinearRateLimiter does. */
 export interface RateLimitOptions {
   /** 0 or less for no limit. */
   readonly maxReconciliations: number;

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
-import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
-import { createChildLogger, type Logger } from "../base/logger.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
+import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import {
@@ -25,11 +25,7 @@ export interface RunSurroundings {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly settings: ProcessorSettings;
-  /** After how long the signal of a reconcile is aborted; 0 for never. */
-  readonly timeoutMs: number;
   isImminent(key: ObjectKey): boolean;
-  /** Called when a reconcile does not end although its signal is aborted. */
-  onHung(key: ObjectKey): void;
 }
 
 /** What a reconcile starts from. */
@@ -40,7 +36,7 @@ export interface RunStart {
   readonly startedAt: number;
 }
 
-/** One reconcile under way: what it is called with, its signal and its time. */
+/** One reconcile under way. The members that cost more than a reconcile without work are created by their first use. */
 export class ReconcileRun implements ReconcileScope {
   readonly key: ObjectKey;
   readonly entry: DecodedResource;
@@ -48,18 +44,17 @@ export class ReconcileRun implements ReconcileScope {
   readonly isPrimaryDeleted: boolean;
   readonly isFinalStateUnknown: boolean;
   readonly reasons: readonly ReconcileReason[];
-  readonly logger: Logger;
-  readonly tasks: RunningTasks;
-  readonly isNextReconcileImminent: () => boolean;
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
+  readonly startedAt: number;
   readonly #around: RunSurroundings;
-  readonly #startedAt: number;
-  readonly #abort = new AbortController();
-  #cancel = () => {};
+  #logger: Logger | undefined;
+  #tasks: RunningTasks | undefined;
+  #abort: AbortController | undefined;
+  #abortReason: Error | undefined;
 
   constructor(key: ObjectKey, { entry, state, startedAt }: RunStart, around: RunSurroundings) {
-    const { settings, controller, kind, clock, timeoutMs } = around;
+    const { settings } = around;
     const { reasons, retry } = state;
     this.key = key;
     this.entry = entry;
@@ -67,17 +62,29 @@ export class ReconcileRun implements ReconcileScope {
     this.isPrimaryDeleted = isDeletionNext(state, settings);
     this.isFinalStateUnknown = this.isPrimaryDeleted && state.isFinalStateUnknown;
     this.reasons = reasons;
-    this.logger = createScopeLogger(around.logger, { controller, kind, primary: entry.object.metadata, reasons });
-    this.tasks = new RunningTasks(this.logger, clock);
-    this.isNextReconcileImminent = () => around.isImminent(key);
+    this.startedAt = startedAt;
     this.#around = around;
-    this.#startedAt = startedAt;
-    // Every dependent of a large workflow may wait on it.
-    setMaxListeners(0, this.signal);
-    if (timeoutMs > 0) this.#cancel = clock.schedule(timeoutMs, () => this.#expire());
+  }
+
+  isNextReconcileImminent(): boolean {
+    return this.#around.isImminent(this.key);
+  }
+
+  get logger(): Logger {
+    return (this.#logger ??= createScopeLogger(this.#around, this));
+  }
+
+  get tasks(): RunningTasks {
+    return (this.#tasks ??= new RunningTasks(this.logger, this.#around.clock));
   }
 
   get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      // Every dependent of a large workflow may wait on it.
+      setMaxListeners(0, this.#abort.signal);
+      if (this.#abortReason !== undefined) this.#abort.abort(this.#abortReason);
+    }
     return this.#abort.signal;
   }
 
@@ -86,22 +93,22 @@ export class ReconcileRun implements ReconcileScope {
     return this.entry.object.metadata.uid;
   }
 
-  /** Aborts the signal, because the operator stops. */
+  /** Stops watching what the reconcile waits for. */
+  close(): void {
+    this.#tasks?.close();
+  }
+
+  /** Aborts the signal. */
   abort(reason: Error): void {
-    this.#abort.abort(reason);
+    this.#abortReason ??= reason;
+    this.#abort?.abort(reason);
   }
 
   /** Aborts the signal of a reconcile of a primary that is being deleted; its cleanup goes on. */
   end(): void {
     if (this.isPrimaryDeleted || this.entry.object.metadata.deletionTimestamp !== undefined) return;
     this.isEnded = true;
-    this.#abort.abort(new Error("the primary is being deleted"));
-  }
-
-  /** Stops watching what the reconcile waits for. */
-  close(): void {
-    this.#cancel();
-    this.tasks.close();
+    this.abort(new Error("the primary is being deleted"));
   }
 
   /** Returns what an observer is told when the reconcile ended with this transition. */
@@ -114,29 +121,108 @@ export class ReconcileRun implements ReconcileScope {
       kind,
       reasons: this.reasons,
       wroteStatus,
-      durationMs: now - this.#startedAt,
+      durationMs: now - this.startedAt,
       ...(workflow === undefined ? {} : { workflow }),
       ...(failure === undefined ? {} : { error: failure.error }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(failure !== undefined && state?.isGivenUp === true ? { isGivenUp: true as const } : {}),
     };
   }
+}
 
-  #expire(): void {
-    const { clock, timeoutMs, onHung } = this.#around;
+/** How long a reconcile may take. */
+export interface RunLimits {
+  readonly clock: Clock;
+  /** After how long the signal of a reconcile is aborted; 0 for never. */
+  readonly timeoutMs: number;
+  /** Called when a reconcile has lost its place, because it does not end although its signal is aborted. */
+  onPlaceFreed(): void;
+}
+
+/** The reconciles under way. Each has a place until it ends, or until it goes on although its time is up. */
+export class RunsUnderWay {
+  readonly #limits: RunLimits;
+  /** In the order in which they started, so that one timer is enough for all of them. */
+  readonly #inTime = new Set<ReconcileRun>();
+  readonly #expired = new Map<ReconcileRun, () => void>();
+  readonly #hung = new Set<ReconcileRun>();
+  #cancel: (() => void) | undefined;
+
+  constructor(limits: RunLimits) {
+    this.#limits = limits;
+  }
+
+  /** How many reconciles have a place. */
+  get places(): number {
+    return this.#inTime.size + this.#expired.size;
+  }
+
+  /** How many reconciles there are, with those that have no place any more. */
+  get size(): number {
+    return this.places + this.#hung.size;
+  }
+
+  /** Adds a reconcile that has just started. */
+  add(run: ReconcileRun): void {
+    this.#inTime.add(run);
+    if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#arm(this.#limits.timeoutMs);
+  }
+
+  /** Takes out a reconcile that has ended. */
+  delete(run: ReconcileRun): void {
+    run.close();
+    this.#expired.get(run)?.();
+    if (!this.#inTime.delete(run) && !this.#expired.delete(run)) this.#hung.delete(run);
+    if (this.#inTime.size === 0) this.#disarm();
+  }
+
+  /** Aborts the signals of all reconciles, and watches none of them any more. */
+  abort(reason: Error): void {
+    this.#disarm();
+    for (const cancel of this.#expired.values()) cancel();
+    for (const run of [...this.#inTime, ...this.#expired.keys(), ...this.#hung]) {
+      run.abort(reason);
+      run.close();
+    }
+  }
+
+  #arm(delayMs: number): void {
+    this.#cancel = this.#limits.clock.schedule(delayMs, () => this.#check());
+  }
+
+  #disarm(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #check(): void {
+    this.#cancel = undefined;
+    const { clock, timeoutMs } = this.#limits;
+    const now = clock.now();
+    for (const run of this.#inTime) {
+      const leftMs = run.startedAt + timeoutMs - now;
+      // A timer of Node may ring a part of a millisecond early.
+      if (leftMs >= 1) return this.#arm(leftMs);
+      this.#expire(run);
+    }
+  }
+
+  #expire(run: ReconcileRun): void {
+    const { clock, timeoutMs, onPlaceFreed } = this.#limits;
     const seconds = Math.round(timeoutMs / 1000);
-    this.logger.warn(
-      { seconds },
-      `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`,
-    );
-    this.#abort.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
-    this.#cancel = clock.schedule(GRACE_MS, () => {
+    run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
+    run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
+    const cancel = clock.schedule(GRACE_MS, () => {
       const message =
         "the reconcile goes on although its signal is aborted; other primaries take its place, " +
         "and this primary is not reconciled until it returns";
-      this.logger.error({}, message);
-      onHung(this.key);
+      run.logger.error({}, message);
+      this.#expired.delete(run);
+      this.#hung.add(run);
+      onPlaceFreed();
     });
+    this.#inTime.delete(run);
+    this.#expired.set(run, cancel);
   }
 }
 
@@ -144,7 +230,7 @@ export class ReconcileRun implements ReconcileScope {
 export class RunningTasks {
   readonly #logger: Logger;
   readonly #clock: Clock;
-  readonly #running = new Map<symbol, { readonly what: string; readonly startedAt: number }>();
+  readonly #running: { readonly what: string; readonly startedAt: number }[] = [];
   /** Absent until there is something to watch. */
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -157,12 +243,12 @@ export class RunningTasks {
   /** Calls `task` and waits for it, under the name `what`. */
   readonly track = async <Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> => {
     if (!this.#isClosed) this.#cancel ??= this.#watch();
-    const id = Symbol(what);
-    this.#running.set(id, { what, startedAt: this.#clock.now() });
+    const running = { what, startedAt: this.#clock.now() };
+    this.#running.push(running);
     try {
       return await task();
     } finally {
-      this.#running.delete(id);
+      this.#running.splice(this.#running.indexOf(running), 1);
     }
   };
 
@@ -175,7 +261,7 @@ export class RunningTasks {
   #watch(): () => void {
     return this.#clock.schedule(SLOW_AFTER_MS, () => {
       const now = this.#clock.now();
-      for (const { what, startedAt } of this.#running.values()) {
+      for (const { what, startedAt } of this.#running) {
         const seconds = Math.round((now - startedAt) / 1000);
         this.#logger.warn(
           { seconds },
@@ -217,17 +303,19 @@ function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | undefined
   return undefined;
 }
 
-// What the log lines of a reconcile say besides their message.
-interface ScopeFields {
-  readonly controller: string;
-  readonly kind: string;
-  readonly primary: ObjectMeta;
-  readonly reasons: readonly ReconcileReason[];
+// A logger whose lines say which reconcile they belong to, and why it runs. Most reconciles log nothing, so the fields are made for a line.
+function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: RunFacts): Logger {
+  const write = (level: keyof Logger, more: object, message: string) => {
+    const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
+    const object = { namespace, name, uid, resourceVersion, generation };
+    logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
+  };
+  return {
+    debug: (more, message) => write("debug", more, message),
+    info: (more, message) => write("info", more, message),
+    warn: (more, message) => write("warn", more, message),
+    error: (more, message) => write("error", more, message),
+  };
 }
 
-// A logger whose lines say which reconcile they belong to, and why it runs.
-function createScopeLogger(logger: Logger, { controller, kind, primary, reasons }: ScopeFields): Logger {
-  const { namespace, name, uid, resourceVersion, generation } = primary;
-  const object = { namespace, name, uid, resourceVersion, generation };
-  return createChildLogger(logger, { controller, kind, ...object, reasons: reasons.map(describeReason) });
-}
+type RunFacts = Pick<ReconcileScope, "entry" | "reasons">;

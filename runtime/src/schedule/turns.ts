@@ -2,10 +2,10 @@
 const LONGEST_TURN_MS = 20;
 
 /**
- * Divides the event loop between the reconciles and everything else.
+ * Shares the event loop between reconciles and everything else.
  *
- * Reconciles that find nothing to write wait for nothing, and thousands of them would stop everything else: watches, the lease, probes.
- * And none starts while an event is told, so that whoever tells several is not interrupted.
+ * Thousands of reconciles without a write never wait, and would starve watches, the lease and probes. No reconcile starts inside the call
+ * that brings an event, so a batch of events is taken as a whole.
  */
 export class Turns {
   readonly #onTurn: () => void;
@@ -19,7 +19,7 @@ export class Turns {
     this.#onTurn = onTurn;
   }
 
-  /** Gives a turn as soon as the code that runs now has ended. */
+  /** Gives a turn after the current call stack has ended. */
   wake(): void {
     if (this.#isAwake || this.#isYielding) return;
     this.#isAwake = true;

@@ -7,26 +7,28 @@ const BACKGROUND_SHARE = 5;
 export interface Queued {
   /** Whose turn it takes; it never changes. */
   readonly group: string;
+  /** How urgently it waits; only the queue changes it. */
+  waiting: ReconcilePriority | undefined;
 }
 
 /**
  * The items that are ready.
  *
  * However often an item was added, it waits only once. Edits come before the background, which still gets one turn in five. Among equals
- * the groups take turns. Every operation takes constant time.
+ * the groups take turns: however many items one group has, it delays an item of another by one turn. Every operation takes constant time.
  */
 export class WorkQueue<Item extends Queued> {
-  readonly #edits = new FairQueue<Item>();
-  readonly #background = new FairQueue<Item>();
+  readonly #edits = new FairQueue<Item>("edit");
+  readonly #background = new FairQueue<Item>("background");
   /** How many edits were handed out while the background waited. */
   #editsInARow = 0;
 
   /** Adds an item. An item that waits already keeps its place, unless it becomes more urgent. */
   add(item: Item, priority: ReconcilePriority = "edit"): void {
-    if (this.#edits.has(item)) return;
-    if (priority === "background") return this.#background.add(item);
-    this.#background.delete(item);
-    this.#edits.add(item);
+    if (item.waiting === "edit" || item.waiting === priority) return;
+    this.delete(item);
+    item.waiting = priority;
+    this.#queueOf(priority).push(item);
   }
 
   /** Hands out the item whose turn it is. */
@@ -34,16 +36,16 @@ export class WorkQueue<Item extends Queued> {
     const isBackgroundsTurn = this.#edits.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
     if (this.#background.size > 0 && isBackgroundsTurn) {
       this.#editsInARow = 0;
-      return this.#background.take();
+      return this.#background.shift();
     }
     this.#editsInARow = this.#background.size > 0 ? this.#editsInARow + 1 : 0;
-    return this.#edits.take();
+    return this.#edits.shift();
   }
 
-  /** Forgets an item. */
+  /** Forgets an item. If it is added again, it may take the place that it had. */
   delete(item: Item): void {
-    this.#edits.delete(item);
-    this.#background.delete(item);
+    if (item.waiting !== undefined) this.#queueOf(item.waiting).size--;
+    item.waiting = undefined;
   }
 
   /** How many items wait to be handed out. */
@@ -51,74 +53,68 @@ export class WorkQueue<Item extends Queued> {
     return this.#edits.size + this.#background.size;
   }
 
-  /** Forgets what waits. */
-  clear(): void {
-    this.#edits.clear();
-    this.#background.clear();
+  #queueOf(priority: ReconcilePriority): FairQueue<Item> {
+    return priority === "edit" ? this.#edits : this.#background;
   }
 }
 
-/** The items of one group in the order in which they came, and the walk through them. */
-interface Line<Item> {
-  readonly items: Set<Item>;
-  readonly walk: IterableIterator<Item>;
-}
-
-/**
- * A queue that gives every group a turn: however many items one group has, it delays an item of another by one turn.
- *
- * Sets and maps keep the order of insertion. Each is walked by one iterator: a new one would step over all that was deleted before.
- */
+/** The items of one priority. Items that do not wait with it any more are stepped over when their turn comes. */
 class FairQueue<Item extends Queued> {
-  /** The groups that have items; the group whose turn is next comes first in the walk. */
-  readonly #lines = new Map<string, Line<Item>>();
-  #turns = this.#lines.values();
-  #size = 0;
+  readonly #priority: ReconcilePriority;
+  readonly #lines = new Map<string, Fifo<Item>>();
+  /** The lines that have items, the line whose turn is next first. */
+  readonly #turns = new Fifo<Fifo<Item>>();
+  /** How many items wait. */
+  size = 0;
 
-  get size(): number {
-    return this.#size;
+  constructor(priority: ReconcilePriority) {
+    this.#priority = priority;
   }
 
-  has(item: Item): boolean {
-    return this.#lines.get(item.group)?.items.has(item) === true;
-  }
-
-  /** Puts an item at the end of its group, unless it waits there. */
-  add(item: Item): void {
-    if (this.has(item)) return;
+  push(item: Item): void {
     let line = this.#lines.get(item.group);
     if (line === undefined) {
-      const items = new Set<Item>();
-      // A walk that has ended sees nothing that comes later.
-      if (this.#lines.size === 0) this.#turns = this.#lines.values();
-      this.#lines.set(item.group, (line = { items, walk: items.values() }));
+      line = new Fifo<Item>();
+      this.#lines.set(item.group, line);
+      this.#turns.push(line);
     }
-    line.items.add(item);
-    this.#size++;
+    line.push(item);
+    this.size++;
   }
 
   /** Takes the next item; the turn goes to the next group. */
-  take(): Item | undefined {
-    if (this.#size === 0) return undefined;
-    const line = this.#turns.next().value as Line<Item>;
-    const item = line.walk.next().value as Item;
-    this.delete(item);
-    if (line.items.size === 0) return item;
-    this.#lines.delete(item.group);
-    this.#lines.set(item.group, line);
-    return item;
+  shift(): Item | undefined {
+    for (let line = this.#turns.shift(); line !== undefined; line = this.#turns.shift()) {
+      let item = line.shift();
+      const { group } = item ?? {};
+      while (item !== undefined && item.waiting !== this.#priority) item = line.shift();
+      if (line.isEmpty && group !== undefined) this.#lines.delete(group);
+      else this.#turns.push(line);
+      if (item === undefined) continue;
+      item.waiting = undefined;
+      this.size--;
+      return item;
+    }
+    return undefined;
+  }
+}
+
+/** First in, first out, in constant time on average. */
+class Fifo<Item> {
+  #in: Item[] = [];
+  /** The items that come next, the first of them last. */
+  #out: Item[] = [];
+
+  push(item: Item): void {
+    this.#in.push(item);
   }
 
-  /** Takes an item out, wherever it stands. */
-  delete(item: Item): void {
-    const line = this.#lines.get(item.group);
-    if (line?.items.delete(item) !== true) return;
-    this.#size--;
-    if (line.items.size === 0) this.#lines.delete(item.group);
+  shift(): Item | undefined {
+    if (this.#out.length === 0) [this.#in, this.#out] = [this.#out, this.#in.reverse()];
+    return this.#out.pop();
   }
 
-  clear(): void {
-    this.#lines.clear();
-    this.#size = 0;
+  get isEmpty(): boolean {
+    return this.#in.length + this.#out.length === 0;
   }
 }

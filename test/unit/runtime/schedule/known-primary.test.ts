@@ -12,16 +12,17 @@ function createTimers() {
   const fired: [string, number][] = [];
   const primaries = new Map<string, KnownPrimary>();
   const primaryOf = (key: string) => {
-    const primary = primaries.get(key) ?? new KnownPrimary(key, NEW_STATE);
+    const primary = primaries.get(key) ?? new KnownPrimary(key, NEW_STATE, { clock, random: () => 0, onDue });
     primaries.set(key, primary);
     return primary;
   };
-  const wake = (key: string, delayMs: number, onDue = () => {}) =>
-    primaryOf(key).wakeAfter(delayMs, clock, () => {
-      fired.push([key, clock.now()]);
-      onDue();
-    });
-  return { clock, fired, wake, primaryOf };
+  const onDue = ({ key }: KnownPrimary) => {
+    fired.push([key, clock.now()]);
+    timers.onDue();
+  };
+  const wake = (key: string, delayMs: number) => primaryOf(key).wakeAfter(delayMs);
+  const timers = { clock, fired, wake, primaryOf, onDue: () => {} };
+  return timers;
 }
 
 suite("timer of a primary", (test) => {
@@ -67,11 +68,12 @@ suite("timer of a primary", (test) => {
   });
 
   test("a primary may be scheduled again while it is due", () => {
-    const { clock, fired, wake } = createTimers();
-    const again = () => {
-      if (fired.length < 4) wake("a", 10, again);
+    const timers = createTimers();
+    const { clock, fired, wake } = timers;
+    timers.onDue = () => {
+      if (fired.length < 4) wake("a", 10);
     };
-    wake("a", 10, again);
+    wake("a", 10);
     clock.advance(100);
     assert.equal(
       fired.map(([, at]) => at),
