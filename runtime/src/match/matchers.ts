@@ -6,6 +6,7 @@ import { findMissing, includes, type AdditiveOptions } from "./additive-match.js
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
 import { plainOf } from "./plain-json.js";
+import type { JsonObject } from "./same-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
@@ -31,8 +32,6 @@ export interface GenericMatcherOptions {
   /** JSON pointers to what may differ; everything else is then compared strictly. */
   readonly ignoredPaths?: readonly string[];
 }
-
-type JsonObject = { [key: string]: JsonValue };
 
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
+import type { JsonObject } from "./same-value.js";
 
 /**
  * Returns a value as JSON would carry it: without members that are undefined, and with what has a `toJSON` replaced.
@@ -12,8 +13,6 @@ export function plainOf(value: unknown): JsonValue | undefined {
     return plainOf((value as { toJSON: () => unknown }).toJSON());
   return Array.isArray(value) ? plainList(value) : plainObject(value as JsonObject);
 }
-
-type JsonObject = { [key: string]: JsonValue };
 
 function plainList(list: readonly unknown[]): JsonValue[] {
   let copy: JsonValue[] | undefined;

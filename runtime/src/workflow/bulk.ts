@@ -2,7 +2,7 @@
 // it waits it takes no place from others.
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
-import { yieldIfLong } from "../base/turns.js";
+import { yieldIfLong } from "../base/clock.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, type Target } from "./object-steps.js";
