@@ -5,12 +5,12 @@ import { isLeaf, type FieldNode, type ItemKey } from "./owned-fields.js";
 import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
-// The server sets these on every write.
+// The API server sets these fields on every write.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
 /**
- * Tells whether two states of an object differ in something that none of `owned` covers: then somebody else, or the server on its own
- * account, changed it between them.
+ * Tells whether two states of an object differ in a field that none of `owned` covers. Then another writer, or the API server itself,
+ * changed the object between them.
  */
 export function hasForeignChange(
   before: KubernetesObject,
@@ -35,7 +35,7 @@ type Value = JsonValue | undefined;
 function isCovered(before: Value, after: Value, { owned, schema }: Cover): boolean {
   if (before === after || isDeepStrictEqual(before, after)) return true;
   if (owned.length === 0) return false;
-  // What is owned as a whole covers all of it; an object with fields of their own covers only that it is there.
+  // An owner of a whole value covers all changes of it. An owner of an object with fields covers only that the object exists.
   const hasFields = schema.merge !== "leaf" && (isJsonObject(before) || isJsonObject(after));
   if (!hasFields && owned.some((node) => node.isMember && isLeaf(node))) return true;
   if (Array.isArray(before) || Array.isArray(after)) {

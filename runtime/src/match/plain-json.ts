@@ -2,9 +2,9 @@ import type { JsonValue } from "../base/kubernetes-object.js";
 import type { JsonObject } from "./same-value.js";
 
 /**
- * Returns a value as JSON would carry it: without members that are undefined, and with what has a `toJSON` replaced.
+ * Returns a value as JSON carries it: without undefined members, and with the results of `toJSON` methods.
  *
- * What is plain already is returned itself, which nearly everything is: this is cheaper than to write and read JSON.
+ * A plain value is returned itself. Nearly all values are plain, so that this is cheaper than to write and read JSON.
  */
 export function plainOf(value: unknown): JsonValue | undefined {
   if (typeof value !== "object" || value === null)
