@@ -1,6 +1,5 @@
-// Whether desired JSON is in live JSON: what live has besides is taken for what the server or others added. This is JOSDK's generic
-// matcher, a comparison of desired and live in which nothing but additions is found. It cannot tell a value that somebody added from one
-// that is not desired any more.
+// Whether a live object contains what is desired; this is the comparison of JOSDK's generic matcher. Additions in live count as defaults of
+// the server or as fields of others. The comparison cannot tell an addition from a value that is no longer desired.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
@@ -8,19 +7,19 @@ import { pathText, type Difference } from "./match.js";
 import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
-/** Lists are compared exactly up to this many pairs of items; in longer ones that have so much else besides equal ends, what moved differs. */
+/** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */
 const MOST_PAIRS = 1_000_000;
 
 /** How strictly values are compared. */
 export interface AdditiveOptions {
   readonly schema: SchemaNode;
-  /** Whether live may have nothing besides. */
+  /** Whether additions in live are differences. Default: false. */
   readonly isStrict?: boolean;
-  /** Whether what is empty in desired may be absent in live, as the server leaves out what is empty in built-in kinds. */
+  /** Whether empty desired values may be absent in live: the API server omits empty fields of built-in kinds. */
   readonly mayLackEmpty?: boolean;
 }
 
-/** Tells whether live has all that is desired. */
+/** Tells whether live contains everything that is desired. */
 export function includes(
   desired: JsonValue | undefined,
   live: JsonValue | undefined,
@@ -35,7 +34,7 @@ export function includes(
   return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
 }
 
-/** Finds the places where live lacks what is desired; they are below `path`. */
+/** Finds the paths, below `path`, where live lacks a desired value. */
 export function findMissing(
   desired: JsonValue | undefined,
   live: JsonValue | undefined,
@@ -76,15 +75,14 @@ function includesMembers(desired: JsonObject, live: JsonObject, options: Additiv
   );
 }
 
-// Walks along the longest common subsequence: an item in front of it that only live has was added; items of both that are not in it
-// stand for each other and are compared.
+// Walks along the longest common subsequence. Items between two of its items are compared in pairs; live items without a partner were added.
 function includesItems(desired: JsonValue[], live: JsonValue[], options: AdditiveOptions): boolean {
   const inner = { ...options, schema: options.schema.items };
   if (options.isStrict === true)
     return desired.length === live.length && desired.every((item, index) => includes(item, live[index], inner));
   const [start, end] = sameEnds(desired, live);
   if (start + end === desired.length) return true;
-  // The walk of the middle needs the first item of a common end: desired items in front of it stand for live ones in front of it.
+  // The first item of the common end stays: it ends the pairs of items before it.
   const rest = Math.max(end - 1, 0);
   const [wanted, known] = [desired, live].map((list) => list.slice(start, list.length - rest)) as [
     JsonValue[],
@@ -109,7 +107,7 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   return wanted.slice(at).every((item, index) => includes(item, known[liveAt + index], inner));
 }
 
-/** How many items two lists have in common at their start, and how many of the others at their end. */
+/** Counts the equal items at the start of two lists, and those at their end among the others. */
 function sameEnds(a: readonly JsonValue[], b: readonly JsonValue[]): [start: number, end: number] {
   const shorter = Math.min(a.length, b.length);
   let start = 0;
@@ -119,7 +117,7 @@ function sameEnds(a: readonly JsonValue[], b: readonly JsonValue[]): [start: num
   return [start, end];
 }
 
-/** Gives equal items equal numbers. */
+/** Returns the number of an item; equal items have equal numbers. */
 function numberOf(numbers: Map<string, number>, item: JsonValue): number {
   const text = JSON.stringify(item, (_, value: JsonValue) =>
     isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1))) : value,
@@ -129,7 +127,7 @@ function numberOf(numbers: Map<string, number>, item: JsonValue): number {
   return known;
 }
 
-/** Returns the longest common subsequence; undefined if finding it takes too long. */
+/** Returns the longest common subsequence; `undefined` if the lists have too many pairs of items. */
 function commonSubsequence(all: readonly number[], others: readonly number[]): number[] | undefined {
   const isShort = all.length * others.length <= MOST_PAIRS;
   const [a, b] = isShort ? [all, others] : [keepThose(all, others), keepThose(others, all)];
@@ -153,7 +151,7 @@ function commonSubsequence(all: readonly number[], others: readonly number[]): n
   return common;
 }
 
-// What only one list has is in no common subsequence.
+// An item that only one list has is in no common subsequence.
 function keepThose(list: readonly number[], others: readonly number[]): number[] {
   const known = new Set(others);
   return list.filter((item) => known.has(item));

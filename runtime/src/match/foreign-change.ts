@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
 import { keyOfListItem } from "./list-item.js";
 import { isLeaf, type FieldNode, type ItemKey } from "./owned-fields.js";
+import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
-// The server sets these on every write.
+// The API server sets these fields on every write.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
 /**
- * Tells whether two states of an object differ in something that none of `owned` covers: then somebody else, or the server on its own
- * account, changed it between them.
+ * Tells whether two states of an object differ in a field that none of `owned` covers. Then another writer, or the API server itself,
+ * changed the object between them.
  */
 export function hasForeignChange(
   before: KubernetesObject,
@@ -19,9 +20,9 @@ export function hasForeignChange(
   return !isCovered(withoutCounters(before), withoutCounters(after), { owned, schema });
 }
 
-function withoutCounters(object: KubernetesObject): object {
+function withoutCounters(object: KubernetesObject): JsonObject {
   const metadata = Object.fromEntries(Object.entries(object.metadata).filter(([name]) => !COUNTERS.has(name)));
-  return { ...object, metadata };
+  return { ...object, metadata } as unknown as JsonObject;
 }
 
 interface Cover {
@@ -29,18 +30,21 @@ interface Cover {
   readonly schema: SchemaNode;
 }
 
-function isCovered(before: unknown, after: unknown, { owned, schema }: Cover): boolean {
+type Value = JsonValue | undefined;
+
+function isCovered(before: Value, after: Value, { owned, schema }: Cover): boolean {
   if (before === after || isDeepStrictEqual(before, after)) return true;
   if (owned.length === 0) return false;
-  // What is owned as a whole covers all of it; an object with fields of their own covers only that it is there.
-  const hasFields = schema.merge !== "leaf" && (isRecord(before) || isRecord(after));
+  // An owner of a whole value covers all changes of it. An owner of an object with fields covers only that the object exists.
+  const hasFields = schema.merge !== "leaf" && (isJsonObject(before) || isJsonObject(after));
   if (!hasFields && owned.some((node) => node.isMember && isLeaf(node))) return true;
-  if (Array.isArray(before ?? []) && Array.isArray(after ?? []) && (Array.isArray(before) || Array.isArray(after)))
-    return isListCovered((before ?? []) as unknown[], (after ?? []) as unknown[], { owned, schema });
-  if (!isRecord(before ?? {}) || !isRecord(after ?? {})) return false;
-  const left = (before ?? {}) as Record<string, unknown>;
-  const right = (after ?? {}) as Record<string, unknown>;
-  return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((name) =>
+  if (Array.isArray(before) || Array.isArray(after)) {
+    const [left, right] = [before ?? [], after ?? []];
+    return Array.isArray(left) && Array.isArray(right) && isListCovered(left, right, { owned, schema });
+  }
+  const [left, right] = [before ?? {}, after ?? {}];
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
+  return Object.keys({ ...left, ...right }).every((name) =>
     isCovered(left[name], right[name], {
       owned: owned.flatMap((node) => node.fields.get(name) ?? []),
       schema: schema.property(name),
@@ -48,7 +52,7 @@ function isCovered(before: unknown, after: unknown, { owned, schema }: Cover): b
   );
 }
 
-function isListCovered(before: unknown[], after: unknown[], { owned, schema }: Cover): boolean {
+function isListCovered(before: JsonValue[], after: JsonValue[], { owned, schema }: Cover): boolean {
   const left = byKey(before, schema);
   const right = byKey(after, schema);
   return [...new Set([...left.keys(), ...right.keys()])].every((key) =>
@@ -61,10 +65,6 @@ function isListCovered(before: unknown[], after: unknown[], { owned, schema }: C
   );
 }
 
-function byKey(list: unknown[], schema: SchemaNode): Map<ItemKey, unknown> {
+function byKey(list: JsonValue[], schema: SchemaNode): Map<ItemKey, JsonValue> {
   return new Map(list.map((item) => [keyOfListItem(item, schema), item]));
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

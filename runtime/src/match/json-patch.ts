@@ -2,8 +2,7 @@
 // equals null (1.36).
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, JsonPatchOperation } from "../base/kubernetes-object.js";
-
-type JsonObject = { [key: string]: JsonValue };
+import { isJsonObject, type JsonObject } from "./same-value.js";
 
 /** Carries out a JSON patch on a copy; throws if it does not fit. */
 export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatchOperation[]): JsonValue {
@@ -15,8 +14,8 @@ export function applyJsonPatch(object: JsonValue, operations: readonly JsonPatch
 
 /** Carries out a JSON merge patch, without changing its target. */
 export function applyMergePatch(target: JsonValue | undefined, patch: JsonValue): JsonValue {
-  if (!isObject(patch)) return patch;
-  const merged: JsonObject = isObject(target) ? { ...target } : {};
+  if (!isJsonObject(patch)) return patch;
+  const merged: JsonObject = isJsonObject(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) delete merged[name];
     else merged[name] = applyMergePatch(merged[name], value);
@@ -98,10 +97,6 @@ function indexOf(key: string, last: number): number {
   return index;
 }
 
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /**
  * Returns the JSON patch that turns one value into another; members that are undefined count as absent.
  *
@@ -114,7 +109,7 @@ export function jsonDiff(before: object, after: object): JsonPatchOperation[] {
 
 function diffValues(before: JsonValue, after: JsonValue, path: string): JsonPatchOperation[] {
   if (isDeepStrictEqual(before, after)) return [];
-  if (isObject(before) && isObject(after)) return diffObjects(before, after, path);
+  if (isJsonObject(before) && isJsonObject(after)) return diffObjects(before, after, path);
   if (Array.isArray(before) && Array.isArray(after)) return diffLists(before, after, path);
   return [{ op: "replace", path, value: after }];
 }

@@ -1,7 +1,7 @@
 import { isKeyValue, keyPart, valueKeyOf, type ItemKey } from "./owned-fields.js";
 import type { SchemaNode } from "./schema-node.js";
 
-/** Returns what tells an item of a list from the others: its keys, with their defaults, in a list of type map, else the item itself. */
+/** Returns the key of a list item: of a list of type map the values of its keys, with their defaults, else the item itself. */
 export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: SchemaNode): ItemKey {
   if (merge !== "listMap" || typeof item !== "object" || item === null || Array.isArray(item)) return valueKeyOf(item);
   const fields = item as { [name: string]: unknown };
@@ -18,7 +18,7 @@ export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: Sche
   return key;
 }
 
-/** The items of a list, to be found by their keys. */
+/** Finds the items of a list by their keys. */
 export class ListItems<Item> {
   readonly list: readonly Item[];
   readonly #schema: SchemaNode;
@@ -29,7 +29,7 @@ export class ListItems<Item> {
     this.#schema = schema;
   }
 
-  /** Returns where an item stands; mostly it is where it is expected, if there are no others than the `count` that are looked for. */
+  /** Returns the index of an item. Mostly it is the expected one, if the list has the `count` items that are looked for and no others. */
   placeOf(key: ItemKey, { expected, count }: { expected: number; count: number }): number | undefined {
     if (this.#places === undefined && this.list.length === count) {
       const item = this.list[expected];

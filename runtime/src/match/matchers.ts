@@ -1,4 +1,4 @@
-// When a write would change nothing, by its kind (JOSDK's matchers). Server-side apply has a matcher of its own, which knows what is owned.
+// Tells of each kind of write whether it would change nothing (JOSDK's matchers). Server-side apply has its own matcher, in match.ts.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
@@ -6,41 +6,40 @@ import { findMissing, includes, type AdditiveOptions } from "./additive-match.js
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
 import { plainOf } from "./plain-json.js";
+import type { JsonObject } from "./same-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
 export interface MatcherArguments<Resource = KubernetesObject> {
   readonly definition: ResourceDefinition;
   readonly verb: WriteVerb;
-  /** Whether only the status is written. */
+  /** Whether the write goes to the status alone. */
   readonly isStatus: boolean;
-  /** What the write states; for a patch the object as the patch would leave it. */
+  /** The object that the write states; of a patch the object after the patch. */
   readonly desired: Partial<Resource>;
   readonly live: Resource;
 }
 
-/** Tells whether a write would change nothing, so that it need not be made. */
+/** Tells whether a write would change nothing, and can be left out. */
 export type Matcher<Resource = KubernetesObject> = (args: MatcherArguments<Resource>) => boolean;
 
-/** What the generic matcher looks at. */
+/** How strictly the generic matcher compares. */
 export interface GenericMatcherOptions {
-  /** Whether live may have nothing that is not desired; unless told so, it may. */
+  /** Whether additions in live are differences. Default: false. */
   readonly isStrict?: boolean;
-  /** The same for labels and annotations. */
+  /** Whether additional labels and annotations are differences. Default: false. */
   readonly isMetadataStrict?: boolean;
-  /** JSON pointers to what may differ; everything else is then compared strictly. */
+  /** JSON pointers to the fields that may differ. If there are any, all other fields are compared strictly. */
   readonly ignoredPaths?: readonly string[];
 }
-
-type JsonObject = { [key: string]: JsonValue };
 
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Creates a matcher that finds what is desired in live, and takes what live has besides for what the server or others added.
+ * Creates a matcher that accepts additions in live: defaults of the server, and fields of others.
  *
- * Of the metadata it looks at labels and annotations, and, if they are stated, finalizers and owner references; not at the status.
- * JOSDK's does not look at the latter two, so that a change of them alone would not be written.
+ * It compares labels, annotations, and desired finalizers and owner references of the metadata, but not the status. JOSDK's matcher
+ * ignores finalizers and owner references, so that it never writes a change of them alone.
  */
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},
@@ -58,7 +57,7 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
   };
 }
 
-/** Finds the places, `limit` at most, that keep the generic matcher from matching. */
+/** Finds the paths, `limit` at most, where the generic matcher sees a difference. */
 export function genericDifferences(
   { definition, ...args }: Pick<MatcherArguments, "definition" | "desired" | "live">,
   limit: number,
@@ -72,7 +71,7 @@ export function genericDifferences(
   return [...content, ...metadata].slice(0, limit);
 }
 
-/** Creates a matcher that looks at nothing but the status; `isStrict` if live may have nothing that is not desired. */
+/** Creates a matcher of the status alone. With `isStrict`, additions in live are differences. */
 export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
   isStrict = false,
 }: { isStrict?: boolean } = {}): Matcher<Resource> {
@@ -86,8 +85,8 @@ export function statusMatcher<Resource extends KubernetesObject = KubernetesObje
 /**
  * Tells whether a PUT would change nothing.
  *
- * An object that states the version of the live one was made from it: what it lacks was taken away. (JOSDK never notices that.) Any other
- * is compared by the generic matcher.
+ * An object with the resourceVersion of the live one was made from it, so that a missing field was removed. (JOSDK never notices that.)
+ * Other objects are compared by the generic matcher.
  */
 export const updateMatcher: Matcher = (args) => {
   const { desired, live, definition, isStatus } = args;
@@ -100,7 +99,7 @@ export const updateMatcher: Matcher = (args) => {
 /** Tells whether a patch leaves an object, or its status, as it is. */
 export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) => {
   if (isStatus) return isDeepStrictEqual(statusOf(desired), statusOf(live));
-  // Where there is a subresource the server takes no status from elsewhere.
+  // With a status subresource the API server ignores the status of other writes.
   const [after, before] = definition.hasStatusSubresource
     ? [desired, live].map((object) => ({ ...object, status: undefined }))
     : [desired, live];
@@ -136,7 +135,7 @@ function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOpti
   return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {
     const isList = name === "finalizers" || name === "ownerReferences";
     const isStrict = options.isStrict === true || (isList && wanted![name] !== undefined);
-    // The server leaves out what is empty in the metadata of every kind.
+    // The API server omits empty metadata fields of every kind.
     const nothing = isList ? [] : {};
     const values = { desired: wanted![name] ?? nothing, live: known![name] ?? nothing };
     return { name, ...values, schema: schema.property(name), isStrict };

@@ -1,9 +1,10 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
+import type { JsonObject } from "./same-value.js";
 
 /**
- * Returns a value as JSON would carry it: without members that are undefined, and with what has a `toJSON` replaced.
+ * Returns a value as JSON carries it: without undefined members, and with the results of `toJSON` methods.
  *
- * What is plain already is returned itself, which nearly everything is: this is cheaper than to write and read JSON.
+ * A plain value is returned itself. Nearly all values are plain, so that this is cheaper than to write and read JSON.
  */
 export function plainOf(value: unknown): JsonValue | undefined {
   if (typeof value !== "object" || value === null)
@@ -12,8 +13,6 @@ export function plainOf(value: unknown): JsonValue | undefined {
     return plainOf((value as { toJSON: () => unknown }).toJSON());
   return Array.isArray(value) ? plainList(value) : plainObject(value as JsonObject);
 }
-
-type JsonObject = { [key: string]: JsonValue };
 
 function plainList(list: readonly unknown[]): JsonValue[] {
   let copy: JsonValue[] | undefined;

@@ -1,4 +1,4 @@
-// Whether two values are the same to the API server: as it stores them, not as they are written.
+// Whether the API server stores two values as the same, however they are written.
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import type { SchemaNode } from "./schema-node.js";
@@ -30,13 +30,13 @@ function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode)
   return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
 }
 
-// Inside an atomic value the server leaves out what is empty, where Go cannot tell that from nothing, or fills in the default instead.
+// Inside an atomic value the API server omits empty fields that Go cannot tell from absent ones, or fills in the default instead.
 function isLeftOut(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (!schema.dropsEmpty || !isEmptyValue(value)) return false;
   return (live ?? null) === null || (schema.default !== undefined && isSameValue(schema.default, live, schema));
 }
 
-// A field inside an atomic value that we did not send can only come from the schema's default, or is shown although there is nothing.
+// A field inside an atomic value that we did not send is a default of the schema, or an explicit null.
 function isFilledIn(value: JsonValue, schema: SchemaNode): boolean {
   if (value === null && schema.isBuiltin) return true;
   return schema.default !== undefined && isSameValue(schema.default, value, schema);
@@ -57,7 +57,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
 /** Tells whether an object becomes JSON as it is, and not by a `toJSON` of its class. */
 export function isOfJson(object: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
-  // Nearly all are of no class, and need not be asked.
+  // Nearly all objects are of no class, and cannot have a toJSON of one.
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
 }
 

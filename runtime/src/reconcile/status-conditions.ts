@@ -1,25 +1,24 @@
-// Conditions in the status of a primary that tell how its workflow is doing: `Ready`, for everybody who waits with kubectl, and one for each
-// dependent that keeps it from being ready. They are applied under a name of their own, so that they stand beside what the reconciler
-// writes and neither takes away what the other applied.
+// Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
+// They have a field manager of their own, so that the runtime and the reconciler keep each other's fields.
 import { describePostponed, type PostponedWrite } from "../write/postponed-write.js";
 import type { StatusCondition } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { Schema } from "../base/resource-definition.js";
 import type { DependentOutcome, WorkflowResult } from "../workflow/workflow-result.js";
 
-/** What the conditions are made of. */
+/** The facts that the conditions are made of. */
 export interface StatusFacts {
-  /** What the workflow did; absent if it was not reached. */
+  /** The result of the workflow; absent if it did not run. */
   readonly workflow?: WorkflowResult | undefined;
-  /** Why the reconcile failed; absent if it did not. */
+  /** The error of a failed reconcile. */
   readonly error?: unknown;
-  /** Whether there is a workflow that the reconciler did not run, so that nobody knows. */
+  /** Whether the reconciler did not run its explicit workflow, so that nothing is known. */
   readonly isSkipped?: boolean;
-  /** Whether the primary is being deleted, so that there is nothing to be ready. */
+  /** Whether the primary is being deleted, and cannot be ready. */
   readonly isCleanup?: boolean;
   /** Writes of the primary itself that are postponed. */
   readonly postponed?: readonly PostponedWrite[] | undefined;
-  /** The conditions that the status has. */
+  /** The current conditions of the status. */
   readonly before: readonly StatusCondition[];
   /** The generation of the primary that was reconciled. */
   readonly generation: number | undefined;
@@ -33,14 +32,14 @@ interface Finding {
   readonly message: string;
 }
 
-// Which of several findings tells most of why nothing is ready.
+// The reason of `Ready` is the first of these that a dependent has.
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
 const SKIPPED: Finding = { reason: "NotRun", message: "the reconciler did not run the workflow" };
 const LONGEST_MESSAGE = 1024;
 
-/** Returns the conditions that a status should have; what is not among them and is of this kind is over. */
+/** Returns the conditions that a status should have. Other conditions of `conditionTypesOf` are over. */
 export function statusConditionsOf({
   workflow,
   error,
@@ -86,12 +85,12 @@ export function conditionTypeOf(dependent: string): string {
   return `${dependent.charAt(0).toUpperCase()}${dependent.slice(1)}Ready`;
 }
 
-/** Returns the types of all conditions that are kept for a workflow of these dependents. */
+/** Returns the types of all conditions that a workflow of these dependents may have. */
 export function conditionTypesOf(dependents: readonly string[]): string[] {
   return [READY, ...dependents.map(conditionTypeOf)];
 }
 
-/** Tells whether a kind has a list of conditions in its status that several writers can share, which is what Kubernetes' own kinds have. */
+/** Tells whether several writers can share the list of conditions in the status of a kind, as in Kubernetes' own kinds. */
 export function hasSharedConditions(schema: Schema): boolean {
   const conditions = schema.properties?.["status"]?.properties?.["conditions"];
   const keys = conditions?.["x-kubernetes-list-map-keys"];
@@ -109,7 +108,7 @@ function readyOf(
   return { reason: "Ready", message: "everything is as desired" };
 }
 
-// The error of a dependent names it already.
+// The error of a dependent names the dependent already.
 function told({ name, reason, message }: Finding & { readonly name: string }): string {
   return reason === "Failed" ? message : `${name}: ${message}`;
 }
@@ -140,7 +139,7 @@ function loopFinding(postponed: PostponedWrite): Finding {
 
 function waitingOf(name: string, { for: blockers, because }: DependentOutcome & { readonly kind: "waiting" }): Finding {
   if (because !== undefined) return { reason: "Deleting", message: because };
-  // What the runtime may not make waits for nothing but itself.
+  // A read-only dependent without an object waits for itself.
   if (blockers.join() === name) return { reason: "NotReady", message: "does not exist yet" };
   return { reason: "DependencyNotReady", message: `waits for ${blockers.join(", ")}` };
 }
@@ -161,7 +160,7 @@ function detailOf({ conditions }: DependentOutcome): string {
 
 function shortened(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
-  // Half a character would be replaced by the API server, and look different each time.
+  // The API server would replace half a surrogate pair, and the message would differ each time.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 

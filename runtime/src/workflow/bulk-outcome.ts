@@ -1,16 +1,16 @@
 import { createBulkError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
-/** What became of the items of a bulk dependent. */
+/** The outcomes of the items of a bulk dependent. */
 export interface BulkFacts {
   readonly items: ReadonlyMap<string, DependentOutcome>;
-  /** The keys of those that should exist. */
+  /** The keys of the wanted items. */
   readonly wanted: ReadonlySet<string>;
-  /** Why none of them must exist, if that is so. */
+  /** Why no item must exist; absent if there are wanted items. */
   readonly because?: string | undefined;
 }
 
-/** Returns what became of a bulk dependent: it failed if an item did, and is ready or gone if all are. */
+/** Returns the outcome of a bulk dependent: failed if an item failed; ready, or gone, if all items are. */
 export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts): DependentOutcome {
   const outcomes = [...items.values()];
   const parts = { items: Object.fromEntries(items) };
@@ -27,12 +27,12 @@ export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts)
   return { kind: kindOf(outcomes), isReady, ...parts };
 }
 
-/** Tells whether an item is there and ready. */
+/** Tells whether an item exists and is ready. */
 export function isReadyItem(outcome: DependentOutcome | undefined): boolean {
   return outcome !== undefined && "isReady" in outcome && outcome.isReady;
 }
 
-/** Tells whether an item need not be waited for any more before what it depends on is deleted. */
+/** Tells whether an item is gone, or left to the garbage collector, so that the items that it needs can be deleted. */
 export function isGoneItem(outcome: DependentOutcome): boolean {
   return outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone);
 }

@@ -1,8 +1,8 @@
-// The items of one bulk dependent in one run. Each is a step of its own, that waits only for the items of its key in other dependents; while
-// it waits it takes no place from others.
+// The items of one bulk dependent in one run. Each item is a step of its own. It waits only for the items of its key in other dependents, and
+// takes no place while it waits.
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
-import { yieldIfLong } from "../base/turns.js";
+import { yieldIfLong } from "../base/clock.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
@@ -18,24 +18,24 @@ export interface BulkSurroundings {
   readonly around: StepSurroundings;
   /** Returns what functions are called with in a step. */
   runIn(step: Step): DriverRun;
-  /** The dependents of which its items need the item of their key. */
+  /** The bulk dependents that this one names in itemsDependOn. */
   needed(): readonly BulkRun[];
-  /** The dependents whose items need its item of their key. */
+  /** The bulk dependents that name this one in itemsDependOn. */
   dependents(): readonly BulkRun[];
 }
 
-/** An item that something is to be done with. */
+/** An item to write, to wait for, or to delete. */
 interface Item {
   readonly target: Target;
-  /** Why it cannot be written. */
+  /** Why the item cannot be written. */
   readonly problem?: unknown;
-  /** The live object, if it need not be looked for. */
+  /** The live object of an item to delete. */
   readonly known?: Live;
 }
 
-/** What is done with items. */
+/** The step of all items of one kind. */
 interface ItemWork {
-  /** Names what keeps an item from its step, as soon as that is known. Default: nothing does. */
+  /** Waits for other items; returns the names of those that keep the item of this key from its step. Default: none. */
   readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
   act(item: Item, run: DriverRun, step: Step): Promise<DependentOutcome>;
   /** Returns the outcome of an item whose step failed, or throws. Default: it failed. */
@@ -44,9 +44,9 @@ interface ItemWork {
 
 /** The items of a bulk dependent in one run. */
 export class BulkRun {
-  /** Whether its live items are not known, because it counts as absent. */
+  /** Whether its activation condition does not hold, so that its live items are unknown. */
   isInactive = false;
-  /** Whether it is known which items should exist. */
+  /** Whether the wanted items are known. */
   isReconciled = false;
   readonly #node: Target;
   readonly #run: DriverRun;
@@ -56,11 +56,11 @@ export class BulkRun {
   readonly #wanted = new Set<string>();
   /** The keys of the items that must not exist. */
   readonly #unwanted = new Set<string>();
-  /** What became of each item in the end. */
+  /** The outcomes of all items that are done. */
   readonly #outcomes = new Map<string, DependentOutcome>();
-  /** Who waits for the outcome of an item. */
+  /** The callbacks that wait for the outcome of an item. */
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
-  /** What the postcondition said that was asked about the whole, because there was no item to ask about. */
+  /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
 
   /** `node` is the dependent itself. */
@@ -75,18 +75,18 @@ export class BulkRun {
     return this.#node.definition.name;
   }
 
-  /** Makes the items what `desired` returned, by their keys; of what is only read, waits for those that are there. */
+  /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
   async reconcile(desired: ReadonlyMap<string, unknown> | undefined, onKnown: () => void): Promise<void> {
     const completed = desired === undefined ? undefined : await this.#complete(desired);
     const live = this.#driver.findItems(this.#run);
     if (desired === undefined && live.size === 0) {
-      // Somebody else has to make one, unless the condition says that it is not so.
+      // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
       const isStated = this.#node.definition.readyPostcondition !== undefined;
       this.#isMetEmpty = isStated && (await this.#askEmpty("readyPostcondition"));
     }
     const items = completed ?? [...live.keys()].map((key) => ({ target: this.#targetOf(key) }));
     for (const { target } of items) this.#wanted.add(target.item!);
-    // What items of others need goes in the end, when those are gone.
+    // Items that others may still need are deleted at the end of the run.
     const isSweptLater = this.#surroundings.dependents().length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#extraOf(live), NOT_RETURNED);
     this.isReconciled = true;
@@ -99,7 +99,7 @@ export class BulkRun {
     });
   }
 
-  /** Deletes all items, each when those that need it are gone. */
+  /** Deletes all items, each after the items that need it. */
   async delete(because: string, onKnown: () => void): Promise<void> {
     const items = [...this.#driver.findItems(this.#run)];
     const dependents = this.#surroundings.dependents();
@@ -110,7 +110,7 @@ export class BulkRun {
     await deletions;
   }
 
-  /** Deletes the items that are not wanted and that no item of others needs any more; for the end of a run. */
+  /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
   async sweep(): Promise<void> {
     await this.#deleteItems(this.#extraOf(this.#driver.findItems(this.#run)), NOT_RETURNED, async (key) =>
       this.#surroundings
@@ -120,7 +120,7 @@ export class BulkRun {
     );
   }
 
-  /** What became of the dependent, which is told by its items; `because` if it must not exist. */
+  /** Returns the outcome of the dependent, from those of its items; `because` says why it must not exist. */
   outcome(because?: string): DependentOutcome {
     if (!this.#isMetEmpty)
       return because === undefined
@@ -181,7 +181,7 @@ export class BulkRun {
     });
   }
 
-  // Only items that have a place, or wait for others, cost a promise: there may be thousands of items, and mostly all are as desired.
+  // There may be thousands of items, mostly as desired: only those that have a place, or wait for other items, cost promises.
   async #settleAll(items: readonly Item[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
@@ -221,7 +221,7 @@ export class BulkRun {
     return work.onFailure === undefined ? taken : taken.catch((error: unknown) => work.onFailure!(item, error));
   }
 
-  /** Returns what becomes of an item, as soon as that is known. */
+  /** Waits for the outcome of an item. */
   async #awaitOutcome(key: string): Promise<DependentOutcome> {
     const known = this.#outcomes.get(key);
     if (known !== undefined) return known;
@@ -230,7 +230,7 @@ export class BulkRun {
     return new Promise((resolve) => listeners.push(resolve));
   }
 
-  /** Names what an item needs and does not get in this run, as soon as that is known. */
+  /** Waits for the items that an item needs; returns the names of those that are not ready. */
   async #missingFor(key: string, needed: readonly BulkRun[]): Promise<string[]> {
     const missing: string[] = [];
     for (const each of needed)
@@ -238,7 +238,7 @@ export class BulkRun {
     return missing;
   }
 
-  /** Names what keeps an item from being deleted in this run, as soon as that is known. */
+  /** Waits for the deletions of the items that need an item; returns the names of those that are not gone. */
   async #keepersOf(key: string, dependents: readonly BulkRun[]): Promise<string[]> {
     const keepers: string[] = [];
     for (const each of dependents)
@@ -258,7 +258,7 @@ function isStartedAtOnce({ problem }: Item, { blockersOf }: ItemWork): boolean {
   return blockersOf === undefined && problem === undefined;
 }
 
-/** A place that was taken before the step began; the step takes it again for another attempt only. */
+/** A place that was taken before the step began. The step acquires it again only for its next attempt. */
 class TakenPlace {
   readonly #places: Semaphore;
   #isTaken = true;

@@ -11,9 +11,9 @@ import {
 import type { ServedKind } from "../../sources/kind/crd-source.js";
 
 /**
- * Holds when the object does what it is for: workloads have all their replicas updated and available, jobs are complete, volumes are
- * bound, load balancers have an address, and anything with a `Ready` or `Available` condition has it true. Other kinds are ready as
- * soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
+ * Holds when the object is ready: all replicas of a workload are updated and available, a job is complete, a volume is bound, a load
+ * balancer has an address, the `Ready` and `Available` conditions of any other kind are true. Kinds without these conditions are ready
+ * as soon as they exist. A status that is older than the spec does not count. The detail says what is missing.
  */
 export const ready: Condition<unknown, unknown, string> = ({ dependent: { live } }) =>
   judged(live, "is not ready", missingForReady);
@@ -47,7 +47,7 @@ export function fieldEquals(path: string, value: JsonValue): Condition<unknown, 
     });
 }
 
-// Names the object in the detail. A resource that Kubernetes does not have may have no kind and no name.
+// The detail names the object. An external resource may have no kind and no name.
 function judged(
   live: unknown,
   problem: string,
@@ -61,15 +61,15 @@ function judged(
   return { isMet: false, detail: `${name}${problem}: ${missing}` };
 }
 
-// JOSDK's CRDPresentActivationCondition: an absent kind is asked for again after 10 s at the earliest, a present one never.
+// As JOSDK's CRDPresentActivationCondition: the check for an absent kind is repeated after 10 s at the earliest, for a present kind never.
 const CHECK_AGAIN_AFTER_MS = 10_000;
 const served = new WeakMap<object, Map<string, { isServed: Promise<boolean>; checkedAt: number }>>();
 
 /**
- * Holds when the API server serves the kind of the dependent, which tells whether its CustomResourceDefinition is installed.
+ * Holds when the API server serves the kind of the dependent: its CustomResourceDefinition is installed.
  *
- * The controller of the dependent watches the definition, so a change of that reconciles its primaries. Where it may not watch
- * definitions, or the kind is not custom, the API server is asked, at most every 10 s, until the kind is there.
+ * The controller watches the definition, so that a change of the definition reconciles the primaries. If the controller may not watch
+ * definitions, or the kind is not custom, the API server is asked at most every 10 s, until it serves the kind.
  */
 export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent, context }) => {
   const { definition, client = context.client } = dependent;
@@ -90,9 +90,9 @@ export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent
   return isServed;
 };
 
-/** Returns the kinds whose definitions the conditions of dependents ask for. */
+/** Returns the kinds whose CustomResourceDefinitions the conditions of dependents ask for. */
 export function kindsAskedFor(dependents: readonly DependentDefinition[]): ResourceDefinition[] {
-  // Definitions of another cluster are not watched.
+  // The definitions of other clusters are not watched.
   const asking = dependents
     .filter(isKubernetes)
     .filter(

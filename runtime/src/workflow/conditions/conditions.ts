@@ -11,20 +11,20 @@ import {
 } from "../definition/workflow-definition.js";
 import type { ConditionResults } from "../workflow-result.js";
 
-/** What the conditions of one dependent, or of one item, said in this run. */
+/** The results of the conditions of one dependent, or of one item, in this run. */
 export type ConditionRecord = { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] };
 
-/** Whom a condition is asked about. */
+/** The dependent, or the item, that a condition is asked about. */
 export interface ConditionSubject {
   readonly definition: DependentDefinition;
-  /** The client of the cluster that it is in. */
+  /** The client of the cluster that the object is in. */
   readonly client?: ApiClient | undefined;
-  /** The key, if it is an item of a bulk dependent. */
+  /** The key of the item of a bulk dependent. */
   readonly item?: string | undefined;
   readonly live: object | undefined;
 }
 
-/** Tells whether a condition holds; what it said once in a run is not asked again, and one that is not stated holds. */
+/** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
 export async function isMet(
   name: keyof Conditions,
   { definition, client, item, live }: ConditionSubject,
@@ -48,12 +48,12 @@ export async function isMet(
   return result.isMet;
 }
 
-/** Tells what conditions said, as far as they were asked. */
+/** Returns the results of the conditions that were asked. */
 export function conditionsOf(record: ConditionRecord): { readonly conditions?: ConditionResults } {
   return Object.keys(record).length === 0 ? {} : { conditions: record };
 }
 
-// A precondition that returns nothing, for want of a `return`, would delete what it is about.
+// A precondition that lacks its `return` would delete the dependent.
 function checkResult(name: keyof Conditions, returned: unknown): NonNullable<ConditionResults[keyof Conditions]> {
   if (typeof returned === "boolean") return { isMet: returned };
   const { isMet, detail } = (typeof returned === "object" && returned !== null ? returned : {}) as {
