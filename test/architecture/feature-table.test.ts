@@ -7,6 +7,8 @@ import { assert, suite } from "../support/suite.js";
 const FEATURES: Record<string, number> = {
   ...{ D: 20, X: 7, W: 22, P: 5 },
   ...{ R: 35, T: 13, E: 18, M: 8, F: 5, K: 9, N: 4, O: 5 },
+  // JOSDK 5.6
+  V: 4,
 };
 
 /** How many things of JOSDK are probably mistakes. */
