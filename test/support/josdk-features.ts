@@ -23,5 +23,7 @@ export const JOSDK_FEATURES: readonly (readonly [letters: string, count: number,
   ["OB", 2, "Observability"],
   ["MI", 1, "Migration"],
   ["SA", 1, "Samples"],
+  // JOSDK 5.6
+  ["V", 4, "Additions"],
   ["Probable mistakes ", 22, "Probable mistakes"],
 ];

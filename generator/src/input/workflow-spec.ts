@@ -76,6 +76,17 @@ export interface UntypedKindSpec {
   readonly scope: "Namespaced" | "Cluster";
 }
 
+/** Where ids are kept as a spec states it: `configMap`, `secret`, `status` or `resource` is there. */
+export interface ExternalStateSpec {
+  readonly configMap?: true;
+  readonly secret?: true;
+  readonly status?: string;
+  /** A kind; `path` leads to the id in its objects. */
+  readonly resource?: string;
+  readonly path?: string;
+  readonly perItem?: true;
+}
+
 /** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
 export interface ExternalSpec {
   readonly poll?: { readonly every: string };
@@ -88,7 +99,7 @@ export interface ExternalSpec {
   readonly schema?: string;
   /** A file and the type that it exports, of what is desired; that of a resource unless given. */
   readonly desiredType?: string;
-  readonly state?: { readonly configMap?: true; readonly status?: string };
+  readonly state?: ExternalStateSpec;
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
   readonly onDeleteFailure?: "block" | "release";
 }

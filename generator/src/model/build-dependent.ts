@@ -1,4 +1,4 @@
-import type { ConditionSpec, DependentSpec, ExternalSpec } from "../input/workflow-spec.js";
+import type { ConditionSpec, DependentSpec, ExternalSpec, ExternalStateSpec } from "../input/workflow-spec.js";
 import type { BuildFilters } from "./build-event-source.js";
 import { CAPABILITIES } from "./dependent-model.js";
 import { parseDuration } from "./duration.js";
@@ -96,17 +96,21 @@ function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalD
       ? {}
       : { desiredType: { kind: "imported", file: desiredFile.path, name: desiredFile.typeName } as const }),
     ...(isSelected ? { isSelected } : {}),
-    ...(state === undefined
-      ? {}
-      : {
-          state:
-            state.status === undefined
-              ? { kind: "configMap" as const }
-              : { kind: "status" as const, path: state.status.split(".") },
-        }),
+    ...(state === undefined ? {} : { state: stateOf(state, dependent) }),
     capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
     ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
   };
+}
+
+function stateOf(
+  { status, secret, resource, path = "", perItem }: ExternalStateSpec,
+  { name, stateResource }: ResolvedDependent,
+): NonNullable<ExternalDependentModel["external"]["state"]> {
+  if (status !== undefined) return { kind: "status", path: status.split(".") };
+  const each = perItem === true ? { perItem } : {};
+  if (resource === undefined) return { kind: secret === true ? "secret" : "configMap", ...each };
+  if (stateResource === undefined) throw new Error(`the state of dependent ${name} has no kind`);
+  return { kind: "resource", resource: stateResource, path: path.split("."), ...each };
 }
 
 function sourceOf({

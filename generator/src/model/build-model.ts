@@ -6,7 +6,7 @@ import type { DependentSpec, ExternalSpec, UntypedKindSpec, WorkflowSpec } from 
 import { buildController } from "./build-controller.js";
 import { loadExpressionParser, type ParseExpression } from "./expression.js";
 import {
-  isKubernetes,
+  kindsOf,
   type ControllerModel,
   type ExpressionModel,
   type LocateExpression,
@@ -143,11 +143,13 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
     spec,
     ...(primary === undefined ? {} : { primary }),
     dependents: [...spec.dependents].map(([name, dependent]) => {
-      const { type, schema, desiredType } = dependent.external ?? {};
+      const { type, schema, desiredType, state } = dependent.external ?? {};
+      const stateResource = state?.resource === undefined ? undefined : find(state.resource, catalog);
       const file = externalFiles.get(type ?? schema ?? "");
       const desiredFile = externalFiles.get(desiredType ?? "");
       return {
         ...member("dependents", name, dependent),
+        ...(stateResource === undefined ? {} : { stateResource }),
         ...(file === undefined ? {} : { file }),
         ...(desiredFile === undefined ? {} : { desiredFile }),
         isSelected: isSelected(dependent, spec),
@@ -173,7 +175,8 @@ function find(kind: string | UntypedKindSpec, catalog: ResourceCatalog): Resourc
 function resourcesOf({ custom }: ResourceCatalog, controllers: readonly ControllerModel[]): readonly ResourceModel[] {
   const used = controllers.flatMap(({ primary, dependents, eventSources, removed = [] }) => [
     primary,
-    ...[...dependents.filter(isKubernetes), ...removed].map((each) => each.resource),
+    ...dependents.flatMap(kindsOf),
+    ...removed.map((each) => each.resource),
     ...eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : [])),
   ]);
   const typed = used.filter(({ isUntyped }) => isUntyped !== true);

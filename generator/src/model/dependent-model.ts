@@ -67,6 +67,14 @@ export interface ImportedTypeModel {
 export type ExternalTypeModel =
   { readonly kind: "declared" } | ImportedTypeModel | { readonly kind: "schema"; readonly schema: RawSchema };
 
+/** Where the ids of external resources are kept. */
+export type ExternalStateModel =
+  | { readonly kind: "status"; readonly path: readonly string[] }
+  | ({ readonly perItem?: true } & (
+      | { readonly kind: "configMap" | "secret" }
+      | { readonly kind: "resource"; readonly resource: ResourceModel; readonly path: readonly string[] }
+    ));
+
 /** A dependent that Kubernetes does not have. */
 export interface ExternalDependentModel extends NodeModel {
   readonly external: {
@@ -79,7 +87,7 @@ export interface ExternalDependentModel extends NodeModel {
     readonly desiredType?: ImportedTypeModel;
     /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
     readonly isSelected?: true;
-    readonly state?: { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
+    readonly state?: ExternalStateModel;
     readonly capabilities: readonly Capability[];
     readonly onDeleteFailure?: "release";
   };
@@ -91,6 +99,13 @@ export type DependentModel = KubernetesDependentModel | ExternalDependentModel;
 /** Tells whether a dependent is an object of Kubernetes. */
 export function isKubernetes(dependent: DependentModel): dependent is KubernetesDependentModel {
   return "resource" in dependent;
+}
+
+/** Returns the kinds of the objects that a dependent writes, for ids that are kept as well. */
+export function kindsOf(dependent: DependentModel): ResourceModel[] {
+  if (isKubernetes(dependent)) return [dependent.resource];
+  const { state } = dependent.external;
+  return state?.kind === "resource" ? [state.resource] : [];
 }
 
 /** Tells whether somebody else makes what a dependent stands for, so that it has no `desired`. */

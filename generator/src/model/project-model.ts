@@ -4,7 +4,7 @@ import type { Place } from "../input/yaml-document.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
-export { isKubernetes, isReadOnly, ownOperationsOf } from "./dependent-model.js";
+export { isKubernetes, isReadOnly, kindsOf, ownOperationsOf } from "./dependent-model.js";
 export type {
   Capability,
   DependentModel,

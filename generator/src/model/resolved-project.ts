@@ -36,6 +36,8 @@ export interface ResolvedDependent {
   readonly spec: DependentSpec;
   readonly path: YamlPath;
   readonly resource?: ResourceModel;
+  /** The kind in whose objects the ids of an external dependent are kept. */
+  readonly stateResource?: ResourceModel;
   /** What the file of an external dependent says; absent if it names none. */
   readonly file?: ExternalFile;
   /** The same of the type of what is desired. */

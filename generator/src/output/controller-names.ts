@@ -1,4 +1,4 @@
-import { isKubernetes, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
+import { kindsOf, type ControllerModel, type FilterName, type ResourceModel } from "../model/project-model.js";
 import { camelCase, kebabCase, pascalCase } from "./naming.js";
 import type { ResourceName } from "./resource-name.js";
 
@@ -39,7 +39,7 @@ export function controllerNamesOf(
   others: readonly ControllerModel[],
 ): ControllerNames {
   const watched = eventSources.flatMap((source) => (source.kind === "informer" ? [source.resource] : []));
-  const written = [...dependents.filter(isKubernetes), ...removed].map(({ resource }) => resource);
+  const written = [...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)];
   const used = [...new Set([primary, ...written, ...watched])].filter(({ isUntyped }) => isUntyped !== true);
   const declared = new Set([
     ...dependents.flatMap((dependent) => Object.values(dependentNamesOf(dependent))),

@@ -2,6 +2,7 @@ import type { ImportDeclarationStructure } from "ts-morph";
 import {
   isKubernetes,
   isReadOnly,
+  kindsOf,
   type ConditionModel,
   type ControllerModel,
   type DependentModel,
@@ -63,7 +64,7 @@ function argumentsOf({ workflow = {}, removed = [] }: ControllerModel, names: Co
 }
 
 function renderLink(dependent: DependentModel, names: ControllerNames): string {
-  return isKubernetes(dependent) ? renderDependent(dependent, names) : renderExternal(dependent);
+  return isKubernetes(dependent) ? renderDependent(dependent, names) : renderExternal(dependent, names);
 }
 
 function renderDependent(dependent: KubernetesDependentModel, names: ControllerNames): string {
@@ -98,7 +99,7 @@ function renderOperations(dependent: KubernetesDependentModel): string[] {
   return parts.length === 0 ? [] : [`operations: { ${parts.join(", ")} }`];
 }
 
-function renderExternal(dependent: ExternalDependentModel): string {
+function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): string {
   const { source, state, capabilities, isSelected, onDeleteFailure } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = Object.entries(source).flatMap(([name, value]) =>
@@ -112,11 +113,19 @@ function renderExternal(dependent: ExternalDependentModel): string {
     ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
     ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
     ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
-    ...renderStated({ state, onDeleteFailure, ...statedOf(dependent) }),
+    ...renderState(state, names),
+    ...renderStated({ onDeleteFailure, ...statedOf(dependent) }),
     ...(dependent.matcher === undefined ? [] : [`matches: matchers.${dependent.matcher}`]),
     ...renderConditions(dependent),
   ];
   return `\n.external(${JSON.stringify(dependent.name)}, {\n${options.join(",\n")} })`;
+}
+
+function renderState(state: ExternalDependentModel["external"]["state"], names: ControllerNames): string[] {
+  if (state?.kind !== "resource") return renderStated({ state });
+  const { resource, ...stated } = state;
+  const parts = [...renderStated(stated), `resource: ${renderResource(resource, names)}`];
+  return [`state: { ${parts.join(", ")} }`];
 }
 
 function inboundOf({ dependents }: ControllerModel): ExternalDependentModel[] {
@@ -219,7 +228,7 @@ function importsOf(controller: ControllerModel, names: ControllerNames): ImportD
 
 /** Returns the kinds that the wiring of a workflow names. */
 function writtenResources({ primary, dependents, removed = [] }: ControllerModel): ResourceModel[] {
-  return [...new Set([primary, ...[...dependents.filter(isKubernetes), ...removed].map(({ resource }) => resource)])];
+  return [...new Set([primary, ...dependents.flatMap(kindsOf), ...removed.map(({ resource }) => resource)])];
 }
 
 function named(moduleSpecifier: string, namedImports: string[]): ImportDeclarationStructure {

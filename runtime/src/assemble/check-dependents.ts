@@ -4,6 +4,7 @@ import {
   isKubernetes,
   type ExternalDependent,
   type KubernetesDependent,
+  type ObjectState,
   type WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
@@ -103,12 +104,26 @@ function problemOfExternal(
   if (state === undefined) return undefined;
   if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
-  if (state.kind === "configMap" && primary.scope === "Cluster")
-    return `keeps ids in ConfigMaps, and ${kindNameOf(primary)} is in no namespace; keep them in its status`;
+  if (state.kind !== "status") return problemOfState(state, { primary, isBulk: bulk !== undefined });
   if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
   if (state.kind === "status" && !primary.hasStatusSubresource)
     return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
   return undefined;
+}
+
+// The primary owns the objects, so they are where it is.
+function problemOfState(
+  state: ObjectState,
+  { primary, isBulk }: { readonly primary: ResourceDefinition; readonly isBulk: boolean },
+): string | undefined {
+  const names = { configMap: "ConfigMaps", secret: "Secrets" };
+  const [kinds, scope] =
+    state.kind === "resource" ? [state.resource.plural, state.resource.scope] : [names[state.kind], "Namespaced"];
+  if (state.kind === "resource" && state.path.length === 0) return `keeps ids in ${kinds}, and states no path there`;
+  if (state.perItem === true && !isBulk) return "keeps an id for each item (perItem), and is no bulk dependent";
+  if (scope === primary.scope) return undefined;
+  const place = primary.scope === "Cluster" ? "is in no namespace" : "is in a namespace";
+  return `keeps ids in ${kinds}, and ${kindNameOf(primary)} ${place}; keep them in its status`;
 }
 
 function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): string | undefined {

@@ -1,7 +1,7 @@
 // What the external dependents of one controller are made of: what is to be known of each, and where the ids of its resources are kept.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -15,14 +15,10 @@ import {
   type ExternalResources,
   type ReleasedResource,
 } from "../workflow/dependents/external-driver.js";
-import {
-  ConfigMapState,
-  STATE_LABEL,
-  StatusState,
-  type ExternalStateStore,
-} from "../workflow/dependents/external-state.js";
+import { StatusState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
+import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
-import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes, type ExternalDependent, type ObjectState } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { Writer } from "../write/apply.js";
 import { KindOperations } from "../write/kind-operations.js";
@@ -39,20 +35,13 @@ export interface ExternalParts {
   readonly primaries: ResourceView;
 }
 
-/** The name of the event source of the ConfigMaps that keep ids. */
+/** The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps. */
 export const STATE_SOURCE = "external-state";
 
-const CONFIG_MAP: ResourceDefinition = {
-  group: "",
-  version: "v1",
-  kind: "ConfigMap",
-  plural: "configmaps",
-  scope: "Namespaced",
-  apiVersion: "v1",
-  hasStatusSubresource: false,
-  isCustom: false,
-  schema: {},
-};
+const CORE = { group: "", version: "v1", scope: "Namespaced", apiVersion: "v1", schema: {} } as const;
+const FLAGS = { hasStatusSubresource: false, isCustom: false } as const;
+const CONFIG_MAP: ResourceDefinition = { ...CORE, ...FLAGS, kind: "ConfigMap", plural: "configmaps" };
+const SECRET: ResourceDefinition = { ...CORE, ...FLAGS, kind: "Secret", plural: "secrets" };
 
 const NO_STATE: ReadonlyMap<string, string> = new Map<string, string>();
 
@@ -60,35 +49,26 @@ const NO_STATE: ReadonlyMap<string, string> = new Map<string, string>();
 export class ExternalDependents {
   /** What is to be known of each, in their order. */
   readonly watches: readonly ExternalWatch[];
-  /** What has to be known besides: the ConfigMaps that keep ids. */
+  /** What has to be known besides: the objects that keep ids. */
   readonly sources: readonly EventSource[];
   readonly #definition: ControllerDefinition;
   readonly #parts: ExternalParts;
   readonly #label: string;
-  readonly #stateView: KindSource;
+  /** What knows the objects that keep ids, by their kind. */
+  readonly #stateViews = new Map<string, KindSource>();
   readonly #stores = new Map<string, RememberedState>();
 
   constructor(definition: ControllerDefinition, parts: ExternalParts) {
     this.#definition = definition;
     this.#parts = parts;
     this.#label = labelValueOf(definition.name);
-    this.#stateView = new KindSource({
-      name: STATE_SOURCE,
-      request: { definition: CONFIG_MAP, labelSelector: `${STATE_LABEL}=${this.#label}` },
-      namespaces: "sameAsController",
-      // What is outside may be fetched by the ids, so these are known before.
-      startPriority: "first",
-      // Nobody who asks for ConfigMaps, or writes some, means these.
-      isInternal: true,
-    });
     const externals = externalsOf(definition);
     for (const each of externals) {
       const store = this.#createStore(each);
       if (store !== undefined) this.#stores.set(each.name, new RememberedState(store));
     }
     this.watches = externals.map((each) => this.#watchOf(each));
-    const isNeeded = externals.some(({ external }) => external.state?.kind === "configMap");
-    this.sources = isNeeded ? [this.#stateView] : [];
+    this.sources = [...this.#stateViews.values()];
   }
 
   /** Makes the driver of a dependent. */
@@ -148,17 +128,34 @@ export class ExternalDependents {
           } as never),
       });
     if (state === undefined) return undefined;
-    const { view } = this.#stateView;
+    const kind = kindOfState(state);
+    const source = this.#stateViewOf(kind);
+    const { view } = source;
     const { client, fieldManager, fieldManagers } = this.#parts;
     const writer = new Writer({ client, fieldManager, fieldManagers });
-    return new ConfigMapState({
-      dependent: name,
-      primary,
-      label: this.#label,
-      view,
-      apply: (object) => this.#operations(CONFIG_MAP, view).apply(object as never),
-      delete: (object) => writer.delete({ definition: CONFIG_MAP, cache: view }, object),
+    return new ObjectStateStore({
+      ...{ dependent: name, isBulk: bulk !== undefined, state, primary, label: this.#label, view },
+      ownedBy: (object) => source.secondariesOf(object),
+      apply: (object) => this.#operations(kind, view).apply(object as never),
+      delete: (object) => writer.delete({ definition: kind, cache: view }, object),
     });
+  }
+
+  #stateViewOf(definition: ResourceDefinition): KindSource {
+    const kind = kindNameOf(definition);
+    const known = this.#stateViews.get(kind);
+    if (known !== undefined) return known;
+    const source = new KindSource({
+      name: definition === CONFIG_MAP ? STATE_SOURCE : `${STATE_SOURCE} ${kind}`,
+      request: { definition, labelSelector: `${STATE_LABEL}=${this.#label}` },
+      namespaces: "sameAsController",
+      // What is outside may be fetched by the ids, so these are known before.
+      startPriority: "first",
+      // Nobody who asks for ConfigMaps, or writes some, means these.
+      isInternal: true,
+    });
+    this.#stateViews.set(kind, source);
+    return source;
   }
 
   #latestOf(primary: KubernetesObject): KubernetesObject {
@@ -178,4 +175,9 @@ export class ExternalDependents {
 
 function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
   return dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
+}
+
+function kindOfState(state: ObjectState): ResourceDefinition {
+  if (state.kind === "resource") return state.resource;
+  return state.kind === "secret" ? SECRET : CONFIG_MAP;
 }

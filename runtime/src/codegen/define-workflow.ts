@@ -4,6 +4,7 @@ import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
   ExternalDefinition,
+  ExternalState,
   Operations,
   OptionalDependency,
   RemovedDependent,
@@ -14,6 +15,7 @@ import type {
   BulkOption,
   DesiredOption,
   ExternalOptions,
+  ExternalStateOption,
   ItemsOf,
   NodeOptions,
   ObjectOptions,
@@ -229,7 +231,14 @@ interface UntypedOptions {
   readonly cluster?: string;
 }
 
-type UntypedExternal = ExternalDefinition & { readonly desired?: unknown };
+type UntypedExternal = Omit<ExternalDefinition, "state"> & {
+  readonly desired?: unknown;
+  readonly state?: ExternalStateOption;
+};
+
+function stateOf(state: ExternalStateOption | undefined): ExternalState | undefined {
+  return state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
+}
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   const withDependent = (dependent: object) =>
@@ -243,7 +252,19 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...{ name, resource: resource.definition },
     });
   const external = (name: string, options: UntypedExternal) => {
-    const { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches, ...node } = options;
+    const {
+      source,
+      idOf,
+      isOwn,
+      state: place,
+      create,
+      update,
+      delete: remove,
+      onDeleteFailure,
+      matches,
+      ...node
+    } = options;
+    const state = stateOf(place);
     const stated = { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches };
     const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
     return withDependent({ dependsOn: [], ...node, name, external: functions });

@@ -11,6 +11,7 @@ import type {
   ExternalState,
   KubernetesDependent,
   NodeDefinition,
+  ObjectState,
 } from "../workflow/definition/workflow-definition.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
@@ -87,6 +88,10 @@ export interface FetchContext<Secondary = object> {
   readonly state: ReadonlyMap<string, string>;
 }
 
+/** Where the ids of what was created are kept. */
+export type ExternalStateOption =
+  Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
+
 /** Where the live resources of an external dependent are known. */
 export type ExternalSourceOption<Primary, Known, Resource> =
   | {
@@ -124,7 +129,7 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
   readonly idOf: (resource: Resource) => string;
   /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
-  readonly state?: ExternalState;
+  readonly state?: ExternalStateOption;
   /** What becomes of a deleted primary when `delete` fails: `release` lets it go. Default: `block`. */
   readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */

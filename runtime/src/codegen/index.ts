@@ -22,6 +22,7 @@ export type {
   ExternalFunctionArguments,
   ExternalOptions,
   ExternalSourceOption,
+  ExternalStateOption,
   FetchContext,
   ItemsOf,
   NodeOptions,

@@ -4,6 +4,7 @@ import type { ExternalSource } from "#runtime/sources/external/external-source.j
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
+import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import { startAccountService, type Account } from "./account-service.js";
 import { outcomeOf } from "./sample-dependents.js";
@@ -12,6 +13,7 @@ import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconc
 import { spacesOf, type Space } from "./space.js";
 
 const openSpace = spacesOf();
+const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
 
 suite("an external dependent with explicit state", (test) => {
   const stateIn = async (space: Space) =>
@@ -41,6 +43,47 @@ suite("an external dependent with explicit state", (test) => {
     assert.is(service.accounts.size, 0);
     assert.is(await stateIn(space), undefined);
     assert.equal(service.changes, ["POST nobody", "PUT id-1", "PUT id-1", "DELETE id-1"]);
+  });
+
+  test("keeps the ids of items in Secrets of their own, and finds the resources by them", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const dependent = namelessOf(service, {
+      state: { kind: "secret", perItem: true },
+      bulk: {},
+      desired: (args) => itemsOf(args),
+    });
+    const running = await startWith(space, dependent);
+    await space.create(Sample, sample("first", 3));
+    const states = async () =>
+      (await space.list(Secret)).filter(({ metadata }) => metadata.labels?.["gen-operator.dev/external-state"]);
+    await waitFor("three ids are kept", async () => (await states()).length === 3);
+    await running.operator.stop();
+    // Another process knows nothing but what is kept.
+    await using second = await startWith(space, dependent);
+    await space.patch(Sample, "one", { spec: { value: "second", number: 2 } });
+    await waitFor("one id is forgotten", async () => (await states()).length === 2);
+    await second.quiet();
+    assert.equal(
+      [...service.accounts.values()].map(({ value }) => value),
+      ["second", "second"],
+    );
+    assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 3, "none is made twice");
+  });
+
+  test("keeps the id at a path of an object of the user's own kind", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    const state = { kind: "resource", resource: ConfigMap.definition, path: ["data", "account"] } as const;
+    await using running = await startWith(space, namelessOf(service, { state }));
+    await space.create(Sample, sample());
+    const kept = await waitFor("the id is kept", () => stateIn(space));
+    assert.equal(kept.data, { account: "id-1" });
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    await running.quiet();
+    assert.is(service.accounts.size, 0);
+    assert.is(await stateIn(space), undefined);
   });
 
   test("keeps the id in the status of its primary", async () => {

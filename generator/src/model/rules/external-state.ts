@@ -1,5 +1,6 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import { ownSchema } from "../raw-schema.js";
+import type { ResourceModel } from "../project-model.js";
 import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
 import { fieldAt, type FieldAt } from "../schema-path.js";
 
@@ -22,18 +23,66 @@ export const checkExternalState = ruleOfController((controller) =>
         },
         document.keyAt(at),
       );
-    const { status } = external.state;
-    if (status === undefined) return fail(problemOfConfigMap(controller), document.keyAt([...at, "configMap"]));
-    const problem = problemOfStatus(status, dependent, controller) ?? problemOfOthers(status, dependent, controller);
-    return fail(problem, document.valueAt([...at, "status"]));
+    const { status, secret, resource, path, perItem } = external.state;
+    const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
+    const pointless = { message: `${quote(dependent.name)} has no items, each with an id`, hint: "remove perItem" };
+    if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
+      return fail(
+        status === undefined ? pointless : { ...pointless, message: "the status keeps all ids together" },
+        place,
+      );
+    if (status !== undefined) {
+      const problem = problemOfStatus(status, dependent, controller) ?? problemOfOthers(status, dependent, controller);
+      return fail(problem, document.valueAt([...at, "status"]));
+    }
+    if (resource === undefined) {
+      const [kind, field] = secret === true ? (["Secret", "secret"] as const) : (["ConfigMap", "configMap"] as const);
+      return fail(problemOfPlace(controller, kind), document.keyAt([...at, field]));
+    }
+    if (path === undefined)
+      return fail(
+        { message: `nothing says where in an object of ${resource} the id is kept`, hint: "state path" },
+        document.keyAt(at),
+      );
+    return fail(problemOfResource(path, dependent, controller), document.valueAt([...at, "path"]));
   }),
 );
 
-function problemOfConfigMap({ primary }: ResolvedController): Said | undefined {
-  if (primary === undefined || primary.scope === "Namespaced") return undefined;
+function problemOfPlace(
+  { primary }: ResolvedController,
+  kind: string,
+  scope: ResourceModel["scope"] = "Namespaced",
+): Said | undefined {
+  if (primary === undefined || primary.scope === scope) return undefined;
+  const isNamespaced = scope === "Namespaced";
   return {
-    message: `a ConfigMap is in a namespace, and ${primary.kind} is in none`,
+    message: `a ${kind} is in ${isNamespaced ? "a" : "no"} namespace, and ${primary.kind} is in ${isNamespaced ? "none" : "one"}`,
     hint: "keep the ids in the status: state: { status: ... }",
+  };
+}
+
+function problemOfResource(
+  text: string,
+  { spec, name, stateResource }: ResolvedDependent,
+  controller: ResolvedController,
+): Said | undefined {
+  // That there is no such kind is said elsewhere.
+  if (stateResource === undefined) return undefined;
+  const { kind, scope } = stateResource;
+  const elsewhere = problemOfPlace(controller, kind, scope);
+  if (elsewhere !== undefined) return elsewhere;
+  const found = fieldAt(stateResource, text.split("."));
+  if (found.kind === "unknown") {
+    const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
+    return { message: `${kind} has no ${quote(text)}: the API server would drop what is kept there`, hint };
+  }
+  const isMap = spec.bulk !== undefined && spec.external?.state?.perItem !== true;
+  if (isMap ? isMapOfTexts(found) : isText(found)) return undefined;
+  return {
+    message: `${quote(text)} of ${kind} cannot keep what ${quote(name)} keeps: ${isMap ? "an object of texts, the ids by the keys of the items" : "a text"}`,
+    hint: isMap
+      ? "give the field type: object, with additionalProperties: { type: string }"
+      : "give the field type: string",
   };
 }
 

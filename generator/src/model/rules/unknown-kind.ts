@@ -20,6 +20,11 @@ export const checkUnknownKind = ruleOfController(({ spec, dependents, eventSourc
     ...dependents.flatMap(({ spec: { resource: kind, mode }, path }) =>
       checkOwnKind(kind, [...path, "resource"], mode === "readOnly" ? reading : writing),
     ),
+    ...dependents.flatMap(({ spec: { external }, path }) =>
+      external?.state?.resource === undefined
+        ? []
+        : checkKind(external.state.resource, [...path, "external", "state", "resource"], writing),
+    ),
     ...removed.flatMap(({ spec: { resource: kind }, path }) => checkOwnKind(kind, [...path, "resource"], writing)),
     ...eventSources.flatMap(({ spec: source, path }) =>
       source.resource === undefined ? [] : checkKind(source.resource, [...path, "resource"], reading),

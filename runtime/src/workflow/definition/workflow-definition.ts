@@ -176,9 +176,17 @@ export interface ExternalArguments<Primary = never, Secondary = never> extends D
   readonly state?: string | undefined;
 }
 
-/** Where the runtime keeps the id of an external resource; `path` leads through the status: `["databaseId"]`. */
-export type ExternalState =
-  { readonly kind: "configMap" } | { readonly kind: "status"; readonly path: readonly string[] };
+/** Where the runtime keeps the ids of external resources; `path` leads through the status of the primary: `["databaseId"]`. */
+export type ExternalState = { readonly kind: "status"; readonly path: readonly string[] } | ObjectState;
+
+/**
+ * Ids that are kept in objects beside the primary, which owns them: in a ConfigMap, a Secret, or an object of a kind of the user's, where
+ * `path` leads to the id. The items of a bulk dependent share an object, unless each has one of its own.
+ */
+export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolean } & (
+  | { readonly kind: "configMap" | "secret" }
+  | { readonly kind: "resource"; readonly resource: Kind; readonly path: readonly string[] }
+);
 
 /** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
 export interface ExternalDefinition {
@@ -210,7 +218,7 @@ export interface ExternalDefinition {
    */
   readonly onDeleteFailure?: "block" | "release";
   /**
-   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in a ConfigMap of
+   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in an object of
    * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
    */
   readonly state?: ExternalState;

@@ -32,7 +32,7 @@ suite("schema of workflow specs", (test) => {
     const [, text = ""] = /```yaml\n(# yaml-language-server[^]*?)```/.exec(readme) ?? [];
     const { workflows, diagnostics } = readWorkflows({ file: "README.md", text }, checkSpec);
     assert.equal(diagnostics.map(formatDiagnostic), []);
-    assert.is(workflows[0]?.dependents.size, 14);
+    assert.is(workflows[0]?.dependents.size, 16);
   });
 
   test("an editor can tell what every field is for", () => {

@@ -101,13 +101,13 @@ spec:
       matcher: { function: isSameDatabase }
       readyPostcondition: { function: isOpen }
     users:
-      external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { configMap: true } }
+      external: { poll: { every: 1m }, type: src/user.ts#User, capabilities: [create, delete], state: { secret: true, perItem: true } }
       bulk: true
       dependsOn: [database]
     tickets:
       external: { inbound: {}, schema: schemas/ticket.yaml }
     alerts:
-      external: { inbound: { fetch: true }, state: { configMap: true }, desiredType: src/user.ts#Draft }
+      external: { inbound: { fetch: true }, state: { resource: example.com/v1/Shop, path: status.databaseId }, desiredType: src/user.ts#Draft, onDeleteFailure: release }
       matcher: { function: isSameAlert }
     leftovers:
       external: { poll: { every: 1m }, capabilities: [delete] }
@@ -177,6 +177,8 @@ suite("emitted dependents", (declareTest) => {
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
       'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",
+      'state: { kind: "secret", perItem: true }',
+      'state: { kind: "resource", path: ["status", "databaseId"], resource: Shop }, onDeleteFailure: "release"',
       'source: { kind: "eventSource", name: "billing" }, idOf: invoicesDependent.idOf, }',
       "export const alertsSource = createInbound<AlertsResource>();",
       'source: { kind: "inbound", fetch: alertsDependent.fetch, channel: alertsSource }',

@@ -1,10 +1,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import {
-  ConfigMapState,
-  STATE_LABEL,
-  StatusState,
-  type AppliedConfigMap,
-} from "#runtime/workflow/dependents/external-state.js";
+import { StatusState } from "#runtime/workflow/dependents/external-state.js";
+import { ObjectStateStore, STATE_LABEL } from "#runtime/workflow/dependents/object-state.js";
+import type { ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
 import { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
@@ -16,21 +13,21 @@ const primaryNamed = (name: string, uid = "u1"): KubernetesObject => ({
 });
 const primary = primaryNamed("one");
 
-/** A store over ConfigMaps in memory, which are there as soon as they are applied, and a turn later than that is asked for. */
-function createState(dependent = "accounts") {
+/** A store over objects in memory, which are there as soon as they are applied, and a turn later than that is asked for. */
+function createState(dependent = "accounts", kept: ObjectState = { kind: "configMap" }, isBulk = true) {
   const objects = new Map<ObjectKey, KubernetesObject>();
-  const state = new ConfigMapState({
-    dependent,
-    primary: page,
-    label: "shop",
-    view: { get: (key) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
-    apply: async (object: AppliedConfigMap) => {
+  const options = {
+    ...{ dependent, isBulk, state: kept, primary: page, label: "shop" },
+    view: { get: (key: ObjectKey) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
+    ownedBy: ({ metadata: { uid } }: KubernetesObject) =>
+      [...objects.values()].filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid)),
+    apply: async (object: Pick<KubernetesObject, "metadata">) => {
       await Promise.resolve();
-      objects.set(keyOf(object.metadata), object as unknown as KubernetesObject);
+      objects.set(keyOf(object.metadata), object as KubernetesObject);
     },
-    delete: async ({ metadata }) => objects.delete(keyOf(metadata)),
-  });
-  return { state, objects };
+    delete: async ({ metadata }: KubernetesObject) => objects.delete(keyOf(metadata)),
+  };
+  return { state: new ObjectStateStore(options), objects, options };
 }
 
 suite("the state of an external dependent in a ConfigMap", (test) => {
@@ -56,7 +53,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
       [...state.read(primary)].sort(),
       keys.map((key, index) => [key, String(index)] as [string, string]).sort(),
     );
-    const { data } = [...objects.values()][0] as unknown as AppliedConfigMap;
+    const { data } = [...objects.values()][0] as unknown as { readonly data: object };
     assert.ok(Object.keys(data).every((key) => /^[-._a-zA-Z0-9]+$/.test(key) && !/^\.\.?$/.test(key)));
     await Promise.all(keys.slice(1).map((key) => state.remove({ primary }, key)));
     assert.equal([...state.read(primary)], [["id", "0"]]);
@@ -92,20 +89,62 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
   });
 
   test("can be written after a write that failed", async () => {
-    const { state, objects } = createState();
-    const failing = new ConfigMapState({
-      dependent: "accounts",
-      primary: page,
-      label: "shop",
-      view: { get: (key) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
-      apply: async () => Promise.reject(new Error("the API server is down")),
-      delete: async () => {},
-    });
+    const { state, options } = createState();
+    const apply = async () => Promise.reject(new Error("the API server is down"));
+    const failing = new ObjectStateStore({ ...options, apply });
     const failure = await failing.write({ primary }, "", "1").catch((error: Error) => error.message);
     assert.is(failure, "the API server is down");
     await state.write({ primary }, "", "1");
     assert.equal([...failing.read(primary)], [["", "1"]]);
   });
+});
+
+suite("the state of an external dependent in other objects", (test) => {
+  const widget = { ...page, kind: "AccountState" };
+
+  test("is encoded in a Secret", async () => {
+    const { state, objects } = createState("accounts", { kind: "secret" });
+    await state.write({ primary }, "", "id-1");
+    const [object] = [...objects.values()] as [KubernetesObject & { data?: object }];
+    assert.equal(object.data, { id: Buffer.from("id-1").toString("base64") });
+    assert.equal([...state.read(primary)], [["", "id-1"]]);
+  });
+
+  test("is a text or an object of texts at the path of a kind of the user's", async () => {
+    const kept = { kind: "resource", resource: widget, path: ["spec", "account"] } as const;
+    const single = createState("accounts", kept, false);
+    await single.state.write({ primary }, "", "id-1");
+    const bodyOf = (objects: ReadonlyMap<ObjectKey, KubernetesObject>) =>
+      [...objects.values()].map((object) => (object as { spec?: object }).spec);
+    assert.equal(bodyOf(single.objects), [{ account: "id-1" }]);
+    assert.equal([...single.state.read(primary)], [["", "id-1"]]);
+    const many = createState("accounts", kept);
+    await Promise.all(["a", "b"].map((key) => many.state.write({ primary }, key, `id-${key}`)));
+    assert.equal(bodyOf(many.objects), [{ account: { a: "id-a", b: "id-b" } }]);
+    await many.state.remove({ primary }, "a");
+    assert.equal([...many.state.read(primary)], [["b", "id-b"]]);
+  });
+
+  for (const kept of [
+    { kind: "configMap", perItem: true },
+    { kind: "secret", perItem: true },
+    { kind: "resource", resource: widget, path: ["spec", "id"], perItem: true },
+  ] as const)
+    test(`is apart for each item if wanted, in a ${kept.kind}`, async () => {
+      const { state, objects } = createState("accounts", kept);
+      await Promise.all(["a", "b/c"].map((key) => state.write({ primary }, key, `id-${key}`)));
+      await createState("others", kept).state.write({ primary }, "a", "other");
+      assert.is(objects.size, 2);
+      assert.equal([...state.read(primary)].sort(), [
+        ["a", "id-a"],
+        ["b/c", "id-b/c"],
+      ]);
+      assert.is(state.read(primaryNamed("one", "u2")).size, 0);
+      await state.remove({ primary }, "a");
+      await state.remove({ primary }, "never");
+      assert.equal([...state.read(primary)], [["b/c", "id-b/c"]]);
+      assert.is(objects.size, 1);
+    });
 });
 
 suite("the state of an external dependent in the status", (test) => {

@@ -109,6 +109,13 @@ suite("JOSDK's SSABasedGenericKubernetesResourceMatcherTest", (test) => {
     assert.not(matches(configMap({ a: "1" }), { object: live.object, owned: others }));
   });
 
+  test("what was applied in another version of the kind is applied once in this one [JOSDK 5.6, detectApiVersionChange]", () => {
+    const live = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } });
+    const before = live.owned!.map((owned) => ({ ...owned, apiVersion: "v1beta1" }));
+    assert.not(matches(configMap({ a: "1" }), { object: live.object, owned: before }));
+    assert.ok(matches(configMap({ a: "1" }), live));
+  });
+
   test("3: of two entries of one manager the one of the object counts, and that of the status has its own", () => {
     const [owned] = stored(configMap({ a: "1" }), { "f:data": { "f:a": {} } }).owned!;
     const entry = { object: configMap({ a: "1" }) as never, owned: [{ ...owned!, subresource: "status" }, owned!] };
