@@ -73,7 +73,15 @@ export interface ConnectedOperator extends Operator {
 /** A controller of a started operator (JOSDK's RegisteredController). */
 export type RegisteredController = Pick<
   RunningController,
-  "definition" | "namespaces" | "setNamespaces" | "sources" | "health" | "givenUp" | "isStarted" | "counts"
+  | "definition"
+  | "namespaces"
+  | "setNamespaces"
+  | "sources"
+  | "health"
+  | "givenUp"
+  | "postponed"
+  | "isStarted"
+  | "counts"
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -198,7 +206,7 @@ class RunnableOperator implements Operator {
   }
 
   health(): OperatorHealth {
-    return healthOf(this.#runningSession?.controllers);
+    return healthOf(this.#runningSession?.controllers, this.#options.controllers.length);
   }
 
   get #runningSession(): Session | undefined {

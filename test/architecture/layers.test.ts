@@ -35,7 +35,7 @@ const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
       values: ["workflow", "write", "match", "decode", "base"],
       types: ["schedule", "sources", "cache", "client"],
     },
-    operate: { values: ["client", "base"], types: ["schedule", "workflow"] },
+    operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
     codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
   },
   apiserver: {

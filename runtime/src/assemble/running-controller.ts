@@ -22,6 +22,7 @@ import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 import { Writer } from "../write/apply.js";
+import type { PostponedWrite } from "../write/postponed-write.js";
 import { ResourceOperations } from "../write/resource-operations.js";
 import type { SourceHealth } from "../base/health.js";
 import { finalizerNameOf } from "../reconcile/finalizer.js";
@@ -209,6 +210,11 @@ export class RunningController {
   /** The primaries whose last reconcile failed without a quick retry left. */
   get givenUp(): GivenUp {
     return this.#controller.givenUp;
+  }
+
+  /** The writes that are postponed now. */
+  get postponed(): readonly PostponedWrite[] {
+    return this.#loops.postponed;
   }
 
   /** What keeps it from starting. */

@@ -1,5 +1,6 @@
 import type { SourceHealth } from "../base/health.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
+import type { PostponedWrite } from "../write/postponed-write.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {
@@ -9,6 +10,8 @@ export interface ControllerHealth {
   readonly sources: { readonly [name: string]: SourceHealth };
   /** The primaries whose last reconcile failed without a quick retry left; they leave the status of the operator as it is. */
   readonly givenUp: GivenUp;
+  /** The writes that are postponed now, because their objects were written over and over; they leave the status as it is. */
+  readonly postponed: readonly PostponedWrite[];
 }
 
 /** How an operator is doing. */
@@ -24,21 +27,22 @@ export interface HealthSubject {
   readonly definition: { readonly name: string };
   readonly isStarted: boolean;
   readonly givenUp: GivenUp;
+  readonly postponed: readonly PostponedWrite[];
   health(): { readonly [source: string]: SourceHealth };
 }
 
-/** Returns the health of an operator from that of its controllers; it is stopped if there are none. */
-export function healthOf(controllers: readonly HealthSubject[] | undefined): OperatorHealth {
+/** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */
+export function healthOf(controllers: readonly HealthSubject[] | undefined, count: number): OperatorHealth {
   if (controllers === undefined) return { status: "stopped", controllers: {} };
-  const all = controllers.map((each) => [
-    each.definition.name,
-    { isStarted: each.isStarted, sources: each.health(), givenUp: each.givenUp },
-  ]) satisfies [string, ControllerHealth][];
-  return { status: statusOf(all.map(([, health]) => health)), controllers: Object.fromEntries(all) };
-}
-
-function statusOf(controllers: readonly ControllerHealth[]): OperatorHealth["status"] {
-  const sources = controllers.flatMap((controller) => Object.values(controller.sources));
-  if (sources.some(({ status }) => status === "unhealthy")) return "unhealthy";
-  return controllers.length > 0 && controllers.every(({ isStarted }) => isStarted) ? "healthy" : "starting";
+  const all = controllers.map((each) => {
+    const { isStarted, givenUp, postponed } = each;
+    return [each.definition.name, { isStarted, sources: each.health(), givenUp, postponed }] as const;
+  });
+  const isComplete = all.length === count && all.every(([, { isStarted }]) => isStarted);
+  const sources = all.flatMap(([, health]) => Object.values(health.sources));
+  const isUnhealthy = sources.some(({ status }) => status === "unhealthy");
+  return {
+    status: isUnhealthy ? "unhealthy" : isComplete ? "healthy" : "starting",
+    controllers: Object.fromEntries(all),
+  };
 }

@@ -2,7 +2,6 @@ import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { WriteLoop } from "../match/loop-detector.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "../write/postponed-write.js";
 import { writeEvent } from "./kubernetes-event.js";
 
@@ -17,7 +16,7 @@ export interface LoopEvent {
   readonly kind: string;
   /** `namespace/name` of the object. */
   readonly object: ObjectKey;
-  readonly loop: WriteLoop["kind"];
+  readonly loop: PostponedWrite["loop"];
   /** What is written each time, such as `spec.replicas`; empty if it is the object itself. */
   readonly paths: readonly string[];
   /** How many writes belong to the loop so far. */

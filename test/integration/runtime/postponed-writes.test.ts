@@ -106,6 +106,9 @@ suite("a write that is postponed", (test) => {
     });
     assert.match(ready.message, /Page\.v1\.example\.com default\/patched .*\(spec\.more\).* "opponent" undoes it/);
     const before = opponent.answers();
+    const listed = () => page.operator.health().controllers["page"]!.postponed[0];
+    const { object, managers } = await waitFor("the health lists it", listed);
+    assert.equal({ object, managers }, { object: "default/patched", managers: ["opponent"] });
     await waitFor("it is written again", () => opponent.answers() > before);
     assert.equal(page.loops.map(({ dependent, primary, isNew }) => ({ dependent, primary, isNew }))[0], {
       dependent: undefined,

@@ -41,6 +41,7 @@ suite("operator restart", (test) => {
     await using server = await startPageServer();
     const operator = createOperator({ connection: server, controllers: [] });
     await operator.start();
+    assert.is(operator.health().status, "healthy");
     await operator.client.create(Page, { metadata: { name: "one", namespace: "default" }, spec: { text: "first" } });
     assert.is((await operator.client.get(Page, { name: "one", namespace: "default" }))?.spec.text, "first");
     assert.is(await operator.stop(), true);
