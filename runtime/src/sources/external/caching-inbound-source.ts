@@ -66,7 +66,7 @@ export function cachingInboundSource<Resource>(
     return { single, deleted };
   };
   const cancel = (key: ObjectKey, reason: string) => {
-    fetches.get(key)?.single.cancel(new Error(reason));
+    fetches.get(key)?.single.close(new Error(reason));
     fetches.delete(key);
   };
   const forget = (key: ObjectKey) => {

@@ -99,7 +99,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   };
   /** Ends what is under way: it would keep others waiting for their turn. */
   const cancel = (key: ObjectKey, reason: string) => {
-    fetches.get(key)?.cancel(new Error(reason));
+    fetches.get(key)?.close(new Error(reason));
     fetches.delete(key);
   };
 

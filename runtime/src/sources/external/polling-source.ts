@@ -88,7 +88,7 @@ export function createPollingSource<Resource>(
     });
     stopPolls = () => {
       endLoop();
-      own.cancel(new Error(`event source "${name}" was stopped`));
+      own.close(new Error(`event source "${name}" was stopped`));
       // A source that is stopped while it starts must not keep the operator waiting.
       onSynced();
     };

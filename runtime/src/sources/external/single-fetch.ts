@@ -28,6 +28,7 @@ export interface SingleFetchOptions<Fetched, Taken> {
 export class SingleFetch<Fetched, Taken> {
   readonly #options: SingleFetchOptions<Fetched, Taken>;
   #underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
+  #closed: Error | undefined;
 
   constructor(options: SingleFetchOptions<Fetched, Taken>) {
     this.#options = options;
@@ -35,6 +36,7 @@ export class SingleFetch<Fetched, Taken> {
 
   /** Fetches, or joins the fetch that is under way. */
   run(fetch: (signal: AbortSignal) => MaybePromise<Fetched>): Promise<Taken> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
     if (this.#underWay !== undefined) return this.#underWay.ended;
     const abort = new AbortController();
     const ended = this.#run(fetch, abort);
@@ -48,8 +50,9 @@ export class SingleFetch<Fetched, Taken> {
     return this.run(fetch);
   }
 
-  /** Ends the fetch that is under way. */
-  cancel(reason: Error): void {
+  /** Ends the fetch that is under way; nothing is fetched any more. */
+  close(reason: Error): void {
+    this.#closed = reason;
     this.#underWay?.abort.abort(reason);
     this.#underWay = undefined;
   }
@@ -63,7 +66,7 @@ export class SingleFetch<Fetched, Taken> {
     };
     try {
       const fetched = await this.#callInTurn(call, abort);
-      // It may have been cancelled in the turn in which the answer came.
+      // It may have been closed in the turn in which the answer came.
       abort.signal.throwIfAborted();
       const taken = take(fetched, since);
       record.succeed(part);

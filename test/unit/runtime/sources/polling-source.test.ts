@@ -212,6 +212,22 @@ suite("polling source", (test) => {
     await source.stop();
   });
 
+  test("a stop ends what a reconcile waits for, and nothing is fetched after it", async () => {
+    let hangs = false;
+    const { source, calls } = createSource(() => (hangs ? new Promise(() => {}) : both));
+    const { context, clock, advance, settle } = createSourceContext();
+    await source.start(context);
+    hangs = true;
+    await advance(INTERVAL_MS);
+    source.invalidate("home/two");
+    const failure = failureOf(source);
+    await settle();
+    await source.stop();
+    assert.is(await failure, 'event source "prices" was stopped');
+    await settle();
+    assert.equal([calls.length, clock.nextDueAt, source.secondariesOf(primaryOf("home/two"))], [2, undefined, []]);
+  });
+
   test("a reconcile that is given up waits for no fetch any more", async () => {
     let hangs = false;
     const { source } = createSource(() => (hangs ? new Promise(() => {}) : both));
