@@ -13,9 +13,10 @@ import {
   type OwnedFields,
 } from "./decode-resource.js";
 import { deferMembers, deferredOf, type Deferred } from "./deferred-members.js";
-import { skipSpace, type Range } from "./json-scanner.js";
+import { endOfValue, skipSpace, type Range } from "./json-scanner.js";
 import {
   namesBehind,
+  refIn,
   scanHead,
   textWithoutCut,
   type HeadSearch,
@@ -54,28 +55,21 @@ const NONE: readonly OwnedFields[] = [];
 /** Decodes the objects of one list-watch. */
 export class DeferredDecoder {
   readonly #search: HeadSearch;
-  /** The fields of the last object, by the index of their entry: those of other managers are mostly the same everywhere. */
-  readonly #lastFields: (Buffer | undefined)[] = [];
+  readonly #known: DeferredDecoding["known"];
+  /** The fields of the last object, by the index of their entry: fields of other managers are mostly the same everywhere. */
+  readonly #lastFields: Buffer[] = [];
   /** The object that was decoded last. */
   #last: DecodedResource | undefined;
-  #before: DecodedResource | undefined;
-  #isAscii = false;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
-    this.#search = {
-      fieldManagers,
-      onKey: (ref) => void (this.#before = known?.(keyOf(ref)) ?? this.#last),
-      guessFieldsEnd: (bytes, start, entry) => this.#guessFieldsEnd(bytes, start, entry),
-      onFields: (bytes, range, entry) => this.#rememberFields(bytes, range, entry),
-    };
+    this.#known = known;
+    this.#search = { fieldManagers, endOfFields: (bytes, start, entry) => this.#endOfFields(bytes, start, entry) };
   }
 
   /** Decodes the JSON object in a range as `decodeResource` does, and looks the same to whoever reads it; its bytes are changed. */
   decode(bytes: Buffer, range: Range): DecodedResource {
     const entry = this.#decode(bytes, range);
-    // What was not understood here is no model of others.
     this.#last = entry;
-    this.#before = undefined;
     const { start, end } = range;
     return entry ?? decodeResource(bytes, { start, end, fieldManagers: this.#search.fieldManagers });
   }
@@ -83,42 +77,28 @@ export class DeferredDecoder {
   /** Decodes an object if it is made as those of Kubernetes are: with metadata, and with one member of each name. */
   #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
     // One byte for a character is read and kept much faster than any other text.
-    this.#isAscii = isAsciiIn(bytes, start, end);
-    this.#before = this.#last;
+    const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
     const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
-    const before = this.#before;
-    const encoding = this.#isAscii ? "latin1" : "utf8";
-    const known = this.#comparable(before);
+    const ref = refIn(bytes, head);
+    const before = (ref && this.#known?.(keyOf(ref))) ?? this.#last;
+    const text = before === undefined || encoding === "utf8" ? undefined : deferredOf(before.object);
+    const known = text?.isAscii === true ? text : undefined;
     const object = decodeObject({ bytes, start, end, encoding, head, before, known });
     if (object === undefined) return undefined;
     const owned = readOwned({ bytes, encoding, head, before, known });
     return owned.length === 0 ? { object } : { object, owned };
   }
 
-  #comparable(before: DecodedResource | undefined): Deferred | undefined {
-    const known = before !== undefined && this.#isAscii ? deferredOf(before.object) : undefined;
-    return known?.isAscii === true ? known : undefined;
-  }
-
-  // What is equal to the text of a whole object is one, and ends there.
-  #guessFieldsEnd(bytes: Buffer, start: number, entry: number): number | undefined {
+  // A text that equals a whole JSON object ends where that does.
+  #endOfFields(bytes: Buffer, start: number, entry: number): number {
     const last = this.#lastFields[entry];
-    const end = start + (last?.length ?? 0);
-    if (last === undefined || end > bytes.length) return undefined;
-    return bytes.compare(last, 0, last.length, start, end) === 0 ? end : undefined;
+    if (last !== undefined && start + last.length <= bytes.length)
+      if (bytes.compare(last, 0, last.length, start, start + last.length) === 0) return start + last.length;
+    const end = endOfValue(bytes, start);
+    if (bytes[start] === OPEN_BRACE) this.#lastFields[entry] = Buffer.from(bytes.subarray(start, end));
+    return end;
   }
-
-  #rememberFields(bytes: Buffer, { start, end }: Range, entry: number): void {
-    this.#lastFields[entry] = bytes[start] === OPEN_BRACE ? Buffer.from(bytes.subarray(start, end)) : undefined;
-  }
-}
-
-// So much around an object, as an event has, is looked at with it: that is cheaper than a view of the object alone.
-const FEW_BYTES = 256;
-
-function isAsciiIn(bytes: Buffer, start: number, end: number): boolean {
-  return isAscii(bytes.length - end + start <= FEW_BYTES ? bytes : bytes.subarray(start, end));
 }
 
 /** Decodes the metadata and defers the rest; undefined if that cannot be done. */

@@ -30,6 +30,9 @@ export interface ObjectHead {
   readonly start: number;
   /** The index behind the metadata. */
   readonly end: number;
+  /** Where the name and the namespace begin with their quotes; 0 if there is none. */
+  readonly nameStart: number;
+  readonly namespaceStart: number;
   /** The value of the resource version with its quotes; empty, and before the closing brace, if there is none. */
   readonly versionStart: number;
   readonly versionEnd: number;
@@ -42,15 +45,8 @@ export interface ObjectHead {
 /** What is looked for in a head. */
 export interface HeadSearch {
   readonly fieldManagers: Iterable<string>;
-  /** Takes the name and the namespace of the object as soon as they are found; those of built-in kinds stand before their managed fields. */
-  onKey?(ref: ObjectRef): void;
-  /**
-   * Guesses where the fields end that begin at `start`, in the entry of the managed fields at this index; undefined if it does not know.
-   * Unless given, they are scanned.
-   */
-  guessFieldsEnd?(bytes: Buffer, start: number, entry: number): number | undefined;
-  /** Takes where the fields were found that could not be guessed. */
-  onFields?(bytes: Buffer, range: Range, entry: number): void;
+  /** Returns the end of the fields that begin at `start`, in the entry of the managed fields at this index. Default: scans them. */
+  endOfFields?(bytes: Buffer, start: number, entry: number): number;
 }
 
 const QUOTE = 0x22;
@@ -76,7 +72,6 @@ class HeadScan {
   readonly #owned: OwnedRange[] = [];
   #nameStart = 0;
   #namespaceStart = 0;
-  #isKeyTold = false;
   #version: Range | undefined;
   #managed: Range | undefined;
 
@@ -89,13 +84,13 @@ class HeadScan {
     const bytes = this.#bytes;
     let key = firstMember(bytes, metadata);
     while (!isEndOfObject(bytes, key)) key = nextMember(bytes, this.#take(key, valueOfMember(bytes, key)));
-    this.#tellKey();
     const end = key + 1;
     const { start: versionStart, end: versionEnd } = this.#version ?? { start: key, end: key };
     const { start: cutStart, end: cutEnd } =
       this.#managed === undefined ? { start: end, end } : withComma(bytes, this.#managed);
     // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
-    return { start, end, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
+    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
+    return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
   }
 
   /** Takes a member; returns the index behind its value. */
@@ -113,7 +108,6 @@ class HeadScan {
   }
 
   #takeManaged(key: number, value: number): number {
-    this.#tellKey();
     const [bytes, search] = [this.#bytes, this.#search];
     let entry = 0;
     const end = walkElements(bytes, value, (at) =>
@@ -122,13 +116,13 @@ class HeadScan {
     this.#managed = { start: key, end };
     return end;
   }
+}
 
-  #tellKey(): void {
-    if (this.#isKeyTold || this.#nameStart === 0) return;
-    this.#isKeyTold = true;
-    const namespace = this.#namespaceStart === 0 ? undefined : asciiString(this.#bytes, this.#namespaceStart);
-    this.#search.onKey?.({ name: asciiString(this.#bytes, this.#nameStart), namespace });
-  }
+/** Reads the name and the namespace of an object; undefined if it has no name. */
+export function refIn(bytes: Buffer, { nameStart, namespaceStart }: ObjectHead): ObjectRef | undefined {
+  if (nameStart === 0) return undefined;
+  const namespace = namespaceStart === 0 ? undefined : asciiString(bytes, namespaceStart);
+  return { name: asciiString(bytes, nameStart), namespace };
 }
 
 // The member goes with the comma that separates it from the one before, or else from the one behind.
@@ -167,11 +161,7 @@ function readEntry(
     const value = valueOfMember(bytes, key);
     let end;
     if (startsWith(bytes, key, '"fieldsV1"')) {
-      end = search.guessFieldsEnd?.(bytes, value, entry);
-      if (end === undefined) {
-        end = endOfValue(bytes, value);
-        search.onFields?.(bytes, { start: value, end }, entry);
-      }
+      end = search.endOfFields?.(bytes, value, entry) ?? endOfValue(bytes, value);
       [fieldsStart, fieldsEnd] = [value, end];
     } else {
       end = endOfValue(bytes, value);
