@@ -16,14 +16,15 @@ import {
   type Transition,
 } from "./processor-state.js";
 import { rateLimiterFactoryOf, type RateLimiterFactory, type RateLimitOptions } from "./rate-limiter.js";
-import { failedOutcome, ReconcileRun, RunsUnderWay, type RunSurroundings } from "./reconcile-run.js";
-import type {
-  GivenUp,
-  PrimaryLookup,
-  PrimaryOutcome,
-  PrimaryRunner,
-  ReconcileEvent,
-  ReconcileObserver,
+import { ReconcileRun, RunsUnderWay, type RunSurroundings } from "./reconcile-run.js";
+import {
+  failedOutcome,
+  type GivenUp,
+  type PrimaryLookup,
+  type PrimaryOutcome,
+  type PrimaryRunner,
+  type ReconcileEvent,
+  type ReconcileObserver,
 } from "./reconcile-scope.js";
 import { guardedRetryOf, type Retry, type RetryOptions } from "./retry.js";
 import { Turns } from "./turns.js";

@@ -68,6 +68,16 @@ export function afterFailure(
   return retryIn({ ...state, isGivenUp: isSlow, retry: { ...next, dueAt: now + delayMs } }, delayMs);
 }
 
+/** Returns when the next attempt is made after a failure with these effects; `undefined` if there is none. */
+export function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | undefined {
+  for (const effect of effects) {
+    if (effect.kind === "release") return undefined;
+    if (effect.kind === "submit") return 0;
+    if (effect.kind === "schedule") return effect.delayMs;
+  }
+  return undefined;
+}
+
 function hold(state: PrimaryState, delayMs: number): Transition {
   return { state: { ...state, timer: "hold" }, effects: [{ kind: "schedule", delayMs, timer: "hold" }] };
 }

@@ -4,14 +4,9 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import {
-  isDeletionNext,
-  type PrimaryState,
-  type ProcessorEffect,
-  type ProcessorSettings,
-  type Transition,
-} from "./processor-state.js";
-import type { PrimaryOutcome, ReconcileEvent, ReconcileScope } from "./reconcile-scope.js";
+import { retryAfterMsOf } from "./processor-failure.js";
+import { isDeletionNext, type PrimaryState, type ProcessorSettings, type Transition } from "./processor-state.js";
+import { describeReason, type PrimaryOutcome, type ReconcileEvent, type ReconcileScope } from "./reconcile-scope.js";
 
 const SLOW_AFTER_MS = 30_000;
 // How long a reconcile whose signal is aborted may take to end before its place is given to others.
@@ -50,6 +45,7 @@ export class ReconcileRun implements ReconcileScope {
   readonly #around: RunSurroundings;
   #logger: Logger | undefined;
   #tasks: RunningTasks | undefined;
+  #isClosed = false;
   #abort: AbortController | undefined;
   #abortReason: Error | undefined;
 
@@ -75,7 +71,9 @@ export class ReconcileRun implements ReconcileScope {
   }
 
   get tasks(): RunningTasks {
-    return (this.#tasks ??= new RunningTasks(this.logger, this.#around.clock));
+    this.#tasks ??= new RunningTasks(this.logger, this.#around.clock);
+    if (this.#isClosed) this.#tasks.close();
+    return this.#tasks;
   }
 
   get signal(): AbortSignal {
@@ -95,6 +93,7 @@ export class ReconcileRun implements ReconcileScope {
 
   /** Stops watching what the reconcile waits for. */
   close(): void {
+    this.#isClosed = true;
     this.#tasks?.close();
   }
 
@@ -271,36 +270,6 @@ export class RunningTasks {
       this.#cancel = this.#watch();
     });
   }
-}
-
-/** Returns the outcome of a reconcile that broke its promise not to throw. */
-export function failedOutcome(error: unknown): PrimaryOutcome {
-  const nothing = { isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
-  return { kind: "reconcile", ...nothing, failure: { error, isHandled: false } };
-}
-
-/** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
-export function describeReason(reason: ReconcileReason): string {
-  switch (reason.kind) {
-    case "primary":
-      return `primary ${reason.change}`;
-    case "secondary":
-      return [reason.source, reason.type, reason.object, "changed"].filter((each) => each !== undefined).join(" ");
-    case "retry":
-      return `retry ${reason.attempt}`;
-    default:
-      return reason.kind;
-  }
-}
-
-// A retry that something else made needless is none.
-function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | undefined {
-  for (const effect of effects) {
-    if (effect.kind === "release") return undefined;
-    if (effect.kind === "submit") return 0;
-    if (effect.kind === "schedule") return effect.delayMs;
-  }
-  return undefined;
 }
 
 // A logger whose lines say which reconcile they belong to, and why it runs. Most reconciles log nothing, so the fields are made for a line.

@@ -95,3 +95,23 @@ export interface GivenUp {
   /** The first of them. */
   readonly primaries: readonly GivenUpPrimary[];
 }
+
+/** Returns the outcome of a reconcile that broke its promise not to throw. */
+export function failedOutcome(error: unknown): PrimaryOutcome {
+  const nothing = { isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
+  return { kind: "reconcile", ...nothing, failure: { error, isHandled: false } };
+}
+
+/** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
+export function describeReason(reason: ReconcileReason): string {
+  switch (reason.kind) {
+    case "primary":
+      return `primary ${reason.change}`;
+    case "secondary":
+      return reason.object === undefined ? `${reason.source} changed` : `${reason.source} ${reason.object} changed`;
+    case "retry":
+      return `retry ${reason.attempt}`;
+    default:
+      return reason.kind;
+  }
+}
