@@ -2,7 +2,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes
 import { asciiString, findMember, forEachMember, isText } from "./json-scanner.js";
 import { scanHead, textWithoutCut, type OwnedRange } from "./object-head.js";
 
-/** What a controller applied to an object, as the API server recorded it in `metadata.managedFields`. */
+/** The fields that a controller applied to an object, as the API server recorded them in `metadata.managedFields`. */
 export interface OwnedFields {
   readonly fieldManager: string;
   /** The subresource through which it was applied; empty if it was the object itself. */
@@ -13,16 +13,16 @@ export interface OwnedFields {
 }
 
 /**
- * An object of the API server as the runtime keeps it: without `managedFields`, which are most of its size, but for what the
- * controllers of this operator applied.
+ * An object as the runtime keeps it: without `managedFields`, which are most of its size, but with the fields that the controllers of this
+ * operator applied.
  */
 export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
   readonly object: Resource;
-  /** What the controllers of this operator applied; absent if they applied nothing. */
+  /** The fields that the controllers of this operator applied; absent if there are none. */
   readonly owned?: readonly OwnedFields[];
 }
 
-/** Returns what a controller applied to an object, or through a subresource of it; undefined if it applied nothing. */
+/** Returns the fields that a controller applied to an object, or through a subresource; undefined if there are none. */
 export function ownedBy(
   { owned }: DecodedResource,
   fieldManager: string,
@@ -39,7 +39,7 @@ export function versionOf({ object }: DecodedResource): string {
 /**
  * Reads the resource version of the JSON object that begins at `start` without decoding it; undefined if it has none.
  *
- * Every own write is seen twice, in its answer and in the watch: whichever comes second need not be decoded.
+ * An own write comes twice, as the answer and as its echo. The second need not be decoded.
  */
 export function peekResourceVersion(bytes: Buffer, start = 0): string | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
@@ -55,7 +55,7 @@ export function uidOf(entry: DecodedResource | undefined): string | undefined {
 /**
  * Reads the key and the version of the JSON object that begins at `start` without decoding it; undefined if it lacks one of them.
  *
- * Most of what a whole state brings again is known already.
+ * Most objects of a relist are known already.
  */
 export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
@@ -91,7 +91,7 @@ export function decodeResource<Resource extends KubernetesObject>(
   return owned.length === 0 ? { object } : { object, owned };
 }
 
-/** Returns what a controller applied, with its fields as text. */
+/** Returns an entry of the managed fields, with its fields as text. */
 export function ownedFieldsOf({ fieldManager, subresource, apiVersion }: OwnedRange, fieldsV1: string): OwnedFields {
   return { fieldManager, subresource, apiVersion, fieldsV1 };
 }

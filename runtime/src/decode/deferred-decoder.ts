@@ -1,8 +1,7 @@
-// Decodes what a watch brings, of which most is never read: the metadata at once, what stands behind them when somebody reads it.
+// Decodes the objects of a watch: the metadata at once, the members behind them when they are read, which most never are.
 //
-// The states of one object mostly differ in little, such as a status and the version, and neighbours in a list have much in common. So what a
-// state shares with the one before, or else with its neighbour, is found by comparing bytes, and is neither scanned nor parsed nor kept
-// again: a burst of events leaves next to nothing behind for the garbage collector.
+// Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
+// bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import {
@@ -26,11 +25,11 @@ import {
 import { hasText, hasTextAround, hasTextBehindFirst } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
-/** How objects are decoded. */
+/** Settings of a decoder. */
 export interface DeferredDecoding {
-  /** Whose managed fields are kept. */
+  /** The field managers whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
-  /** Returns the state of an object that is known. */
+  /** Returns the known state of an object. */
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
@@ -41,9 +40,9 @@ interface Decoding extends Range {
   readonly bytes: Buffer;
   readonly encoding: Encoding;
   readonly head: ObjectHead;
-  /** The known state of the object, or that of its neighbour. */
+  /** The known state of the object, or the object that was decoded before. */
   readonly before: DecodedResource | undefined;
-  /** What is known of the text of that state, if it can be compared with the bytes. */
+  /** The text of that state, if it can be compared with the bytes. */
   readonly known: Deferred | undefined;
 }
 
@@ -66,7 +65,7 @@ export class DeferredDecoder {
     this.#search = { fieldManagers, endOfFields: (bytes, start, entry) => this.#endOfFields(bytes, start, entry) };
   }
 
-  /** Decodes the JSON object in a range as `decodeResource` does, and looks the same to whoever reads it; its bytes are changed. */
+  /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
   decode(bytes: Buffer, range: Range): DecodedResource {
     const entry = this.#decode(bytes, range);
     this.#last = entry;
@@ -74,9 +73,9 @@ export class DeferredDecoder {
     return entry ?? decodeResource(bytes, { start, end, fieldManagers: this.#search.fieldManagers });
   }
 
-  /** Decodes an object if it is made as those of Kubernetes are: with metadata, and with one member of each name. */
+  /** Decodes an object as Kubernetes writes it, with metadata and unique member names; undefined for any other. */
   #decode(bytes: Buffer, { start, end }: Range): DecodedResource | undefined {
-    // One byte for a character is read and kept much faster than any other text.
+    // V8 reads and keeps text of one byte per character much faster than other text.
     const encoding = isAscii(bytes.subarray(start, end)) ? "latin1" : "utf8";
     const head = scanHead(bytes, start, this.#search);
     if (head === undefined) return undefined;
@@ -101,7 +100,7 @@ export class DeferredDecoder {
   }
 }
 
-/** Decodes the metadata and defers the rest; undefined if that cannot be done. */
+/** Decodes the metadata and defers the other members; undefined if their names are not unique. */
 function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const { bytes, end, encoding, head, known } = decoding;
   const isKnownHead = known !== undefined && hasHead(decoding, known);
@@ -114,7 +113,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   if (bytes[comma] === CLOSE_BRACE) return object;
   const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
   const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
-  // Nobody knows which of two members of one name was meant; a parser takes the last.
+  // Of two members of one name a parser takes the last.
   if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
   const isKnown = isKnownHead && isKnownRest;
   const text = isKnownRest ? known.text : textBehind(bytes, { start: comma, end }, encoding);
@@ -135,7 +134,7 @@ function headTextIn({ bytes, head, encoding, known }: Decoding): { before: strin
   const { start, versionStart, versionEnd, end } = head;
   const before = textWithoutCut(bytes, head, { start, end: versionStart, encoding });
   const behind = textWithoutCut(bytes, head, { start: versionEnd, end: end - 1, encoding });
-  // Neighbours differ in their names, and mostly in little else.
+  // Neighbours mostly differ in their names alone.
   return { before, behind: behind === known?.behind ? known.behind : behind };
 }
 
@@ -148,7 +147,7 @@ function parseHead(
   return object;
 }
 
-/** Returns what stands up to the metadata of an object, and these in another version, which is given with its quotes. */
+/** Returns the members of an object up to its metadata, with another version, which is given with its quotes. */
 function withVersion(object: KubernetesObject, version: string): KubernetesObject | undefined {
   const resourceVersion = version.slice(1, -1);
   if (!DIGITS.test(resourceVersion)) return undefined;
@@ -162,7 +161,7 @@ function withVersion(object: KubernetesObject, version: string): KubernetesObjec
   return head as unknown as KubernetesObject;
 }
 
-// What stands behind the comma is an object, but for its opening brace.
+// With a brace in place of the comma, the rest of the text is an object.
 function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): string {
   const comma = bytes[start]!;
   bytes[start] = OPEN_BRACE;
@@ -184,7 +183,7 @@ function readOwned({ bytes, encoding, head: { owned }, before, known }: OwnedRea
       if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
     }
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
-    // V8 puts what mostly stays, as this does, among the old objects at once: one that was made in vain would keep its text for long.
+    // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
     if (candidate !== undefined && isOf(candidate, range) && candidate.fieldsV1 === fieldsV1) return candidate;
     isSame = false;
     return ownedFieldsOf(range, fieldsV1);

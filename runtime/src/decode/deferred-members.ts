@@ -1,10 +1,10 @@
-// Objects of which some members stay JSON text until somebody reads one of them: most of what a watch brings is never read.
+// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read.
 //
-// Such a member is an accessor of the object itself, enumerable and in its place, so that whoever reads, writes, lists, copies or compares
-// the object sees a plain one; the first of them turns all accessors into plain members. Only descriptors show the difference, and what
-// prints them, such as console.log: everything that a cache hands out is frozen, and therefore plain, before (see deep-freeze.ts).
+// A deferred member is an enumerable accessor of the object. Readers, writers, copies and comparisons see a plain object; the first access turns
+// all accessors into plain members. Only property descriptors and console.log show the difference. A cache freezes every object that it returns,
+// which makes it plain (see deep-freeze.ts).
 
-/** Returns the object that it is given, so that a private field of a subclass is put on that. */
+/** Returns its argument, so that a subclass puts its private field on that object. */
 const Adopt = function (object: object) {
   return object;
 } as unknown as new (object: object) => object;
@@ -13,19 +13,19 @@ interface Members {
   readonly [name: string]: unknown;
 }
 
-/** What is kept of an object that was not parsed as a whole; states of an object that have the same keep it once. */
+/** The texts of an object that was not parsed as a whole. Equal states share it. */
 export interface Deferred {
   /** The names of the members that were not parsed. */
   readonly names: readonly string[];
-  /** The text of an object that has these members. */
+  /** The JSON text of an object with these members. */
   readonly text: string;
-  /** What the rest was parsed from, up to the closing brace of the metadata: before and behind the resource version. */
+  /** The text that was parsed, up to the closing brace of the metadata: before and behind the resource version. */
   readonly before: string;
   readonly behind: string;
   readonly isAscii: boolean;
 }
 
-/** What was parsed of members of which an accessor could not be replaced by what it stands for. */
+/** The parsed members of an object that was frozen before: its accessors cannot be replaced. */
 class ParsedMembers {
   readonly members: Members;
 
@@ -34,9 +34,9 @@ class ParsedMembers {
   }
 }
 
-/** An object with members that were not parsed. No property tells of it, and it goes with the object. */
+/** Puts the deferred state into a private field of an object, where no property shows it. */
 class Deferring extends Adopt {
-  // One field, for which V8 mostly has room in the object itself.
+  // One field mostly fits into the object itself.
   #state: Deferred | ParsedMembers | undefined;
 
   constructor(object: object, deferred: Deferred) {
@@ -59,7 +59,7 @@ class Deferring extends Adopt {
     return state instanceof ParsedMembers ? state.members : undefined;
   }
 
-  /** Takes that there is nothing deferred any more, but for the members that still have an accessor. */
+  /** Marks an object as parsed; `members` are those that still have an accessor. */
   static complete(object: object, members: Members | undefined): void {
     if (#state in object) object.#state = members && new ParsedMembers(members);
   }
@@ -70,21 +70,21 @@ interface Accessor extends PropertyDescriptor {
   set(this: object, value: unknown): void;
 }
 
-// Objects of one kind have the same accessors, and so the same hidden class; a process sees few names.
+// Shared accessors give objects of one kind the same hidden class. A process sees few names.
 const accessors = new Map<string, Accessor>();
 
-/** Gives `object` members that are parsed when one of them is read; it has none of them yet. */
+/** Adds members to an object that are parsed when one of them is read. */
 export function deferMembers(object: object, deferred: Deferred): void {
   new Deferring(object, deferred);
   for (const name of deferred.names) Object.defineProperty(object, name, accessorOf(name));
 }
 
-/** Returns what was deferred of an object and is still to be parsed. */
+/** Returns the texts of an object whose members are still to be parsed. */
 export function deferredOf(object: object): Deferred | undefined {
   return Deferring.deferredOf(object);
 }
 
-/** Parses what was deferred of an object, which is plain then. */
+/** Parses the deferred members of an object, which makes it plain. */
 export function completeObject(object: object): void {
   const deferred = deferredOf(object);
   if (deferred === undefined) return;
@@ -92,7 +92,7 @@ export function completeObject(object: object): void {
   let isPlain = true;
   for (const name of deferred.names) {
     const current = Object.getOwnPropertyDescriptor(object, name);
-    // Whoever was given the object may have taken the member away, or put another one there.
+    // A reader may have deleted or replaced the member.
     if (current?.get === undefined || current.get !== accessors.get(name)?.get) continue;
     if (current.configurable === true) defineMember(object, name, members[name]);
     else isPlain = false;
@@ -127,7 +127,7 @@ function createAccessor(name: string): Accessor {
   };
 }
 
-// An accessor may be called on an object that inherits it.
+// `this` may be an object that inherits the accessor.
 function ownerOf(object: object): Deferring {
   for (let owner: object | null = object; owner !== null; owner = Object.getPrototypeOf(owner) as object | null)
     if (Deferring.has(owner)) return owner;

@@ -1,5 +1,5 @@
-// Finds in the JSON bytes of an object what has to be known before it is parsed: where its metadata and their managed fields stand, and
-// what our controllers applied. This is done for every event of a watch, so it looks at each byte once and allocates next to nothing.
+// Scans the JSON bytes of an object before it is parsed: finds its metadata, their managed fields, and the fields that our controllers applied.
+// It runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
 import type { ObjectRef } from "../base/kubernetes-object.js";
 import {
   asciiString,
@@ -16,7 +16,7 @@ import {
   type Range,
 } from "./json-scanner.js";
 
-/** What one of our controllers applied, and where its fields stand; nowhere if it has none. */
+/** An entry of the managed fields that one of our controllers applied; its range is empty without fields. */
 export interface OwnedRange {
   readonly fieldManager: string;
   readonly subresource: "" | "status";
@@ -42,7 +42,7 @@ export interface ObjectHead {
   readonly owned: readonly OwnedRange[];
 }
 
-/** What is looked for in a head. */
+/** Settings of a scan. */
 export interface HeadSearch {
   readonly fieldManagers: Iterable<string>;
   /** Returns the end of the fields that begin at `start`, in the entry of the managed fields at this index. Default: scans them. */
@@ -99,7 +99,7 @@ class HeadScan {
     if (bytes[value] === OPEN_BRACKET && this.#managed === undefined && startsWith(bytes, key, '"managedFields"'))
       return this.#takeManaged(key, value);
     const end = endOfValue(bytes, value);
-    // What is no string is no version and no name.
+    // A value that is no string is no version and no name.
     const isString = bytes[value] === QUOTE;
     if (startsWith(bytes, key, '"resourceVersion"')) this.#version = isString ? { start: value, end } : undefined;
     else if (isString && startsWith(bytes, key, '"name"')) this.#nameStart = value;
@@ -125,7 +125,7 @@ export function refIn(bytes: Buffer, { nameStart, namespaceStart }: ObjectHead):
   return { name: asciiString(bytes, nameStart), namespace };
 }
 
-// The member goes with the comma that separates it from the one before, or else from the one behind.
+// The cut takes the comma in front of the member, or else the one behind.
 function withComma(bytes: Buffer, { start, end }: Range): Range {
   let before = start - 1;
   while (bytes[before]! <= 0x20) before--;
@@ -145,7 +145,7 @@ export function textWithoutCut(
   return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
 }
 
-// Adds what one of our managers applied to the object or its status; returns the index behind the entry.
+// Adds the entry if one of our managers applied it to the object or its status; returns the index behind it.
 function readEntry(
   bytes: Buffer,
   start: number,

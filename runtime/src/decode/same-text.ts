@@ -5,20 +5,20 @@ const LARGEST_BYTES = 1024 * 1024;
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 
 /**
- * Tells whether ASCII bytes are this ASCII text; makes no string of them.
+ * Tells whether ASCII bytes equal an ASCII text, without making a string of them.
  *
- * What comes with every event of a watch is mostly known, and a string of it would be garbage at once.
+ * Most bytes of an event are known already, and a string of them would be garbage at once.
  */
 export function hasText(bytes: Buffer, { start, end }: Range, text: string): boolean {
   return end - start === text.length && load(text) && isLoaded(bytes, { start, end }, 0);
 }
 
-/** Does the same, whatever the first byte is. */
+/** Does the same, but ignores the first byte. */
 export function hasTextBehindFirst(bytes: Buffer, { start, end }: Range, text: string): boolean {
   return end - start === text.length && load(text) && isLoaded(bytes, { start: start + 1, end }, 1);
 }
 
-/** Does the same for a range of which the part from `cutStart` to `cutEnd` counts for nothing. */
+/** Does the same, but ignores the bytes from `cutStart` to `cutEnd`. */
 export function hasTextAround(
   bytes: Buffer,
   { start, end, cutStart, cutEnd }: Range & { readonly cutStart: number; readonly cutEnd: number },
@@ -30,7 +30,7 @@ export function hasTextAround(
   return isLoaded(bytes, { start, end: cutStart }, 0) && isLoaded(bytes, { start: cutEnd, end }, length);
 }
 
-// A text that is very long would keep that much memory for ever; it is not compared.
+// A very long text is not compared: the scratch buffer would keep that much memory for ever.
 function load(text: string): boolean {
   if (text.length > LARGEST_BYTES) return false;
   if (text.length > scratch.length) scratch = Buffer.allocUnsafeSlow(Math.min(LARGEST_BYTES, 2 * text.length));

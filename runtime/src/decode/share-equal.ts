@@ -1,4 +1,4 @@
-/** Gives `value` those members of `before` that equal its own, so that they are kept once. Both are JSON, in which every string counts. */
+/** Replaces members of `value` by equal members of `before`, so that they are kept once. Both are JSON values. */
 export function shareEqual(value: object, before: object): void {
   const [members, known] = [value as Members, before as Members];
   for (const name in members) {

@@ -27,9 +27,12 @@ export function createObjectFetcher(
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       const object = describeObject(definition, ref);
-      throw new Error(`${object}, which had to make room in a cache, could not be read again: ${messageOf(error)}`, {
-        cause: error,
-      });
+      throw new Error(
+        `${object} was evicted from a bounded cache and could not be fetched again: ${messageOf(error)}`,
+        {
+          cause: error,
+        },
+      );
     }
   };
 }
