@@ -1,6 +1,6 @@
 // What the external dependents of one controller are made of: what is to be known of each, and where the ids of its resources are kept.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { labelValueOf } from "../base/primary-link.js";
+import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { messageOf } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
@@ -129,13 +129,12 @@ export class ExternalDependents {
       });
     if (state === undefined) return undefined;
     const kind = kindOfState(state);
-    const source = this.#stateViewOf(kind);
-    const { view } = source;
+    const { view } = this.#stateViewOf(kind);
     const { client, fieldManager, fieldManagers } = this.#parts;
     const writer = new Writer({ client, fieldManager, fieldManagers });
     return new ObjectStateStore({
       ...{ dependent: name, isBulk: bulk !== undefined, state, primary, label: this.#label, view },
-      ownedBy: (object) => source.secondariesOf(object),
+      ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object) => this.#operations(kind, view).apply(object as never),
       delete: (object) => writer.delete({ definition: kind, cache: view }, object),
     });
