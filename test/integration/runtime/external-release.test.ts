@@ -1,5 +1,6 @@
 // What becomes of a primary when a resource outside Kubernetes cannot be deleted.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { RetryAfterError } from "#runtime/base/errors.js";
 import { waitFor } from "#runtime/base/wait-for.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
@@ -82,6 +83,23 @@ suite("an external dependent that releases its primary", (test) => {
       [...service.accounts.keys()].map((id) => id.slice(-2)),
       ["n1"],
     );
+  });
+
+  test("keeps it while an error says when to try again", async () => {
+    await using space = await openSpace();
+    await using service = await startAccountService();
+    let attempts = 0;
+    const remove = ({ id }: { id: string }) => {
+      if (++attempts === 1) throw new RetryAfterError("it is busy", 1);
+      return service.delete(id);
+    };
+    await using _ = await startWith(space, accountOf("account", service, { external: { ...release, delete: remove } }));
+    await space.create(Sample, sample());
+    await untilValues(service, "first");
+    await space.delete(Sample, "one");
+    await space.untilGone(Sample, "one");
+    assert.is(service.accounts.size, 0);
+    assert.is(attempts, 2);
   });
 
   test("keeps it as long as the primary is there: what must not exist is deleted in the end", async () => {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { TerminalError } from "../../base/errors.js";
+import { findError, TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
 import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
@@ -151,6 +151,8 @@ export class ExternalDriver implements DependentDriver {
   release({ primary, context }: DriverRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
     const { name, external } = this.#definition;
     if (external.onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
+    // An error that says when to try again is no end.
+    if (findError(error, "RetryAfterError") !== undefined) return false;
     const { logger } = context;
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
     const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
