@@ -115,9 +115,11 @@ export function shareSelectors(controllers: readonly ControllerDefinition[]): Se
 
 // What is watched for objects of the controller alone; undefined if others' objects are needed as well.
 function placeOf(controller: ControllerDefinition, dependent: KubernetesDependent): string | undefined {
-  const { name, resource, cluster, namespace, labelSelector, fieldSelector, mode, eventSource } = dependent;
+  const { name, resource, cluster, namespace, labelSelector, fieldSelector, mode, eventSource, operations } = dependent;
   const isRead = (each: KubernetesDependent) => each.mode === "readOnly" && each.eventSource === name;
   if (mode === "readOnly" || eventSource !== undefined) return undefined;
+  // An object that somebody else creates has no label until it is updated.
+  if (operations?.create !== undefined) return undefined;
   if (dependentsOf(controller).filter(isKubernetes).some(isRead)) return undefined;
   const namespaces = namespace === undefined ? controller.namespaces : [namespace];
   const selectors = [labelSelector, fieldSelector];
