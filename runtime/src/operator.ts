@@ -9,6 +9,7 @@ import { loadConnection } from "./client/connect/load-connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { checkCrds } from "./operate/check-crds.js";
+import { checkClusters } from "./assemble/check-clusters.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
@@ -124,7 +125,7 @@ class RunnableOperator implements Operator {
     this.#options = options;
     this.#logger = createSafeLogger(options.logger ?? createLogger());
     checkControllers(options.controllers);
-    checkClusters(options);
+    checkClusters(options.controllers, Object.keys(options.clusters ?? {}));
     if (options.connection !== undefined) this.#client = this.#connect(options.connection);
   }
 
@@ -313,15 +314,4 @@ function definitionsOf({ workflow }: ControllerDefinition, cluster?: string): Re
     .filter(isKubernetes)
     .filter((each) => each.activationCondition === undefined && each.cluster === cluster);
   return [...(cluster === undefined ? [workflow.primary] : []), ...needed.map(({ resource }) => resource)];
-}
-
-function checkClusters({ controllers, clusters = {} }: OperatorOptions): void {
-  const names = Object.keys(clusters);
-  for (const { name, workflow } of controllers)
-    for (const { name: dependent, cluster } of workflow.dependents.filter(isKubernetes))
-      if (cluster !== undefined && !names.includes(cluster))
-        throw new Error(
-          `dependent "${dependent}" of controller "${name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
-            `connection in its option clusters, which has ${names.join(", ") || "none"}`,
-        );
 }

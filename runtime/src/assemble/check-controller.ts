@@ -79,11 +79,13 @@ function sharePrimaries(one: ControllerDefinition, other: ControllerDefinition):
 }
 
 function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {
-  const { maxConcurrentReconciles, maxReconciliationIntervalMs } = definition;
+  const { maxConcurrentReconciles, maxReconciliationIntervalMs, reconcileTimeoutMs } = definition;
   if (maxConcurrentReconciles !== undefined && !(maxConcurrentReconciles >= 1))
     throw fail(`has ${maxConcurrentReconciles} for maxConcurrentReconciles; it needs 1 or more`);
   if (maxReconciliationIntervalMs !== undefined && Number.isNaN(maxReconciliationIntervalMs))
     throw fail("has a maxReconciliationIntervalMs that is not a number; 0 means never");
+  if (reconcileTimeoutMs !== undefined && !(reconcileTimeoutMs >= 0))
+    throw fail(`has ${reconcileTimeoutMs} for reconcileTimeoutMs; it needs 0, which means never, or more`);
 }
 
 /** Throws if these are no names of namespaces: the API server would answer as if there were nothing in them. */

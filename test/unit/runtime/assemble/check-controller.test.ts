@@ -82,6 +82,7 @@ suite("check of a controller", (test) => {
     [{ namespaces: [] }, "has an empty list of namespaces; leave it out to watch all of them"],
     [{ maxConcurrentReconciles: 0 }, "has 0 for maxConcurrentReconciles; it needs 1 or more"],
     [{ maxReconciliationIntervalMs: Number.NaN }, "has a maxReconciliationIntervalMs that is not a number"],
+    [{ reconcileTimeoutMs: Number.NaN }, "has NaN for reconcileTimeoutMs"],
   ];
   for (const [settings, message] of refused)
     test(`says what is wrong: ${message}`, () => {
