@@ -134,10 +134,20 @@ function isListIncluded(desired: JsonValue[], live: JsonValue[], mayLackEmpty: b
 }
 
 function commonSubsequence(a: readonly JsonValue[], b: readonly JsonValue[]): JsonValue[] {
-  if (a.length === 0 || b.length === 0) return [];
-  if (isDeepStrictEqual(a[0], b[0])) return [a[0]!, ...commonSubsequence(a.slice(1), b.slice(1))];
-  const [without, withoutLive] = [commonSubsequence(a.slice(1), b), commonSubsequence(a, b.slice(1))];
-  return without.length >= withoutLive.length ? without : withoutLive;
+  const isSame = a.map((item) => b.map((other) => isDeepStrictEqual(item, other)));
+  const lengths = Array.from({ length: a.length + 1 }, () => new Array<number>(b.length + 1).fill(0));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--)
+      lengths[i]![j] = isSame[i]![j] ? lengths[i + 1]![j + 1]! + 1 : Math.max(lengths[i + 1]![j]!, lengths[i]![j + 1]!);
+  const common: JsonValue[] = [];
+  for (let i = 0, j = 0; i < a.length && j < b.length;)
+    if (isSame[i]![j]) {
+      common.push(a[i]!);
+      i++;
+      j++;
+    } else if (lengths[i + 1]![j]! >= lengths[i]![j + 1]!) i++;
+    else j++;
+  return common;
 }
 
 // Whether each item has a place of its own in live, in the same order; what may be absent needs none.

@@ -161,7 +161,7 @@ suite("bulk dependents", (test) => {
     const rest = { bulk: { maxConcurrency: 1 }, retry: { maxAttempts: 2 } };
     const { reconcile } = createWorkflow([bulkOf("a", ["x", "y", "z"], rest)], cluster);
     const result = reconcile();
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     assert.equal(cluster.writes, ["a[x]", "a[y]", "a[z]"]);
     cluster.failures.clear();
     await cluster.clock.advance(1_000);
