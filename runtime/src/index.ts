@@ -45,7 +45,7 @@ export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResourc
 export type { KindOperations, ResourceWrite, WholeResource, WriteMode } from "./write/kind-operations.js";
 export { genericMatcher, statusMatcher } from "./match/matchers.js";
 export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
-export type { JsonPatchChange } from "./write/plan.js";
+export type { JsonPatchChange } from "./write/send/plan.js";
 export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
 export type { RetriedPatch } from "./write/kind-operations.js";
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";

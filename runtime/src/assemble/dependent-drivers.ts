@@ -8,7 +8,7 @@ import type { ExternalDependents } from "./external-dependents.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
-import type { LoopListener } from "../write/postponed-write.js";
+import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
 import { Writer } from "../write/apply.js";

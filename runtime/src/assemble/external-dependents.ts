@@ -22,7 +22,7 @@ import { isKubernetes, type ExternalDependent, type ObjectState } from "../workf
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { Writer } from "../write/apply.js";
 import { KindOperations } from "../write/kind-operations.js";
-import { Sender } from "../write/send.js";
+import { Sender } from "../write/send/send.js";
 
 /** What states are written with. */
 export interface ExternalParts {

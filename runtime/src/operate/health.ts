@@ -1,6 +1,6 @@
 import type { SourceHealth } from "../base/health.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
-import type { PostponedWrite } from "../write/postponed-write.js";
+import type { PostponedWrite } from "../write/send/postponed-write.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { ApiClient } from "../client/api-client.js";
-import type { LoopListener, PostponedWrite, WriteCause } from "../write/postponed-write.js";
+import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
 import { writeEvent } from "./kubernetes-event.js";
 
 /** An object that was written over and over, because somebody undoes it, or because its desired state never settles. */

@@ -2,12 +2,12 @@ import type { JsonPatchOperation, KubernetesObject } from "../base/kubernetes-ob
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { jsonDiff } from "../match/json-patch.js";
-import type { WriteTarget } from "../write/apply-matcher.js";
+import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { isKubernetes, type DependentDefinition } from "../workflow/definition/workflow-definition.js";
-import { onLatest } from "../write/on-latest.js";
-import { planJsonPatch, uidTest } from "../write/plan.js";
-import type { WriteCause } from "../write/postponed-write.js";
-import type { Sender } from "../write/send.js";
+import { onLatest } from "../write/send/on-latest.js";
+import { planJsonPatch, uidTest } from "../write/send/plan.js";
+import type { WriteCause } from "../write/send/postponed-write.js";
+import type { Sender } from "../write/send/send.js";
 import type { ControllerDefinition } from "./controller-definition.js";
 
 /** Returns the finalizer that a controller puts on objects of a kind, as JOSDK names it. */

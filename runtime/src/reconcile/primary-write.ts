@@ -9,12 +9,12 @@ import {
   describeObject,
 } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
-import type { WriteTarget } from "../write/apply-matcher.js";
+import type { WriteTarget } from "../write/send/apply-matcher.js";
 import type { Writer } from "../write/apply.js";
 import type { Written } from "../write/object-writer.js";
-import { planJsonPatch, uidTest } from "../write/plan.js";
-import type { PostponedWrite, WriteCause } from "../write/postponed-write.js";
-import type { Sent } from "../write/send.js";
+import { planJsonPatch, uidTest } from "../write/send/plan.js";
+import type { PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
+import type { Sent } from "../write/send/send.js";
 import { patchFinalizerIn } from "./finalizer.js";
 import { jsonDiff } from "../match/json-patch.js";
 

@@ -1,6 +1,6 @@
 import type { PartOf } from "../base/kubernetes-object.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
-import type { ExactStatus, StatusOf } from "./exact-status.js";
+import type { ExactStatus, StatusOf } from "./status/exact-status.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** The names of the dependents among what a function of the user sees; what event sources know are lists. */

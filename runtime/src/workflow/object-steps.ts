@@ -1,5 +1,5 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
-import type { PostponedWrite } from "../write/postponed-write.js";
+import type { PostponedWrite } from "../write/send/postponed-write.js";
 import { conditionsOf, isMet, type ConditionRecord } from "./conditions/conditions.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted } from "./dependents/driver.js";
 import type { Step } from "./step.js";

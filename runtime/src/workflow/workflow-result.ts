@@ -1,4 +1,4 @@
-import type { PostponedWrite } from "../write/postponed-write.js";
+import type { PostponedWrite } from "../write/send/postponed-write.js";
 import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
 import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
 

@@ -16,12 +16,12 @@ import type {
   WriteTarget,
   Written,
 } from "./object-writer.js";
-import { applicationOf, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./plan.js";
-import { createPostponedError, type WriteCause } from "./postponed-write.js";
+import { applicationOf, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./send/plan.js";
+import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
 import { untieObject } from "./remove.js";
 import { restoreLabel } from "./restore-label.js";
-import { withEncodedData } from "./secret-data.js";
-import { Sender, type DeletionOptions, type SenderOptions } from "./send.js";
+import { withEncodedData } from "./send/secret-data.js";
+import { Sender, type DeletionOptions, type SenderOptions } from "./send/send.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";

@@ -3,8 +3,8 @@ import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { keyOfListItem } from "../match/list-item.js";
 import { schemaOf, type SchemaNode } from "../match/schema-node.js";
-import type { WriteTarget } from "./apply-matcher.js";
-import { uidTest } from "./plan.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
+import { uidTest } from "./send/plan.js";
 
 type JsonObject = { readonly [name: string]: JsonValue | undefined };
 

@@ -9,8 +9,8 @@ import { deepFreeze } from "../decode/deep-freeze.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
-import type { WriteTarget } from "./apply-matcher.js";
-import { onLatest } from "./on-latest.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
+import { onLatest } from "./send/on-latest.js";
 import {
   applicationOf,
   locked,
@@ -24,9 +24,9 @@ import {
   type JsonPatchChange,
   type PlannedWrite,
   type Stated,
-} from "./plan.js";
-import { createPostponedError, type WriteCause } from "./postponed-write.js";
-import type { Sender } from "./send.js";
+} from "./send/plan.js";
+import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
+import type { Sender } from "./send/send.js";
 
 /**
  * What is made of the event that a write causes.

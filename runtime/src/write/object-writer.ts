@@ -2,12 +2,12 @@
 import type { KubernetesObject, ObjectMeta, ObjectRef } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
-import type { WriteTarget } from "./apply-matcher.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
 import type { ExistingPolicy } from "./existing-object.js";
-import type { PostponedWrite, WriteCause } from "./postponed-write.js";
-import type { DeletionOptions } from "./send.js";
+import type { PostponedWrite, WriteCause } from "./send/postponed-write.js";
+import type { DeletionOptions } from "./send/send.js";
 
-export type { WriteTarget } from "./apply-matcher.js";
+export type { WriteTarget } from "./send/apply-matcher.js";
 
 /** What a write did; nothing is written while an object is being deleted. */
 export type Written =

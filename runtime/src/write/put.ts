@@ -13,13 +13,13 @@ import type { DecodedResource } from "../decode/decode-resource.js";
 import { genericDifferences, genericMatcher } from "../match/matchers.js";
 import { checkAdoption } from "./existing-object.js";
 import type { ApplyOptions, ObjectWriter, StatedObject, UntieOptions, WriteTarget, Written } from "./object-writer.js";
-import { onLatest } from "./on-latest.js";
-import { planCreate, planUpdate } from "./plan.js";
-import { createPostponedError } from "./postponed-write.js";
+import { onLatest } from "./send/on-latest.js";
+import { planCreate, planUpdate } from "./send/plan.js";
+import { createPostponedError } from "./send/postponed-write.js";
 import { untieObject } from "./remove.js";
 import { restoreLabel } from "./restore-label.js";
-import { withEncodedData } from "./secret-data.js";
-import { Sender, type DeletionOptions, type SenderOptions, type Sending } from "./send.js";
+import { withEncodedData } from "./send/secret-data.js";
+import { Sender, type DeletionOptions, type SenderOptions, type Sending } from "./send/send.js";
 
 /** What was sent, and what the server made of it. */
 interface PutRecord {

@@ -1,11 +1,11 @@
 import type { JsonPatchOperation, KubernetesObject } from "../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, LINK_ANNOTATIONS } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { WriteTarget } from "./apply-matcher.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
 import type { UntieOptions } from "./object-writer.js";
-import { onLatest } from "./on-latest.js";
-import { planJsonPatch, uidTest } from "./plan.js";
-import type { Sender } from "./send.js";
+import { onLatest } from "./send/on-latest.js";
+import { planJsonPatch, uidTest } from "./send/plan.js";
+import type { Sender } from "./send/send.js";
 
 /**
  * Takes off an object what ties it to a primary, and leaves it alone otherwise: a JSON patch, so that neither the content nor what others

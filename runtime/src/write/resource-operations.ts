@@ -4,10 +4,10 @@ import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../bas
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
-import type { WriteTarget } from "./apply-matcher.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
 import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
-import type { LoopListener, WriteCause } from "./postponed-write.js";
-import { Sender } from "./send.js";
+import type { LoopListener, WriteCause } from "./send/postponed-write.js";
+import { Sender } from "./send/send.js";
 
 /** What the operations of a controller are made of. */
 export interface ResourceOperationsOptions {

@@ -2,10 +2,10 @@
 import type { ObjectMeta } from "../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, lacksLabel, OBJECT_KEY } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { WriteTarget } from "./apply-matcher.js";
-import { planMergePatch, type Stated } from "./plan.js";
-import type { WriteCause } from "./postponed-write.js";
-import type { Sender } from "./send.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
+import { planMergePatch, type Stated } from "./send/plan.js";
+import type { WriteCause } from "./send/postponed-write.js";
+import type { Sender } from "./send/send.js";
 
 /** An object without its label, and what it should have. */
 export interface Unlabelled {

@@ -1,6 +1,6 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. When any of that is done is not for a
 // driver to know, and neither are conditions, order, retries or the items of a bulk dependent.
-import type { PostponedWrite } from "../../write/postponed-write.js";
+import type { PostponedWrite } from "../../write/send/postponed-write.js";
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";

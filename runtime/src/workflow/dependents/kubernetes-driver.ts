@@ -13,7 +13,7 @@ import {
 } from "../../base/primary-link.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ObjectWriter } from "../../write/object-writer.js";
-import type { WriteCause } from "../../write/postponed-write.js";
+import type { WriteCause } from "../../write/send/postponed-write.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";

@@ -1,9 +1,9 @@
 import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { AppliedRecords } from "#runtime/write/applied-records.js";
+import { AppliedRecords } from "#runtime/write/send/applied-records.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { withEncodedData } from "#runtime/write/secret-data.js";
+import { withEncodedData } from "#runtime/write/send/secret-data.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -9,7 +9,7 @@ import {
   type GenericMatcherOptions,
   type MatcherArguments,
 } from "#runtime/match/matchers.js";
-import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/plan.js";
+import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/send/plan.js";
 import { builtinDefinition, customDefinition } from "../../../support/kind-definitions.js";
 import { widgetCrd } from "../../../support/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { ApiError } from "#runtime/base/errors.js";
 import { LoopReporter, type LoopEvent, type LoopReporterOptions } from "#runtime/operate/loop-reporter.js";
-import type { PostponedWrite } from "#runtime/write/postponed-write.js";
+import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 

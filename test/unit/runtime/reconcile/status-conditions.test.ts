@@ -1,5 +1,9 @@
 import type { StatusCondition } from "#runtime/base/kubernetes-object.js";
-import { hasSharedConditions, statusConditionsOf, type StatusFacts } from "#runtime/reconcile/status-conditions.js";
+import {
+  hasSharedConditions,
+  statusConditionsOf,
+  type StatusFacts,
+} from "#runtime/reconcile/status/status-conditions.js";
 import type { DependentOutcome, WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { assert, suite } from "../../../support/suite.js";
 

@@ -1,7 +1,7 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
-import { ApplyMatcher, type Application, type AppliedPart } from "#runtime/write/apply-matcher.js";
+import { ApplyMatcher, type Application, type AppliedPart } from "#runtime/write/send/apply-matcher.js";
 import { customDefinition } from "../../../support/kind-definitions.js";
 import { widgetCrd } from "../../../support/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

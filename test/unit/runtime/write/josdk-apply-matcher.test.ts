@@ -4,7 +4,7 @@ import type { JsonObject } from "#apiserver/json.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { ownedBy, type DecodedResource } from "#runtime/decode/decode-resource.js";
-import { ApplyMatcher, type Application } from "#runtime/write/apply-matcher.js";
+import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,6 +1,6 @@
-import { keyOf, type KubernetesObject, type StatusCondition } from "../base/kubernetes-object.js";
-import type { WriteCause } from "../write/postponed-write.js";
-import { writePrimary, type PrimaryWrite } from "./primary-write.js";
+import { keyOf, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
+import type { WriteCause } from "../../write/send/postponed-write.js";
+import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status-conditions.js";
 
 type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };

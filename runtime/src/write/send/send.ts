@@ -1,13 +1,13 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
-import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
-import { kindNameOf } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { Applied } from "../client/write-request.js";
-import type { Clock } from "../base/clock.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
-import type { Difference } from "../match/match.js";
+import { isApiError } from "../../base/errors.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
+import { kindNameOf } from "../../base/resource-definition.js";
+import type { ApiClient } from "../../client/api-client.js";
+import type { Applied } from "../../client/write-request.js";
+import type { Clock } from "../../base/clock.js";
+import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { Difference } from "../../match/match.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { logChange } from "./log-change.js";
 import { applicationOf, isExplained, type PlannedWrite } from "./plan.js";

@@ -1,6 +1,6 @@
-import { describeObject, type ObjectRef } from "../base/kubernetes-object.js";
-import { kindNameOf } from "../base/resource-definition.js";
-import type { Difference } from "../match/match.js";
+import { describeObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { kindNameOf } from "../../base/resource-definition.js";
+import type { Difference } from "../../match/match.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
 

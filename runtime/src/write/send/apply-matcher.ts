@@ -1,15 +1,15 @@
-import { genericDifferences } from "../match/matchers.js";
-import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { ownedBy, type DecodedResource, type OwnedFields } from "../decode/decode-resource.js";
-import type { ResourceView } from "../cache/resource-view.js";
+import { genericDifferences } from "../../match/matchers.js";
+import { keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
+import type { ResourceView } from "../../cache/resource-view.js";
 import { AppliedRecords } from "./applied-records.js";
-import { hasForeignChange } from "../match/foreign-change.js";
-import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../match/match.js";
-import type { JsonObject } from "../match/same-value.js";
-import { parseOwnedFields } from "../match/owned-fields.js";
-import { plainOf } from "../match/plain-json.js";
-import { schemaOf } from "../match/schema-node.js";
+import { hasForeignChange } from "../../match/foreign-change.js";
+import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
+import type { JsonObject } from "../../match/same-value.js";
+import { parseOwnedFields } from "../../match/owned-fields.js";
+import { plainOf } from "../../match/plain-json.js";
+import { schemaOf } from "../../match/schema-node.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
 export interface WriteTarget {

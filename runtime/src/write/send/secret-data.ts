@@ -1,4 +1,4 @@
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
 
 /**
  * Returns a Secret with its `stringData` encoded into `data`; any other object as it is.

@@ -1,6 +1,6 @@
-import type { ObjectRef } from "../base/kubernetes-object.js";
-import type { ApiClient } from "../client/api-client.js";
-import { objectPath } from "../client/resource-path.js";
+import type { ObjectRef } from "../../base/kubernetes-object.js";
+import type { ApiClient } from "../../client/api-client.js";
+import { objectPath } from "../../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 
 interface ManagedFieldsEntry {

@@ -1,10 +1,10 @@
 // Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
 // They have a field manager of their own, so that the runtime and the reconciler keep each other's fields.
-import { describePostponed, type PostponedWrite } from "../write/postponed-write.js";
-import type { StatusCondition } from "../base/kubernetes-object.js";
-import { messageOf } from "../base/logger.js";
-import type { Schema } from "../base/resource-definition.js";
-import type { DependentOutcome, WorkflowResult } from "../workflow/workflow-result.js";
+import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
+import type { StatusCondition } from "../../base/kubernetes-object.js";
+import { messageOf } from "../../base/logger.js";
+import type { Schema } from "../../base/resource-definition.js";
+import type { DependentOutcome, WorkflowResult } from "../../workflow/workflow-result.js";
 
 /** The facts that the conditions are made of. */
 export interface StatusFacts {

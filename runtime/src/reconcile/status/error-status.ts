@@ -1,7 +1,7 @@
-import { findError, isApiError } from "../base/errors.js";
-import { messageOf } from "../base/logger.js";
-import { checkControl, type ErrorArguments, type ErrorControl, type Reconciler } from "./reconciler.js";
-import type { ReconcileScope } from "../schedule/reconcile-scope.js";
+import { findError, isApiError } from "../../base/errors.js";
+import { messageOf } from "../../base/logger.js";
+import { checkControl, type ErrorArguments, type ErrorControl, type Reconciler } from "../reconciler.js";
+import type { ReconcileScope } from "../../schedule/reconcile-scope.js";
 
 /** What the user's handler made of an error. */
 export interface ErrorReport {

@@ -1,7 +1,7 @@
-import { RetryAfterError } from "../base/errors.js";
-import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
-import type { WriteLoop } from "../match/loop-detector.js";
+import { RetryAfterError } from "../../base/errors.js";
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import type { Logger } from "../../base/logger.js";
+import type { WriteLoop } from "../../match/loop-detector.js";
 
 /** A write that is not made now, because its object is written over and over; it is made when the pause is over. */
 export interface PostponedWrite {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { systemClock, type Clock } from "../base/clock.js";
-import { keyOf, type KubernetesObject, type ObjectRef } from "../base/kubernetes-object.js";
-import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { LoopDetector, type LoopDetectorOptions, type WriteLoop } from "../match/loop-detector.js";
+import { systemClock, type Clock } from "../../base/clock.js";
+import { keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import { LoopDetector, type LoopDetectorOptions, type WriteLoop } from "../../match/loop-detector.js";
 
 /** A write as the loop detection of a field manager sees it. */
 export interface GuardedWrite {

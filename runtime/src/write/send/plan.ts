@@ -6,13 +6,13 @@ import type {
   ObjectRef,
   JsonPatchOperation,
   WriteVerb,
-} from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import { hasForeignChange } from "../match/foreign-change.js";
-import { applyJsonPatch, applyMergePatch, jsonDiff } from "../match/json-patch.js";
-import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
-import { plainOf } from "../match/plain-json.js";
-import { schemaOf } from "../match/schema-node.js";
+} from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { hasForeignChange } from "../../match/foreign-change.js";
+import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
+import { patchMatcher, updateMatcher, type Matcher } from "../../match/matchers.js";
+import { plainOf } from "../../match/plain-json.js";
+import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import { withEncodedData } from "./secret-data.js";
 

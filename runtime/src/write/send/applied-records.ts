@@ -1,8 +1,8 @@
-import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
-import type { OwnedFields } from "../decode/decode-resource.js";
-import { keyOfListItem } from "../match/list-item.js";
-import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../match/owned-fields.js";
-import type { SchemaNode } from "../match/schema-node.js";
+import type { JsonValue, KubernetesObject } from "../../base/kubernetes-object.js";
+import type { OwnedFields } from "../../decode/decode-resource.js";
+import { keyOfListItem } from "../../match/list-item.js";
+import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
+import type { SchemaNode } from "../../match/schema-node.js";
 
 interface AppliedRecord {
   readonly desired: string;
