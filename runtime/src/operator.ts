@@ -1,19 +1,17 @@
 import { Backoff } from "./base/backoff.js";
 import { sleep } from "./base/clock.js";
 import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/logger.js";
-import type { ResourceDefinition } from "./base/resource-definition.js";
 import { ApiClient } from "./client/api-client.js";
 import type { RequestObserver } from "./client/requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
 import { loadConnection } from "./client/connect/load-connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
-import { checkCrds } from "./operate/check-crds.js";
+import { checkDefinitions } from "./assemble/check-definitions.js";
 import { checkClusters } from "./assemble/check-clusters.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
-import { isKubernetes } from "./workflow/definition/workflow-definition.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
@@ -156,7 +154,8 @@ class RunnableOperator implements Operator {
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const clusters = this.#openClusters();
       session.clusters = clusters;
-      if (this.#options.checksCrds === true) await untilAborted(this.#checkCrds(client, clusters, signal), signal);
+      if (this.#options.checksCrds === true)
+        await untilAborted(checkDefinitions(controllers, { client, clusters, logger: this.#logger, signal }), signal);
       const logger = this.#logger;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
       const { observer, onLoop } = this.#options;
@@ -243,26 +242,6 @@ class RunnableOperator implements Operator {
     return new Map(clusters.map(([name, connection]) => [name, this.#connect(connection)]));
   }
 
-  async #checkCrds(client: ApiClient, clusters: ReadonlyMap<string, ApiClient>, signal: AbortSignal): Promise<void> {
-    const { controllers } = this.#options;
-    const options = { logger: this.#logger, signal };
-    const checks = [...clusters].map(([name, other]) =>
-      checkCrds(
-        other,
-        controllers.flatMap((controller) => definitionsOf(controller, name)),
-        options,
-      ),
-    );
-    await Promise.all([
-      checkCrds(
-        client,
-        controllers.flatMap((controller) => definitionsOf(controller)),
-        options,
-      ),
-      ...checks,
-    ]);
-  }
-
   async #closeClient(): Promise<void> {
     this.#isClientClosed = true;
     await this.#client?.close();
@@ -305,13 +284,4 @@ class RunnableOperator implements Operator {
     const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
     return new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
   }
-}
-
-// The kinds that a controller needs in its own cluster, or in another one.
-function definitionsOf({ workflow }: ControllerDefinition, cluster?: string): ResourceDefinition[] {
-  // A kind with an activation condition may be absent.
-  const needed = workflow.dependents
-    .filter(isKubernetes)
-    .filter((each) => each.activationCondition === undefined && each.cluster === cluster);
-  return [...(cluster === undefined ? [workflow.primary] : []), ...needed.map(({ resource }) => resource)];
 }

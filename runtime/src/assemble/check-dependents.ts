@@ -1,5 +1,5 @@
 import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { isSameKind } from "../workflow/prune.js";
+import { isSameKind } from "../workflow/prune/leftovers.js";
 import {
   isKubernetes,
   type ExternalDependent,

@@ -10,7 +10,7 @@ import {
 } from "../workflow/definition/workflow-definition.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver, type DependentSource } from "../workflow/dependents/kubernetes-driver.js";
-import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune.js";
+import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
 import { Writer } from "../write/apply.js";
 import type { DriverParts } from "./dependent-drivers.js";
 

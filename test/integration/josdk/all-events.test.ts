@@ -1,5 +1,5 @@
 // Controllers that reconcile on all events, the deletion of primaries included, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { ApiClient } from "#runtime/client/api-client.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";

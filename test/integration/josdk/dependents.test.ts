@@ -1,7 +1,7 @@
 // Dependents as objects of Kubernetes, after JOSDK's integration tests.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";

@@ -1,7 +1,7 @@
 // Event sources as users write them, after JOSDK's integration tests.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";

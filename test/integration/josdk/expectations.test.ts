@@ -1,5 +1,5 @@
 // What a reconcile expects of its primary, against an API server, after JOSDK's ExpectationIT and PeriodicCleanerExpectationIT.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { Context, ExpectationResult } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../support/suite.js";
 import { configOf, dependentController } from "./sample-dependents.js";

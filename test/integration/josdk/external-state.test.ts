@@ -1,5 +1,5 @@
 // External dependents whose ids nothing but the runtime knows, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { ExternalSource } from "#runtime/sources/external/external-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";

@@ -2,7 +2,7 @@
 import { defineController } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { keepFinalizer } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";

@@ -1,5 +1,5 @@
 // Starting and stopping, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";

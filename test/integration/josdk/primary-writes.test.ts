@@ -1,5 +1,5 @@
 // What reconcilers write of their primaries, with server-side apply and without, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { keepFinalizer, patchResource, patchResourceAndStatus, updateStatus } from "#runtime/reconcile/reconciler.js";
 import { apiRequest, apiRequestOrThrow } from "../../support/api-request.js";
 import { assert, suite } from "../../support/suite.js";

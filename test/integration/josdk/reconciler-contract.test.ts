@@ -1,6 +1,6 @@
 // When reconcile is called and with what, after JOSDK's integration tests.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { defineController } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";

@@ -1,6 +1,6 @@
 // What reconcilers write through their context and how often they are called because of that, after JOSDK's integration tests. Every
 // change counts as an event here, so that nothing but the filter of own events keeps a write from causing a reconcile.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { noUpdate } from "#runtime/reconcile/reconciler.js";

@@ -1,5 +1,5 @@
 // Retries, intervals and rates, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { noUpdate, updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { Sample, sampleController } from "./sample-kind.js";

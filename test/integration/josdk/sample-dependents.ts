@@ -1,7 +1,7 @@
 // Dependents of Samples, as data: what a test states of one is what matters to it.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { EventFilters } from "#runtime/cache/resource-change.js";
 import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";

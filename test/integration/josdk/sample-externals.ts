@@ -1,6 +1,6 @@
 // Dependents of Samples that are accounts with a service.
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type {
   DependentArguments,
   ExternalArguments,

@@ -1,7 +1,7 @@
 // A namespace of a test's own on an API server that the tests of one file share, embedded or real, and operators that run there.
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/operator.js";

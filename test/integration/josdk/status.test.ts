@@ -1,5 +1,5 @@
 // Writes of the status, and reading them back, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { Sample, sampleController } from "./sample-kind.js";

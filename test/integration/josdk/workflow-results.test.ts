@@ -1,5 +1,5 @@
 // What the functions of a workflow share, and what becomes known of a run, against an API server.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
 import { crdPresent, deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import type { Context } from "#runtime/workflow/definition/context.js";

@@ -1,5 +1,5 @@
 // Workflows and bulk dependents against an API server, after JOSDK's integration tests.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";

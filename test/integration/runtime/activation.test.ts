@@ -1,5 +1,5 @@
 // Dependents whose watch starts only when an activation condition holds.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { customDefinition } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";

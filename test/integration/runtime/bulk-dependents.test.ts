@@ -1,5 +1,5 @@
 // What can become of the items of a bulk dependent besides being made as desired.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";

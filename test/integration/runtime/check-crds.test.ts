@@ -1,5 +1,5 @@
 // The check of the CustomResourceDefinitions before the start, while the API server is away or refuses.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { createPage, createPageOperator, failureOf, startPageServer, untilText } from "./page-operator.js";
 

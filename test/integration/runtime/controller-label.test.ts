@@ -1,7 +1,7 @@
 // The label by which a controller finds what it wrote: where it stands, what a watch selects by it, and how it comes back.
 import type { ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
 import {

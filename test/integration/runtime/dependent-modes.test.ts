@@ -1,5 +1,5 @@
 // What the runtime does with the object of a dependent besides making it as desired.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";

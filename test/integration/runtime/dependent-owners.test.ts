@@ -1,5 +1,5 @@
 // Whose an object is: of two dependents that want it, and when somebody took its link away.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../support/suite.js";
 import { configOf, dependentController, outcomeOf, untilOutcome } from "../josdk/sample-dependents.js";

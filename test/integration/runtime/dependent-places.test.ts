@@ -1,5 +1,5 @@
 // Where dependents live: other namespaces, no namespace, other clusters.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";

@@ -1,7 +1,7 @@
 // The ways in which the objects of dependents are written.
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";

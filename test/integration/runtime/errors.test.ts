@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";

@@ -2,7 +2,7 @@
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";

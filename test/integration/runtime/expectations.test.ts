@@ -1,5 +1,5 @@
 // What a reconcile expects of its primary, and what causes the next one.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { Context, ExpectationResult } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, createPage, createPageOperator, Page, startPageServer, untilQuiet } from "./page-operator.js";

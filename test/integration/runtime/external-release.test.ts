@@ -1,7 +1,7 @@
 // What becomes of a primary when a resource outside Kubernetes cannot be deleted.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { RetryAfterError } from "#runtime/base/errors.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import { startAccountService } from "../josdk/account-service.js";

@@ -4,7 +4,7 @@ import { connect, createServer as createTcpServer, type AddressInfo, type Socket
 import { once } from "node:events";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";

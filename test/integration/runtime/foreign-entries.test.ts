@@ -1,6 +1,6 @@
 // List entries of others that an apply cannot remove, and that keep it from being accepted.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
 import { configMapOf, createPage, createPageOperator, startPageServer, type Page } from "./page-operator.js";

@@ -1,7 +1,7 @@
 // Event sources that keep only a part of their objects, on an API server.
 import { startApiServer, type ApiServer, type FaultRule, type RequestRecord } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";

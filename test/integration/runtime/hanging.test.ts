@@ -1,6 +1,6 @@
 // What never returns: it is said what that is, a start gives up when it is told to, and a stop ends in time.
 import { startApiServer } from "#apiserver/index.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";

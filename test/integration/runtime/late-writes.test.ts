@@ -2,7 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/clock.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, suite } from "../../support/suite.js";
 import { openWatch } from "../../support/watch-client.js";

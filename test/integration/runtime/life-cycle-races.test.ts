@@ -1,6 +1,6 @@
 // Starts, stops and changes of what is watched that come at the wrong moment.
 import { sleep } from "#runtime/base/clock.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";

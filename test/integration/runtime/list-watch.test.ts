@@ -1,5 +1,5 @@
 // What keeps a cache up to date whatever the embedded server does.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";

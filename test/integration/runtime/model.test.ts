@@ -9,7 +9,7 @@ import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/clock.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus } from "#runtime/reconcile/reconciler.js";
 import { suite } from "../../support/suite.js";
 import { runs } from "../../support/runs.js";

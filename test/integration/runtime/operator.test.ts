@@ -1,4 +1,4 @@
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { sleep } from "#runtime/base/clock.js";
 import { deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { assert, suite } from "../../support/suite.js";

@@ -1,7 +1,7 @@
 // Secondaries on another API server than that of the primaries: what a reconcile writes there, what it reads after that, and how often it is
 // reconciled because of it.
 import type { ApiServer } from "#apiserver/index.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";

@@ -1,6 +1,6 @@
 // Functions of the user in the place of what the runtime does with the object of a dependent.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { Operations } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
 import {

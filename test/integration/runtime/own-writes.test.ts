@@ -1,7 +1,7 @@
 // What a reconcile writes through its context, in a running operator: how often it is reconciled because of that. JOSDK's integration tests
 // of own writes; the names of the originals stand in brackets.
 import type { ApiServer } from "#apiserver/index.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { updateStatus, type ReconcileArguments } from "#runtime/reconcile/reconciler.js";
 import type { Context } from "#runtime/workflow/definition/context.js";

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/operator.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { updateStatus, type Reconciler } from "#runtime/reconcile/reconciler.js";
 import type {

@@ -3,7 +3,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { sleep } from "#runtime/base/clock.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { LoopEvent } from "#runtime/operate/loop-reporter.js";
 import { noUpdate, patchResource, updateStatus } from "#runtime/reconcile/reconciler.js";
 import { assert, shared, suite } from "../../support/suite.js";

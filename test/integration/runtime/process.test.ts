@@ -1,6 +1,6 @@
 // An operator as a process: when it ends, with which exit code, and what it says before.
 import { spawn } from "node:child_process";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import { startPageServer } from "./page-operator.js";
 

@@ -1,6 +1,6 @@
 // One operator over several starts and stops.
 import { startApiServer } from "#apiserver/index.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
 import {

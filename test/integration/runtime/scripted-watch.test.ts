@@ -1,5 +1,5 @@
 // What a list-watch makes of servers of which the test writes every answer.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { assert, suite } from "../../support/suite.js";
 import {
   follow,

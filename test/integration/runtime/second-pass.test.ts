@@ -1,6 +1,6 @@
 // Every kind of fixtures/live-objects as a dependent: once everything is as desired, nothing is written. Runs on a real kube-apiserver,
 // too, with TEST_API_SERVER=real.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { startTestApiServer } from "../../support/api-server.js";
 import { builtinDefinition, customDefinition } from "../../support/kind-definitions.js";
 import { readLiveObjectCases, widgetCrd } from "../../support/live-objects.js";

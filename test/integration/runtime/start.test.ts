@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { sleep } from "#runtime/base/clock.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { createOperator } from "#runtime/operator.js";

@@ -1,6 +1,6 @@
 // The conditions that the runtime keeps in the status of primaries.
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { apiRequestOrThrow } from "../../support/api-request.js";
 import { assert, suite } from "../../support/suite.js";
 import {

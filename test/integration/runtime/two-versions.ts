@@ -1,5 +1,5 @@
 // Two versions of an operator one after the other, for the tests of what the second does about the first.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
 import { configOf, dependentController } from "../josdk/sample-dependents.js";
 import { Sample, Secret } from "../josdk/sample-kind.js";

@@ -1,7 +1,7 @@
 // Nothing that the user wrote ends the process, hangs the operator, or loses an event for another: this file runs with --unhandled-rejections=strict
 // semantics, which Node has by default.
 import { sleep } from "#runtime/base/clock.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { createOperator } from "#runtime/operator.js";

@@ -1,6 +1,6 @@
 // Functions of the user that are not awaited and return a promise all the same, which is rejected when nobody looks: Node would end the
 // process. Loggers and keys that are none belong here, too: they fail where the user's code is not on the stack any more.
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { inboundSource } from "#runtime/sources/inbound-source.js";

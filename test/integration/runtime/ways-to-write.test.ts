@@ -1,7 +1,7 @@
 // What every way to write promises, on an API server: JOSDK's ResourceOperationsIT, SecondaryResourceOperationsIT and the verbs of its
 // ResourceOperationsTest; the names of the originals stand in brackets.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import type { ResourceWrite } from "#runtime/write/kind-operations.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap } from "./page-operator.js";

@@ -1,6 +1,6 @@
 // Dependents that somebody else undoes: they are written less and less often, and whoever runs the operator learns why.
 import type { ApiServer } from "#apiserver/index.js";
-import { waitFor } from "#runtime/base/wait-for.js";
+import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { messageOf } from "#runtime/base/logger.js";

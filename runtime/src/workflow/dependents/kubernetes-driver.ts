@@ -2,38 +2,19 @@ import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import {
-  DEPENDENT_ITEM,
-  DEPENDENT_NAME,
-  isOriginal,
-  isOwnedBy,
-  isWrittenBy,
-  OWNER_INDEX,
-  PRIMARY_NAME,
-} from "../../base/primary-link.js";
-import type { ResourceView } from "../../cache/resource-view.js";
 import type { ObjectWriter } from "../../write/object-writer.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
-import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./dependent-object.js";
+import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./desired-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";
 import { claim, isClaimedByOther, notePostponed, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
+import { LiveObjects, type DependentSource } from "./live-objects.js";
 import { removeBy, writeBy } from "./operations.js";
 import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
 export type { ObjectWriter } from "../../write/object-writer.js";
-
-/** Where the objects of a dependent are known. */
-export interface DependentSource extends Pick<DependentDriver, "activate" | "deactivate"> {
-  readonly cache: ResourceView;
-  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
-  readonly namespaces?: readonly string[] | "all" | undefined;
-  /** Returns the keys of the objects that are tied to a primary as dependents are; by the index of owners unless given. */
-  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
-  /** Returns the objects that belong to a primary, whatever tells that; those that are tied to it unless given. */
-  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-}
+export type { DependentSource } from "./live-objects.js";
 
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions {
@@ -55,6 +36,7 @@ export class KubernetesDriver implements DependentDriver {
   readonly #writer: ObjectWriter;
   readonly #client: KubernetesDriverOptions["client"];
   readonly #controller: string | undefined;
+  readonly #objects: LiveObjects;
 
   constructor({ node, source, writer, client, controller }: KubernetesDriverOptions) {
     this.#client = client;
@@ -64,6 +46,7 @@ export class KubernetesDriver implements DependentDriver {
     this.#claimPrefix = JSON.stringify([cluster, resource.group, resource.kind]);
     this.#source = source;
     this.#writer = writer;
+    this.#objects = new LiveObjects({ definition: node.definition, source, controller });
   }
 
   // What is to be orphaned has to be untied before its primary goes.
@@ -105,40 +88,21 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   find({ primary, context }: FindRun, wanted?: Wanted): DecodedResource | undefined {
-    if (this.#isReadOnly) return this.#onlyOf(primary);
-    if (wanted !== undefined) return this.#tied(primary, wanted.id);
-    const own = this.#ownOf(primary, context).filter(({ object }) => itemOf(object) === undefined);
-    return own.length > 1 ? own.sort(byAge)[0] : own[0];
+    if (this.#isReadOnly) return this.#objects.readOnly(primary);
+    if (wanted !== undefined) return this.#objects.tied(primary, wanted.id);
+    return this.#objects.single(primary, this.#takenIn(context));
   }
 
   findItems({ primary, context }: FindRun): ReadonlyMap<string, Live> {
-    const items = new Map<string, DecodedResource>();
-    const isOwn = !this.#isReadOnly;
-    for (const entry of isOwn ? this.#ownOf(primary, context) : this.#secondariesOf(primary)) {
-      const key = itemOf(entry.object) ?? (isOwn ? undefined : nameIn(primary, entry.object));
-      if (key === undefined) continue;
-      const other = items.get(key);
-      // The latest stands for its item; an older one with another name is a leftover.
-      if (other === undefined || (isOwn && byAge(entry, other) < 0)) items.set(key, entry);
-    }
-    return items;
+    if (this.#isReadOnly) return this.#objects.readOnlyItems(primary);
+    return this.#objects.items(primary, this.#takenIn(context));
   }
 
   findLeftovers(
-    { primary: { metadata } }: Pick<DriverRun, "primary">,
+    { primary }: Pick<DriverRun, "primary">,
     isMeant: (dependent: string, id: ObjectKey) => boolean,
   ): readonly DecodedResource[] {
-    const controller = this.#controller;
-    if (this.#isReadOnly || controller === undefined) return [];
-    return [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
-      const entry = this.#source.cache.get(key);
-      const live = entry?.object.metadata;
-      const name = live?.annotations?.[DEPENDENT_NAME];
-      if (live === undefined || name === undefined || !isMeant(name, key)) return [];
-      // An owner of the name of the primary may be an earlier one.
-      const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      return isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry!) ? entry! : [];
-    });
+    return this.#isReadOnly ? [] : this.#objects.leftovers(primary, isMeant);
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
@@ -215,12 +179,12 @@ export class KubernetesDriver implements DependentDriver {
   ): Promise<DecodedResource | undefined> {
     // An item may get another name; what has the old one is not what is written.
     const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
-    const live = isNamed ? found : this.#tied(primary, id);
+    const live = isNamed ? found : this.#objects.tied(primary, id);
     // Another dependent had the object, and deletes it just now.
     const removal = removalOf(context, live?.object.metadata.uid);
     if (removal === undefined) return live;
     await Promise.allSettled([removal]);
-    return this.#tied(primary, id);
+    return this.#objects.tied(primary, id);
   }
 
   /** Tells what the matcher of the user says; false if there is none, so that the writer compares. */
@@ -240,64 +204,15 @@ export class KubernetesDriver implements DependentDriver {
     return isMatch || "differs";
   }
 
-  #tied({ metadata }: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
-    return this.#tiedTo(keyOf(metadata)).has(key) ? this.#source.cache.get(key) : undefined;
-  }
-
-  /** What was made as this dependent. */
-  #ownOf({ metadata }: KubernetesObject, context?: object): DecodedResource[] {
+  // What another dependent wants in this reconcile is not ours any more.
+  #takenIn(context: object | undefined): (key: ObjectKey) => boolean {
     const { name } = this.#definition;
-    const isTaken = (key: ObjectKey) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
-    const own: DecodedResource[] = [];
-    for (const key of this.#tiedTo(keyOf(metadata))) {
-      const entry = this.#source.cache.get(key);
-      if (entry !== undefined && this.#isOwn(entry) && !isTaken(key)) own.push(entry);
-    }
-    return own;
-  }
-
-  #isOwn(entry: DecodedResource): boolean {
-    const { metadata } = entry.object;
-    // A watch of the user may show objects of which somebody took the label off.
-    const isOurs = this.#controller === undefined || isWrittenBy(metadata, this.#controller) !== false;
-    return isOurs && metadata.annotations?.[DEPENDENT_NAME] === this.#definition.name && this.#isGenuine(entry);
-  }
-
-  // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: what they
-  // applied is told from its copies by its managed fields, as long as nobody strips these.
-  #isGenuine({ object, owned }: DecodedResource): boolean {
-    const { usesServerSideApply = true } = this.#definition;
-    return isOriginal(object.metadata) ?? (!usesServerSideApply || owned !== undefined);
-  }
-
-  #onlyOf(primary: KubernetesObject): DecodedResource | undefined {
-    const all = this.#secondariesOf(primary);
-    if (all.length <= 1) return all[0];
-    const { resource, name } = this.#definition;
-    const names = all.map(({ object }) => keyOf(object.metadata)).join(", ");
-    throw new Error(
-      `${all.length} ${resource.plural} belong to its primary (${names}), and dependent "${name}" is one; limit it by a labelSelector or ` +
-        "a fieldSelector, or make it a bulk dependent",
-    );
-  }
-
-  // What other dependents made of the same kind is theirs.
-  #secondariesOf(primary: KubernetesObject): DecodedResource[] {
-    const { name } = this.#definition;
-    const tied = () => [...this.#tiedTo(keyOf(primary.metadata))].sort();
-    const all: readonly DecodedResource[] =
-      this.#source.secondariesOf?.(primary).map((object) => ({ object })) ??
-      tied().flatMap((key) => this.#source.cache.get(key) ?? []);
-    return all.filter(({ object }) => (object.metadata.annotations?.[DEPENDENT_NAME] ?? name) === name);
+    return (key) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
   }
 
   /** Tells an object from those of all dependents. */
   #claimOn(id: ObjectKey): string {
     return `${this.#claimPrefix} ${id}`;
-  }
-
-  #tiedTo(primary: ObjectKey): ReadonlySet<ObjectKey> {
-    return this.#source.tiedTo?.(primary) ?? this.#source.cache.keysByIndex(OWNER_INDEX, primary);
   }
 
   #namespacesIn(controller: readonly string[] | undefined): readonly string[] | undefined {
@@ -313,19 +228,4 @@ export class KubernetesDriver implements DependentDriver {
   get #target() {
     return { definition: this.#definition.resource, cache: this.#source.cache };
   }
-}
-
-function itemOf({ metadata }: KubernetesObject): string | undefined {
-  return metadata.annotations?.[DEPENDENT_ITEM];
-}
-
-// Somebody else made it: its name is all that tells it from the others.
-function nameIn(primary: KubernetesObject, { metadata }: KubernetesObject): string {
-  return metadata.namespace === primary.metadata.namespace ? metadata.name : keyOf(metadata);
-}
-
-function byAge({ object: a }: DecodedResource, { object: b }: DecodedResource): number {
-  const [first, second] = [a, b].map(({ metadata }) => metadata.creationTimestamp ?? "");
-  if (first !== second) return first! < second! ? 1 : -1;
-  return keyOf(a.metadata) < keyOf(b.metadata) ? -1 : 1;
 }

@@ -1,4 +1,4 @@
-import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependents/dependent-object.js";
+import { completeDesired, hasLink, linkOf } from "#runtime/workflow/dependents/desired-object.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { defineResource } from "@gen-operator/runtime/codegen";
 import { assert, suite } from "../../../support/suite.js";

@@ -5,7 +5,7 @@ import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
-import { pruneWorkflow } from "#runtime/workflow/prune.js";
+import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { notePostponed } from "#runtime/workflow/wanted-objects.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";

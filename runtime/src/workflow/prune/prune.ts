@@ -2,66 +2,23 @@
 //
 // An object goes only after its successor is written and ready, and after everything that depends on the successor has run. The successor
 // of an object of a removed dependent may be anything in the workflow, so such an object stays while the workflow is not ready.
+import { compareResourceVersions, describeObject, keyOf } from "../../base/kubernetes-object.js";
+import { messageOf } from "../../base/logger.js";
+import { isOwnedBy } from "../../base/primary-link.js";
+import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import type { DependentDriver, DriverRun } from "../dependents/driver.js";
 import {
-  compareResourceVersions,
-  describeObject,
-  keyOf,
-  type KubernetesObject,
-  type ObjectKey,
-} from "../base/kubernetes-object.js";
-import { messageOf } from "../base/logger.js";
-import { DEPENDENT_NAME, isOwnedBy } from "../base/primary-link.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
-import {
-  isKubernetes,
-  type DependentDefinition,
-  type KubernetesDependent,
-  type RemovedDependent,
-  type WorkflowDefinition,
-} from "./definition/workflow-definition.js";
-import type { DependentDriver, DriverRun } from "./dependents/driver.js";
-import { isKept } from "./dependents/operations.js";
-import type { RunOptions } from "./run.js";
-import { isPostponed, removalOf, wantedBy } from "./wanted-objects.js";
-import { withAddition, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
-
-/** The objects of one kind in one cluster that the controller watches by its label. */
-export interface WatchedKind {
-  readonly resource: ResourceDefinition;
-  /** The name of another cluster, if they live there. */
-  readonly cluster?: string | undefined;
-  /** Returns what finds the objects of all dependents, and removes them as the policy says. */
-  driverFor(policy: "delete" | "orphan"): DependentDriver;
-}
-
-/** The kinds in which objects of the controller may be that no dependent wants. */
-export interface RemovedKinds {
-  /** The kinds that the dependents of all workflows have. */
-  readonly watched: readonly WatchedKind[];
-  /** Watches a kind that the workflow names as removed; undefined if it is not served. Throws if it cannot be watched now. */
-  open(name: string, removed: RemovedDependent): Promise<WatchedKind | undefined>;
-}
-
-/** What is pruned after a run. */
-export interface PruneOptions {
-  readonly run: RunOptions;
-  readonly result: WorkflowResult;
-  readonly isCleanup: boolean;
-  readonly workflow: Pick<WorkflowDefinition, "inventory" | "removed">;
-  readonly kinds: RemovedKinds;
-}
-
-/** An object of the controller that its dependent does not want, or whose dependent the workflow no longer has. */
-interface Leftover {
-  readonly kind: WatchedKind;
-  readonly live: KubernetesObject;
-  /** The name of its dependent. */
-  readonly name: string;
-  /** The dependent in the plan; undefined if it is removed. */
-  readonly index: number | undefined;
-  /** What `removed` says of it. */
-  readonly stated: RemovedDependent | undefined;
-}
+  claimsOn,
+  findLeftovers,
+  hasRun,
+  isClaimed,
+  isWritten,
+  type Leftover,
+  type PruneOptions,
+  type WatchedKind,
+} from "./leftovers.js";
+import { isPostponed, removalOf, wantedBy } from "../wanted-objects.js";
+import { withAddition, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 
 interface Pruned {
   readonly removed: { [name: string]: DependentOutcome };
@@ -102,37 +59,6 @@ async function openKinds({ workflow, kinds }: PruneOptions, pruned: Pruned): Pro
     }
   }
   return [...opened];
-}
-
-function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind[]): readonly Leftover[] {
-  const { run, workflow, kinds: known } = options;
-  const { inventory: findsAll = true, removed = {} } = workflow;
-  const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
-  const others = new Map(run.others?.map(({ definition }) => [definition.name, definition]));
-  const found = new Map<string | undefined, Leftover>();
-  for (const kind of kinds) {
-    // In a kind that only `removed` names, nothing else is meant.
-    const isSearched = findsAll && known.watched.includes(kind);
-    const isMeant = (name: string, id: ObjectKey) => {
-      const stated = statedFor(removed[name], kind, id);
-      if (stated !== undefined) return stated.policy !== "keep";
-      const definition = run.plan.nodes[indexes.get(name) ?? -1]?.definition ?? others.get(name);
-      const isPresent = definition !== undefined && isWritten(definition, kind);
-      if (!isSearched || (isPresent && others.has(name))) return false;
-      return !isPresent || wantedBy(run.context, name)?.has(id) !== true;
-    };
-    for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
-      const live = object as KubernetesObject;
-      if (isKept(run.context, live)) continue;
-      const name = live.metadata.annotations![DEPENDENT_NAME]!;
-      const stated = statedFor(removed[name], kind, keyOf(live.metadata));
-      const index = stated === undefined ? indexes.get(name) : undefined;
-      const isPresent = index !== undefined && isWritten(run.plan.nodes[index]!.definition, kind);
-      // Two watches may show one object.
-      found.set(live.metadata.uid, { kind, live, name, stated, index: isPresent ? index : undefined });
-    }
-  }
-  return [...found.values()];
 }
 
 interface Found {
@@ -272,58 +198,4 @@ function isReplaced(index: number, { run, result }: PruneOptions): boolean {
 function unfinishedIn({ run, result }: PruneOptions): string[] {
   const postponed = run.plan.nodes.flatMap(({ definition: { name } }) => (isPostponed(run.context, name) ? name : []));
   return [...result.notReady, ...postponed];
-}
-
-function hasRun(outcome: DependentOutcome | undefined): boolean {
-  if (outcome === undefined || outcome.kind === "failed" || outcome.kind === "waiting") return false;
-  return Object.values(outcome.items ?? {}).every(hasRun);
-}
-
-// What the dependents of a kind want; undefined if one of them did not say so.
-function claimsOn(
-  kind: Pick<WatchedKind, "resource" | "cluster">,
-  options: PruneOptions,
-): ReadonlySet<string> | undefined {
-  const { run, result, isCleanup } = options;
-  const claims = new Set<string>();
-  if (isCleanup) return claims;
-  for (const { definition } of run.plan.nodes) {
-    const outcome = result.dependents[definition.name];
-    if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
-    const wanted = wantedBy(run.context, definition.name);
-    // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
-    if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
-    for (const id of wanted ?? []) claims.add(id);
-  }
-  return claims;
-}
-
-function isClaimed({ metadata }: KubernetesObject, kind: WatchedKind, { run }: PruneOptions): boolean {
-  const isWanted = ({ definition }: { readonly definition: DependentDefinition }) =>
-    isWritten(definition, kind) && wantedBy(run.context, definition.name)?.has(keyOf(metadata)) === true;
-  return run.plan.nodes.some(isWanted) || run.others?.some(isWanted) === true;
-}
-
-function statedFor(
-  removed: RemovedDependent | undefined,
-  kind: WatchedKind,
-  id: ObjectKey,
-): RemovedDependent | undefined {
-  if (removed === undefined) return undefined;
-  const { resource, cluster, namespace } = removed;
-  const isPlace = namespace === undefined || id.startsWith(`${namespace}/`);
-  return isPlace && cluster === kind.cluster && isSameKind(resource, kind.resource) ? removed : undefined;
-}
-
-function isWritten(
-  definition: DependentDefinition,
-  { resource, cluster }: Pick<WatchedKind, "resource" | "cluster">,
-): boolean {
-  if (!isKubernetes(definition) || definition.mode === "readOnly") return false;
-  return definition.cluster === cluster && isSameKind(definition.resource, resource);
-}
-
-/** Tells whether two definitions are of one kind, in whichever versions. */
-export function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolean {
-  return a.kind === b.kind && a.group === b.group;
 }
