@@ -83,14 +83,16 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
     default: resolved?.default,
     listMapKeys: [...(resolved?.["x-kubernetes-list-map-keys"] ?? [])].sort(),
     property(property) {
-      let node = properties.get(property);
+      // All keys of a map share one node: they are data, and there may be any number of them.
+      const key = resolved?.properties === undefined && !Object.hasOwn(unstated, property) ? "" : property;
+      let node = properties.get(key);
       if (node === undefined) {
         const own = declaredProperty(resolved, property);
         const stated = Object.hasOwn(unstated, property) ? { ...own, default: unstated[property]! } : own;
         // What stands under a key of a map is kept, whatever it is.
         const isKept = resolved?.properties === undefined || keepsZero(name, property);
         node = createSchemaNode(stated, { definitions, isBuiltin, keepsZero: isKept });
-        properties.set(property, node);
+        properties.set(key, node);
       }
       return node;
     },

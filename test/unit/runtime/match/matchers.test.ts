@@ -9,6 +9,7 @@ import {
   type GenericMatcherOptions,
   type MatcherArguments,
 } from "#runtime/match/matchers.js";
+import { schemaOf } from "#runtime/match/schema-node.js";
 import { planJsonPatch, planMergePatch, type Stated } from "#runtime/write/send/plan.js";
 import { builtinDefinition, customDefinition } from "../../../support/kind-definitions.js";
 import { widgetCrd } from "../../../support/live-objects.js";
@@ -325,5 +326,15 @@ suite("matcher of updates", (test) => {
       definition: { ...definition, hasStatusSubresource: false },
     };
     assert.not(updateMatcher(withoutSubresource));
+  });
+});
+
+suite("the schema of a kind", (test) => {
+  test("keeps one node for all keys of a map, which are data", () => {
+    const data = schemaOf(builtinDefinition("v1", "ConfigMap")).property("data");
+    assert.ok(data.property("a") === data.property("b"));
+    const spec = schemaOf(builtinDefinition("apps/v1", "Deployment")).property("spec");
+    assert.ok(spec.property("replicas") === spec.property("replicas"));
+    assert.not(spec.property("replicas") === spec.property("paused"));
   });
 });
