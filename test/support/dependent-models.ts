@@ -17,7 +17,7 @@ export function dependentOf(
     waitsFor: dependsOn,
     follows: dependsOn,
     filters: {},
-    isGarbageCollected: true,
+    garbageCollected: true,
     conditions: {},
   };
 }

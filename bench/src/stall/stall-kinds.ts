@@ -52,7 +52,7 @@ const dependents: {
   },
   list: {
     resource: shelf,
-    usesServerSideApply: false,
+    serverSideApply: false,
     desired: ({ primary: { spec } }) => ({
       metadata: { name: "shelf" },
       spec: { items: numbers().map((index) => ({ name: nameOf(index), value: index === 7 ? spec.version : 0 })) },
@@ -69,7 +69,7 @@ const dependents: {
 
 /** Returns the controller of a case. */
 export function controllerOf(name: StallCase): ControllerDefinition {
-  const dependent = { name: "made", dependsOn: [], isGarbageCollected: true, ...dependents[name] };
+  const dependent = { name: "made", dependsOn: [], garbageCollected: true, ...dependents[name] };
   return {
     name: "holder",
     workflow: { primary: holder, dependents: [dependent as unknown as KubernetesDependent] },

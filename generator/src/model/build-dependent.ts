@@ -77,10 +77,10 @@ function objectOf(
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     filters: buildFilters(spec.filters, path),
-    isGarbageCollected: isGarbageCollected(spec),
+    garbageCollected: isGarbageCollected(spec),
     ...(spec.onDelete === "orphan" ? { onDelete: spec.onDelete } : {}),
     ...(spec.existing === "adopt" ? { existing: spec.existing } : {}),
-    ...(spec.serverSideApply === false ? { usesServerSideApply: false as const } : {}),
+    ...(spec.serverSideApply === false ? { serverSideApply: false as const } : {}),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(operations === undefined ? {} : { operations }),
   };

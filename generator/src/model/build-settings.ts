@@ -13,10 +13,10 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
     ...(labelSelector === undefined ? {} : { labelSelector }),
     ...(fieldSelector === undefined ? {} : { fieldSelector }),
     // What is the default anyway is not stated.
-    ...(spec.onAllEvents === true ? { reconcilesOnAllEvents: true } : {}),
-    ...(spec.generationAware === false ? { isGenerationAware: false } : {}),
-    ...(spec.defaultFilters === false ? { hasDefaultFilters: false } : {}),
-    ...(spec.serverSideApply === false ? { usesServerSideApply: false } : {}),
+    ...(spec.onAllEvents === true ? { onAllEvents: true } : {}),
+    ...(spec.generationAware === false ? { generationAware: false } : {}),
+    ...(spec.defaultFilters === false ? { defaultFilters: false } : {}),
+    ...(spec.serverSideApply === false ? { serverSideApply: false } : {}),
     ...(status === "conditions" ? { statusConditions: true } : {}),
     ...(maxConcurrentReconciles === undefined ? {} : { maxConcurrentReconciles }),
     ...(retry === undefined

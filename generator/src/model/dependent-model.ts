@@ -37,10 +37,10 @@ export interface KubernetesDependentModel extends NodeModel {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly filters: FiltersModel;
-  readonly isGarbageCollected: boolean;
+  readonly garbageCollected: boolean;
   readonly onDelete?: "orphan";
   readonly existing?: "adopt";
-  readonly usesServerSideApply?: false;
+  readonly serverSideApply?: false;
   readonly fieldManager?: string;
   readonly operations?: { readonly [K in Capability]?: OperationSpec };
 }

@@ -50,10 +50,10 @@ export interface ControllerSettings {
   readonly namespaces?: readonly string[] | "current";
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  readonly reconcilesOnAllEvents?: true;
-  readonly isGenerationAware?: false;
-  readonly hasDefaultFilters?: false;
-  readonly usesServerSideApply?: false;
+  readonly onAllEvents?: true;
+  readonly generationAware?: false;
+  readonly defaultFilters?: false;
+  readonly serverSideApply?: false;
   readonly statusConditions?: true;
   readonly maxConcurrentReconciles?: number;
   readonly retry?: {

@@ -74,7 +74,7 @@ export function lookupTypesOf(controller: ControllerModel, { lookups, primary, r
 }
 
 const ONE_OPTIONS = "{ readonly source?: string; readonly name?: string; readonly namespace?: string }";
-const MANY_OPTIONS = "{ readonly source?: string; readonly isDeduplicated?: boolean }";
+const MANY_OPTIONS = "{ readonly source?: string; readonly deduplicated?: boolean }";
 
 /** Returns the types of all filters. */
 export function filterTypesOf(controller: ControllerModel, names: ControllerNames): Lines {

@@ -247,7 +247,7 @@ function reconcilerTypesOf(controller: ControllerModel, names: ControllerNames):
     },
     ...(details === undefined ? [] : [detailsOf(controller, names)]),
     alias(names.reconcileArguments, explicit(narrow(args, "Narrowed"), "Explicit")),
-    alias(names.reconciler, settings.reconcilesOnAllEvents ? `Omit<${whole}, "cleanup">` : whole),
+    alias(names.reconciler, settings.onAllEvents ? `Omit<${whole}, "cleanup">` : whole),
   ];
 }
 

@@ -69,14 +69,14 @@ function renderLink(dependent: DependentModel, names: ControllerNames): string {
 
 function renderDependent(dependent: KubernetesDependentModel, names: ControllerNames): string {
   const { mode, namespace, cluster, eventSource, labelSelector, fieldSelector, resource } = dependent;
-  const { onDelete, existing, usesServerSideApply, fieldManager } = dependent;
+  const { onDelete, existing, serverSideApply, fieldManager } = dependent;
   const filters = renderFilters(dependent.filters, dependentTypesOf(dependent, names).live);
   // Where no owner reference leads, false is what the builder takes for granted.
-  const isGarbageCollected = dependent.isGarbageCollected || cluster !== undefined ? undefined : false;
-  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, isGarbageCollected };
+  const garbageCollected = dependent.garbageCollected || cluster !== undefined ? undefined : false;
+  const placed = { namespace, cluster, eventSource, labelSelector, fieldSelector, garbageCollected };
   const stated = {
     ...statedOf(dependent),
-    ...{ mode, ...placed, onDelete, existing, usesServerSideApply, fieldManager },
+    ...{ mode, ...placed, onDelete, existing, serverSideApply, fieldManager },
   };
   const options = [
     `resource: ${renderResource(resource, names)}`,

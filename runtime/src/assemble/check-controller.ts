@@ -12,7 +12,7 @@ export function checkController(definition: ControllerDefinition): void {
   const fail = (problem: string) => new Error(`controller "${name}" ${problem}`);
   if (finalizer !== undefined && !isQualified(finalizer))
     throw fail(`has the finalizer "${finalizer}"; it needs a domain, as "${defaultFinalizerOf(workflow.primary)}" has`);
-  if (definition.reconcilesOnAllEvents === true) {
+  if (definition.onAllEvents === true) {
     if (reconciler?.cleanup !== undefined)
       throw fail(
         "reconciles on all events, and there is no cleanup then; reconcile() is called for deleted primaries, with context.isPrimaryDeleted",
@@ -74,7 +74,7 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
 // Whether both put finalizers on the same objects, or remove them; these are the same in every version.
 function sharePrimaries(one: ControllerDefinition, other: ControllerDefinition): boolean {
   const [{ plural, group }, { primary }] = [one.workflow.primary, other.workflow];
-  if (one.reconcilesOnAllEvents === true || other.reconcilesOnAllEvents === true) return false;
+  if (one.onAllEvents === true || other.onAllEvents === true) return false;
   return plural === primary.plural && group === primary.group;
 }
 

@@ -141,15 +141,15 @@ function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): strin
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
       : undefined;
   if (desired !== undefined) return "is readOnly and has a desired(); leave one of them out";
-  const settings = ["onDelete", "existing", "usesServerSideApply", "fieldManager", "matcher", "operations"] as const;
+  const settings = ["onDelete", "existing", "serverSideApply", "fieldManager", "matcher", "operations"] as const;
   const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined ? undefined : `is readOnly and states ${needless}; what is only read is never written`;
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
-function problemOfLink({ mode, isGarbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
-  if (mode === "readOnly" || !isGarbageCollected) return undefined;
-  const advice = "state isGarbageCollected: false, so that the runtime deletes it";
+function problemOfLink({ mode, garbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
+  if (mode === "readOnly" || !garbageCollected) return undefined;
+  const advice = "state garbageCollected: false, so that the runtime deletes it";
   if (cluster !== undefined)
     return `lives in cluster "${cluster}", where the garbage collector knows nothing of its primary; ${advice}`;
   if (resource.scope === "Cluster" && primary.scope === "Namespaced")

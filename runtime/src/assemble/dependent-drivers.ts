@@ -52,16 +52,16 @@ export class DriverFactory {
     return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller });
   }
 
-  #check({ name, mode, isGarbageCollected }: KubernetesDependent, { source }: DependentSource): void {
-    if (mode === "readOnly" || !isGarbageCollected || !isElsewhere(source)) return;
+  #check({ name, mode, garbageCollected }: KubernetesDependent, { source }: DependentSource): void {
+    if (mode === "readOnly" || !garbageCollected || !isElsewhere(source)) return;
     throw new Error(
       `dependent "${name}" shares event source "${source.name}", which watches another cluster, where the garbage collector knows nothing ` +
-        "of its primary; state isGarbageCollected: false, so that the runtime deletes it",
+        "of its primary; state garbageCollected: false, so that the runtime deletes it",
     );
   }
 
   #writerOf(
-    { cluster, fieldManager, usesServerSideApply = true }: KubernetesDependent,
+    { cluster, fieldManager, serverSideApply = true }: KubernetesDependent,
     { source }: DependentSource,
     client: () => ApiClient,
   ): ObjectWriter {
@@ -70,12 +70,12 @@ export class DriverFactory {
     const manager = fieldManager ?? ofController;
     // A source of the user may be in a cluster of its own.
     const place = isElsewhere(source) ? source.name : "";
-    if (place === "" && manager === ofController && usesServerSideApply) return writer;
-    const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, usesServerSideApply]);
+    if (place === "" && manager === ofController && serverSideApply) return writer;
+    const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, serverSideApply]);
     let found = this.#writers.get(key);
     if (found === undefined) {
       const options = { client, fieldManager: manager, fieldManagers, listener: this.#parts.loops };
-      found = usesServerSideApply ? new Writer(options) : new PutWriter(options);
+      found = serverSideApply ? new Writer(options) : new PutWriter(options);
       this.#writers.set(key, found);
     }
     return found;

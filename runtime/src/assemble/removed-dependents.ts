@@ -122,7 +122,7 @@ export class RemovedDependents implements RemovedKinds {
     const { fieldManager = this.#definition.name, name: controller } = this.#definition;
     const client = () => this.#clientOf(place);
     const { definition: resource } = source.cache;
-    const definition = { name: "removed", resource, dependsOn: [], isGarbageCollected: false, onDelete };
+    const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
     const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
     const node = { definition, dependsOn: [], dependents: [], ...none };
     const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });

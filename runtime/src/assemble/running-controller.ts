@@ -236,13 +236,13 @@ interface SourceParts extends SharedParts {
 
 function createSources(definition: ControllerDefinition, parts: SourceParts): ControllerSources {
   const { client, clusters, informers, logger, primary, externals } = parts;
-  const { name: controller, reconcilesOnAllEvents } = definition;
+  const { name: controller, onAllEvents } = definition;
   const namespaces = namespacesOf(definition, client.connection);
   const fieldManager = fieldManagerOf(definition);
   const dependents = dependentsOf(definition);
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
   return new ControllerSources({
-    ...{ controller, primary, namespaces, fieldManager, reconcilesOnAllEvents, client, informers, logger },
+    ...{ controller, primary, namespaces, fieldManager, onAllEvents, client, informers, logger },
     dependents: dependents
       .filter(isKubernetes)
       .map((each) => watchOf(each, clusters, parts.selectorOf(definition, each))),

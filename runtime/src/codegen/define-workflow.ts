@@ -247,7 +247,7 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
     withDependent({
       dependsOn: [],
       // No owner reference leads to another cluster.
-      isGarbageCollected: options.cluster === undefined,
+      garbageCollected: options.cluster === undefined,
       ...options,
       ...{ name, resource: resource.definition },
     });

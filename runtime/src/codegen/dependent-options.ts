@@ -63,14 +63,14 @@ export type DesiredOption<Primary, Secondary, Wanted, Mode> = [Mode] extends ["r
 /** What a chain states about a dependent that is an object of Kubernetes, or several; the words are those of the workflow spec. */
 export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> extends Omit<
   KubernetesDependent,
-  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "isGarbageCollected" | "operations"
+  keyof NodeDefinition | "resource" | "mode" | "desired" | "filters" | "matcher" | "garbageCollected" | "operations"
 > {
   readonly resource: ResourceClass<Resource, Input>;
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
   /** True unless given; of an object in another cluster false, where no owner reference leads. */
-  readonly isGarbageCollected?: boolean;
+  readonly garbageCollected?: boolean;
 }
 
 /** What `create`, `update` and `delete` of an external dependent are given besides their subject. */

@@ -47,26 +47,26 @@ export interface ControllerDefinition {
   /** Reconciles a primary again when nothing happened for this long; 10 hours unless given, 0 for never. */
   readonly maxReconciliationIntervalMs?: number;
   /** Whether changes that leave the generation of the primary as it is are passed over; true unless given. */
-  readonly isGenerationAware?: boolean;
+  readonly generationAware?: boolean;
   /**
    * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
    * `filters` ask for; true unless given. False: `filters` decide alone.
    */
-  readonly hasDefaultFilters?: boolean;
+  readonly defaultFilters?: boolean;
   /** Which events of primaries cause a reconcile; all unless given. Deletions are only filtered by `generic`. */
   readonly filters?: Omit<EventFilters<never>, "onDelete">;
   /**
    * Whether `reconcile` is called for every event, the deletion of a primary included; false unless given. Then there are no finalizers,
    * no cleanup and no dependents.
    */
-  readonly reconcilesOnAllEvents?: boolean;
+  readonly onAllEvents?: boolean;
   /**
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
    */
   readonly statusConditions?: boolean;
   /** Whether primaries are written by server-side apply; true unless given. False: by JSON patches of what changed. */
-  readonly usesServerSideApply?: boolean;
+  readonly serverSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
   /**

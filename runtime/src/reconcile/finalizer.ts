@@ -81,8 +81,8 @@ async function patch(
 
 /** Returns the finalizer that the primaries of a controller get; undefined if it needs none. */
 export function finalizerOf(definition: ControllerDefinition): string | undefined {
-  const { workflow, reconciler, reconcilesOnAllEvents = false } = definition;
-  if (reconcilesOnAllEvents) return undefined;
+  const { workflow, reconciler, onAllEvents = false } = definition;
+  if (onAllEvents) return undefined;
   const cleansUp =
     reconciler?.cleanup !== undefined ||
     workflow.dependents.some(needsCleanup) ||
@@ -93,8 +93,8 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
 function needsCleanup(dependent: DependentDefinition): boolean {
   if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
-  const { mode, isGarbageCollected, onDelete, operations } = dependent;
-  return mode !== "readOnly" && operations?.delete !== false && (!isGarbageCollected || onDelete === "orphan");
+  const { mode, garbageCollected, onDelete, operations } = dependent;
+  return mode !== "readOnly" && operations?.delete !== false && (!garbageCollected || onDelete === "orphan");
 }
 
 /** Returns the name of the finalizer of a controller, whether or not it needs one. */

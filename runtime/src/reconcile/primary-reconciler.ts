@@ -82,16 +82,16 @@ export class PrimaryReconciler {
   readonly #finalizer: string;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, usesServerSideApply = true, indexes = {} } = definition;
+    const { workflow, serverSideApply = true, indexes = {} } = definition;
     const { client, primaries, writer } = dependencies;
     const { secondaries = noSecondarySources, resources, expectations } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#finalizer = finalizerNameOf(definition);
     const target = { definition: workflow.primary, cache: primaries };
-    this.#write = { target, writer, usesServerSideApply, finalizer: finalizerOf(definition) };
+    this.#write = { target, writer, serverSideApply, finalizer: finalizerOf(definition) };
     const { removedKinds } = dependencies;
-    const kinds = definition.reconcilesOnAllEvents === true ? undefined : removedKinds;
+    const kinds = definition.onAllEvents === true ? undefined : removedKinds;
     this.#workflows = new ControllerWorkflows(definition, {
       driverOf: (node, index) => dependencies.driverOf(node, index),
       secondaries: dependencies.secondaries,
@@ -124,8 +124,8 @@ export class PrimaryReconciler {
 
   /** Makes everything about a primary as desired, or lets it go if it is being deleted; never rejects. */
   async run(scope: ReconcileScope): Promise<PrimaryOutcome> {
-    const { reconcilesOnAllEvents = false } = this.#definition;
-    const isCleanup = !reconcilesOnAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
+    const { onAllEvents = false } = this.#definition;
+    const isCleanup = !onAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
     const kind = isCleanup ? "cleanup" : "reconcile";
     const attempt: Attempt = {
       scope,
@@ -133,8 +133,8 @@ export class PrimaryReconciler {
       postponed: [],
     };
     try {
-      if (scope.isPrimaryDeleted && !reconcilesOnAllEvents)
-        throw new Error(`${scope.key} is gone, and only a controller with reconcilesOnAllEvents is called for that`);
+      if (scope.isPrimaryDeleted && !onAllEvents)
+        throw new Error(`${scope.key} is gone, and only a controller with onAllEvents is called for that`);
       await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;

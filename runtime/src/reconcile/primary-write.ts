@@ -23,7 +23,7 @@ export interface PrimaryWrite {
   readonly target: WriteTarget;
   readonly writer: Writer;
   /** False: by JSON patches of what changed. */
-  readonly usesServerSideApply: boolean;
+  readonly serverSideApply: boolean;
   /** What every primary has; undefined if the controller needs no finalizer. */
   readonly finalizer: string | undefined;
 }
@@ -61,7 +61,7 @@ export async function addFinalizer(
   const { target, writer } = write;
   // An apply of the finalizer alone would remove whatever else was applied under this name before.
   const hasApplied = ownedBy(primary, writer.sender.fieldManager) !== undefined;
-  if (!write.usesServerSideApply || hasApplied)
+  if (!write.serverSideApply || hasApplied)
     return patchFinalizerIn(primary, { target, sender: writer.sender, finalizer, cause });
   const { name, namespace, uid } = primary.object.metadata;
   const metadata = { name, uid, finalizers: [finalizer], ...(namespace === undefined ? {} : { namespace }) };
@@ -83,7 +83,7 @@ export async function writePrimary(
   onWritten: (written: Partial<WrittenPrimary>) => void,
 ): Promise<void> {
   try {
-    await (write.usesServerSideApply ? applyPrimary : patchPrimary)(write, wanted, onWritten);
+    await (write.serverSideApply ? applyPrimary : patchPrimary)(write, wanted, onWritten);
   } catch (error) {
     // There is nothing left to report on.
     if (!(await isGone(write, wanted.primary, error))) throw error;

@@ -41,17 +41,17 @@ export class SecondaryAccess {
 
   /** Returns all of a type that belong to a primary. */
   list(primary: KubernetesObject, type: SecondaryType, options: SecondariesOptions = {}): readonly unknown[] {
-    const { source, isDeduplicated = false } = options;
-    if (isDeduplicated && typeof type === "string")
+    const { source, deduplicated = false } = options;
+    if (deduplicated && typeof type === "string")
       throw new Error(
-        `resources of the type ${type} have no versions to tell which is the latest; isDeduplicated is for Kubernetes' kinds`,
+        `resources of the type ${type} have no versions to tell which is the latest; deduplicated is for Kubernetes' kinds`,
       );
     const sources = this.#sourcesOf(type, source);
     const all =
       sources.length === 1
         ? sources[0]!.secondariesOf(primary)
         : sources.flatMap((each) => each.secondariesOf(primary));
-    return isDeduplicated ? latestOf(all as KubernetesObject[]) : all;
+    return deduplicated ? latestOf(all as KubernetesObject[]) : all;
   }
 
   #findNamed(

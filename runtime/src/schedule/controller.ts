@@ -31,10 +31,7 @@ import { Turns } from "./turns.js";
 import { WorkQueue } from "./work-queue.js";
 
 /** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
-export interface ScheduleSettings extends Pick<
-  PrimaryFilterOptions,
-  "hasDefaultFilters" | "isGenerationAware" | "filters"
-> {
+export interface ScheduleSettings extends Pick<PrimaryFilterOptions, "defaultFilters" | "generationAware" | "filters"> {
   /** Names the controller in logs. */
   readonly name: string;
   readonly workflow: { readonly primary: { readonly kind: string } };
@@ -44,7 +41,7 @@ export interface ScheduleSettings extends Pick<
   readonly maxReconciliationIntervalMs?: number;
   /** Default: 30 minutes. 0 for never. */
   readonly reconcileTimeoutMs?: number;
-  readonly reconcilesOnAllEvents?: boolean;
+  readonly onAllEvents?: boolean;
   /** Default: 50 */
   readonly maxConcurrentReconciles?: number;
 }
@@ -114,7 +111,7 @@ export class Controller<Result = unknown> {
     this.#settings = {
       retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
-      reconcilesOnAllEvents: definition.reconcilesOnAllEvents ?? false,
+      onAllEvents: definition.onAllEvents ?? false,
     };
     this.#surroundings = {
       controller: definition.name,
@@ -242,7 +239,7 @@ export class Controller<Result = unknown> {
 
   // A controller on all events sees every reconcile to its end before that of the deletion.
   #endRunOf(key: ObjectKey): void {
-    if (!this.#settings.reconcilesOnAllEvents) this.#primaries.get(key)?.run?.end();
+    if (!this.#settings.onAllEvents) this.#primaries.get(key)?.run?.end();
   }
 
   // Whether the cache has an object of this name that passes the user's filters.

@@ -14,9 +14,9 @@ export interface Seen {
 /** What decides which changes of primaries cause a reconcile. */
 export interface PrimaryFilterOptions {
   /** Whether changes are passed over that bring nothing a reconcile acts on; true unless given. */
-  readonly hasDefaultFilters?: boolean | undefined;
+  readonly defaultFilters?: boolean | undefined;
   /** Whether the default filter passes over changes that leave the generation as it is; true unless given. */
-  readonly isGenerationAware?: boolean | undefined;
+  readonly generationAware?: boolean | undefined;
   /** The user's filters, which a change has to pass as well. */
   readonly filters?: EventFilters<never> | undefined;
   /** Tells whether a primary should have the finalizer of the controller and does not. */
@@ -46,9 +46,9 @@ export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): 
  * change into the cache ahead of its event.
  */
 export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
-  const { hasDefaultFilters = true, isGenerationAware = true, logger } = options;
+  const { defaultFilters = true, generationAware = true, logger } = options;
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
-  const isNews = (object: KubernetesObject, seen: Seen | undefined) => !isGenerationAware || isEdit(object, seen);
+  const isNews = (object: KubernetesObject, seen: Seen | undefined) => !generationAware || isEdit(object, seen);
   // A primary that is going gets no finalizer any more.
   const lacksFinalizer = (primary: KubernetesObject) =>
     primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
@@ -59,7 +59,7 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
   };
   return (change, seen) => {
     const { kind, key, object } = change;
-    if (kind === "updated" && hasDefaultFilters && !isNews(object, seen) && !lacksFinalizer(object)) return false;
+    if (kind === "updated" && defaultFilters && !isNews(object, seen) && !lacksFinalizer(object)) return false;
     try {
       return passes(change);
     } catch (error) {

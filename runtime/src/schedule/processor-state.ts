@@ -125,7 +125,7 @@ export interface ProcessorSettings {
   /** After how long a primary is reconciled again for no reason; undefined for never. */
   readonly resyncAfterMs: number | undefined;
   /** Whether deletions are reconciled as well. */
-  readonly reconcilesOnAllEvents: boolean;
+  readonly onAllEvents: boolean;
 }
 
 /** The state of a primary without events. It is not frozen: copies of a frozen object take three times as long. */
@@ -185,18 +185,15 @@ export function isDeleted({ eventing }: PrimaryState): boolean {
 }
 
 /** Tells whether the next reconcile of a primary is the one of its deletion. */
-export function isDeletionNext(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
-  return reconcilesOnAllEvents && isDeleted(state);
+export function isDeletionNext(state: PrimaryState, { onAllEvents }: ProcessorSettings): boolean {
+  return onAllEvents && isDeleted(state);
 }
 
 /** Tells whether a primary is reconciled again as soon as the reconcile under way ends. */
-export function isImminent(state: PrimaryState, { reconcilesOnAllEvents }: ProcessorSettings): boolean {
+export function isImminent(state: PrimaryState, { onAllEvents }: ProcessorSettings): boolean {
   const { eventing, running } = state;
   if (eventing === "event") return true;
-  return (
-    reconcilesOnAllEvents &&
-    (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"))
-  );
+  return onAllEvents && (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"));
 }
 
 /** Returns the state of a primary that waits for the clock. */

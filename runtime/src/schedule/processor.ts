@@ -109,7 +109,7 @@ function afterSecondary(
 ): Transition {
   if (state.eventing === "finalizerRemoved") return stay(state);
   if (!isDeleted(state)) return submitUnlessHeld(markState(state, "event", { reason }));
-  if (!settings.reconcilesOnAllEvents) return stay(state);
+  if (!settings.onAllEvents) return stay(state);
   return submitUnlessHeld(markState(state, "additionalAfterDelete", { reason }));
 }
 
@@ -119,7 +119,7 @@ function afterDeletion(
   settings: ProcessorSettings,
 ): Transition {
   const { isKnown, isStarted } = event;
-  if (settings.reconcilesOnAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
+  if (settings.onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   // The running reconcile notices at its end.

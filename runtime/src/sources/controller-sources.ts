@@ -41,7 +41,7 @@ export interface ControllerSourcesOptions {
   /** The event sources of the user. */
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
-  readonly reconcilesOnAllEvents?: boolean | undefined;
+  readonly onAllEvents?: boolean | undefined;
   readonly fieldManager: string;
   readonly client: ApiClient;
   readonly informers: SharedInformers;
@@ -307,12 +307,12 @@ export class ControllerSources implements SecondarySources {
 
   #contextOf({ name }: EventSource): EventSourceContext {
     const { controller, primary, fieldManager, client, informers, logger, clock = systemClock } = this.#options;
-    const { reconcilesOnAllEvents = false } = this.#options;
+    const { onAllEvents = false } = this.#options;
     const listener = this.#listener;
     // A reconcile that was given up may get there after the stop, and nobody would stop the watch any more.
     if (listener === undefined) throw new Error(`controller "${controller}" is stopped`);
     return {
-      ...{ controller, fieldManager, client, informers, logger, clock, reconcilesOnAllEvents },
+      ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
       primary: primary.view.definition,
       primaries: this.primaries,
       namespaces: this.#namespaces,

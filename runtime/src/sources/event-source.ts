@@ -25,7 +25,7 @@ export interface EventSourceContext {
   /** The namespaces that the controller watches; all of them if absent. */
   readonly namespaces: readonly string[] | undefined;
   /** Whether the controller reconciles deleted primaries, too (JOSDK triggerReconcilerOnAllEvents). */
-  readonly reconcilesOnAllEvents?: boolean;
+  readonly onAllEvents?: boolean;
   readonly fieldManager: string;
   readonly client: ApiClient;
   /** The watches that all controllers of the operator share. */

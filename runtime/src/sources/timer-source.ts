@@ -35,7 +35,7 @@ export function timerSource({ name }: { readonly name: string }): TimerSource {
     },
     secondariesOf: () => [],
     onPrimaryChange({ kind, key }) {
-      if (kind === "deleted" && context?.reconcilesOnAllEvents !== true) cancel(key);
+      if (kind === "deleted" && context?.onAllEvents !== true) cancel(key);
     },
     schedule(primary, delayMs) {
       if (context === undefined) throw new Error(`timer source "${name}" is not started: cannot schedule "${primary}"`);

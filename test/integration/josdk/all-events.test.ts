@@ -35,7 +35,7 @@ function allEventsController(
       },
     },
     {
-      reconcilesOnAllEvents: true,
+      onAllEvents: true,
       retry,
       eventSources: () => [
         informerSource({ name: "configs", resource: ConfigMap, mapper: byAnnotation(Sample, { name: "sample" }) }),

@@ -57,7 +57,7 @@ async function writesOfAnotherPass(space: Space, running: TestOperator): Promise
 suite("a dependent", (test) => {
   test("without garbage collection is tied by annotations, and its changes are seen", async () => {
     await using space = await openSpace();
-    await using _ = await space.start([dependentController([configOf("a", { isGarbageCollected: false })])]);
+    await using _ = await space.start([dependentController([configOf("a", { garbageCollected: false })])]);
     await space.create(Sample, sample());
     const { metadata } = await untilValue(space, "one-a", "first");
     assert.is(metadata.ownerReferences, undefined);
@@ -75,7 +75,7 @@ suite("a dependent", (test) => {
     await using space = await openSpace();
     const keys = { name: "example.com/name", namespace: "example.com/namespace" };
     const dependent = configOf("a", {
-      isGarbageCollected: false,
+      garbageCollected: false,
       eventSource: "configs",
       desired: ({ primary: { metadata, spec } }) => ({
         metadata: {
@@ -174,7 +174,7 @@ suite("a dependent", (test) => {
   test("of a kind without a class is created, changed and deleted", async () => {
     await using space = await openSpace();
     const Untyped = untypedResource({ apiVersion: "v1", kind: "ConfigMap", plural: "configmaps", scope: "Namespaced" });
-    const dependent = configOf("a", { resource: Untyped.definition, isGarbageCollected: false });
+    const dependent = configOf("a", { resource: Untyped.definition, garbageCollected: false });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await untilValue(space, "one-a", "first");
@@ -218,7 +218,7 @@ suite("a dependent", (test) => {
   ] as const)
     test(`and another of its kind are told apart, with ${title}`, async () => {
       await using space = await openSpace();
-      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), isGarbageCollected: false }));
+      const dependents = ["a", "b"].map((name) => configOf(name, { ...settingsOf(name), garbageCollected: false }));
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample());
       await Promise.all([untilValue(space, "one-a", "first"), untilValue(space, "one-b", "first")]);
@@ -324,11 +324,11 @@ suite("what the server makes of a dependent", (test) => {
     ["a ServiceAccount, which has no spec", ServiceAccount as never, () => ({ metadata: { name: "web" } })],
   ];
   for (const [title, kind, desired] of kinds)
-    for (const usesServerSideApply of [true, false])
-      test(`is not taken for a difference: ${title}, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+    for (const serverSideApply of [true, false])
+      test(`is not taken for a difference: ${title}, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
         await using space = await openSpace();
         const dependent = configOf("web", {
-          usesServerSideApply,
+          serverSideApply,
           resource: kind.definition,
           desired: ({ primary }) => desired(primary.spec.number ?? 1),
         });

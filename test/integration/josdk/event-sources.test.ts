@@ -185,7 +185,7 @@ suite("informer sources", (test) => {
     const controller = sampleController(
       {
         reconcile: ({ context }) => {
-          const distinct = context.secondaries(ConfigMap, { isDeduplicated: true });
+          const distinct = context.secondaries(ConfigMap, { deduplicated: true });
           seen.push([context.secondaries(ConfigMap).length, distinct.length, distinct[0]?.data?.["value"]]);
         },
       },

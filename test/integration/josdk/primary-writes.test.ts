@@ -32,14 +32,14 @@ async function waysOfWriting(space: Space): Promise<string[]> {
 }
 
 suite("writes of primaries without server-side apply", (test) => {
-  const usesServerSideApply = false;
+  const serverSideApply = false;
 
   test("the finalizer is added by a patch, and there is one reconcile and one cleanup", async () => {
     await using space = await openSpace();
     const calls: string[] = [];
     const controller = sampleController(
       { reconcile: () => void calls.push("reconcile"), cleanup: () => void calls.push("cleanup") },
-      { usesServerSideApply },
+      { serverSideApply },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });
@@ -63,7 +63,7 @@ suite("writes of primaries without server-side apply", (test) => {
           return patchResourceAndStatus({ ...primary, metadata: { ...primary.metadata, annotations } }, { value });
         },
       },
-      { usesServerSideApply },
+      { serverSideApply },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one", annotations: { theirs: "x" } }, spec: { value: "with" } });
@@ -89,7 +89,7 @@ suite("writes of primaries without server-side apply", (test) => {
           return updateStatus({ value: primary.spec.value ?? "", ...(calls === 1 ? { message: "first" } : {}) });
         },
       },
-      { usesServerSideApply },
+      { serverSideApply },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: { value: "a" } });
@@ -110,7 +110,7 @@ suite("writes of primaries without server-side apply", (test) => {
     await space.create(Sample, { metadata: { name: "one" }, spec: { value: "a" } });
     const before = sampleController(
       { reconcile: () => updateStatus({ value: "a", message: "old" }) },
-      { usesServerSideApply },
+      { serverSideApply },
     );
     const first = await space.start([before]);
     await space.until(Sample, "one", ({ status }) => status?.message === "old");

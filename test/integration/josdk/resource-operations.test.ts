@@ -24,7 +24,7 @@ const configOf = (primary: Sample) => ({ ...refTo(primary), annotations: { sampl
 function startCounting(space: Space, reconciler: SampleReconciler) {
   const mapper = byAnnotation(Sample, { name: "sample" });
   const eventSources = () => [informerSource({ name: "configs", resource: ConfigMap, mapper })];
-  return space.start([sampleController(reconciler, { isGenerationAware: false, eventSources })]);
+  return space.start([sampleController(reconciler, { generationAware: false, eventSources })]);
 }
 
 /** Reconciles one Sample until nothing happens any more; returns how often, and fails if an attempt did. */

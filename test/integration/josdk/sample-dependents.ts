@@ -37,7 +37,7 @@ export function configOf(name: string, rest: Stated = {}): KubernetesDependent {
     metadata: { name: `${primary.metadata.name}-${name}` },
     data: { value: primary.spec.value ?? "none" },
   });
-  const dependent = { name, resource: ConfigMap.definition, dependsOn: [], isGarbageCollected: true, desired, ...rest };
+  const dependent = { name, resource: ConfigMap.definition, dependsOn: [], garbageCollected: true, desired, ...rest };
   if (rest.mode === "readOnly" && rest.desired === undefined) delete (dependent as { desired?: unknown }).desired;
   return dependent as unknown as KubernetesDependent;
 }

@@ -96,7 +96,7 @@ suite("filters and selectors", (test) => {
     const controller = sampleController(
       { reconcile: () => {} },
       {
-        hasDefaultFilters: false,
+        defaultFilters: false,
         filters: {
           onUpdate: (primary, old) =>
             primary.metadata.generation !== old.metadata.generation ||

@@ -135,7 +135,7 @@ suite("statuses", (test) => {
     await using space = await openSpace();
     const controller = sampleController(
       { reconcile: ({ primary }) => updateStatus({ value: primary.metadata.labels?.["theirs"] ?? "none" }) },
-      { isGenerationAware: false },
+      { generationAware: false },
     );
     await using running = await space.start([controller]);
     await space.create(Sample, { metadata: { name: "one" }, spec: {} });

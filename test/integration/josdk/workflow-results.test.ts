@@ -98,8 +98,8 @@ suite("the result of a workflow", (test) => {
       cleanup: ({ workflow }: Args) => void results.push(workflow!),
     };
     const dependents = [
-      configOf("first", { isGarbageCollected: false }),
-      configOf("last", { isGarbageCollected: false, dependsOn: ["first"], deletePostcondition: deleted }),
+      configOf("first", { garbageCollected: false }),
+      configOf("last", { garbageCollected: false, dependsOn: ["first"], deletePostcondition: deleted }),
     ];
     await using running = await space.start([dependentController(dependents, { reconciler })]);
     await space.create(Sample, sample("x"));
@@ -143,7 +143,7 @@ suite("the result of a workflow", (test) => {
 suite("a dependent that may not or cannot do everything", (test) => {
   test("makes the items that are missing, leaves those that are there, and deletes those that are too many", async () => {
     await using space = await openSpace();
-    const dependents = [bulkOf("many", { mode: "createOnly", isGarbageCollected: false })];
+    const dependents = [bulkOf("many", { mode: "createOnly", garbageCollected: false })];
     await using running = await space.start([dependentController(dependents)]);
     await space.create(Sample, sample("first", 2));
     await untilValues(space, wantedOf("many", 2));

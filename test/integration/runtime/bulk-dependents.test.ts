@@ -146,8 +146,8 @@ suite("a version of an operator after another", (test) => {
 
 suite("items that need the items of another bulk dependent", (test) => {
   const chain = [
-    bulkOf("a", { isGarbageCollected: false }),
-    secretsOf("b", { itemsDependOn: ["a"], isGarbageCollected: false, deletePostcondition: deleted }),
+    bulkOf("a", { garbageCollected: false }),
+    secretsOf("b", { itemsDependOn: ["a"], garbageCollected: false, deletePostcondition: deleted }),
   ];
   const secretsIn = async (space: Space) => (await space.list(Secret)).map(({ metadata }) => metadata.name);
 
@@ -187,7 +187,7 @@ suite("a bulk dependent outside of the namespace of its primary", (test) => {
     const namespace = `${space.namespace}-other`;
     await space.client.create(Namespace, { metadata: { name: namespace } });
     await using running = await space.start([
-      dependentController([bulkOf("a", { isGarbageCollected: false, namespace })]),
+      dependentController([bulkOf("a", { garbageCollected: false, namespace })]),
     ]);
     const names = async () =>
       (await space.client.list(ConfigMap, { namespace })).map(({ metadata }) => metadata.name).join();

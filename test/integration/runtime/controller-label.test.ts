@@ -44,7 +44,7 @@ const keysIn = ({ operator }: PageOperator, source: string): string[] => {
   const { view } = operator.controller("page").sources.get(source) as unknown as { view: { keys(): Iterable<string> } };
   return [...view.keys()].sort();
 };
-const ordered = { isGarbageCollected: false } as const;
+const ordered = { garbageCollected: false } as const;
 const bulk = (rest: Parameters<typeof configMapOf>[1] = {}) =>
   configMapOf("many", {
     bulk: {},
@@ -55,9 +55,9 @@ const bulk = (rest: Parameters<typeof configMapOf>[1] = {}) =>
 /** Dependents of all ways to write, each with the name of its object. */
 const ways = {
   "an applied object": configMapOf("x"),
-  "an object that is written by PUT": configMapOf("x", { usesServerSideApply: false }),
+  "an object that is written by PUT": configMapOf("x", { serverSideApply: false }),
   "an object that is only created": configMapOf("x", { mode: "createOnly" }),
-  "an object that is only created, by POST": configMapOf("x", { mode: "createOnly", usesServerSideApply: false }),
+  "an object that is only created, by POST": configMapOf("x", { mode: "createOnly", serverSideApply: false }),
   "an object that annotations tie": configMapOf("x", { ...ordered, mode: "createOnly" }),
   "an item of a bulk dependent": { ...bulk(), name: "x", desired: itemOf() },
 };
@@ -109,10 +109,10 @@ suite("the label of a controller", (test) => {
     });
   }
 
-  for (const usesServerSideApply of [true, false])
-    test(`is put on an object that is being deleted, so that it is made anew, ${usesServerSideApply ? "by apply" : "by POST"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is put on an object that is being deleted, so that it is made anew, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
       await using server = await startPageServer();
-      await using page = await startPages(server, { dependents: [configMapOf("x", { usesServerSideApply })] });
+      await using page = await startPages(server, { dependents: [configMapOf("x", { serverSideApply })] });
       await createPage(page);
       await untilReady(page);
       const before = await patch(page, "one-x", { finalizers: ["example.com/hold"] });
@@ -132,7 +132,7 @@ suite("the label of a controller", (test) => {
     const dependents = [
       configMapOf("x", { existing: "adopt" }),
       configMapOf("y", { existing: "adopt", mode: "createOnly" }),
-      configMapOf("z", { existing: "adopt", usesServerSideApply: false }),
+      configMapOf("z", { existing: "adopt", serverSideApply: false }),
     ];
     await using page = createPageOperator(server, { dependents });
     for (const name of ["one-x", "one-y", "one-z"])

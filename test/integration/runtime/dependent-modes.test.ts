@@ -15,7 +15,7 @@ const HOLD = "example.com/hold";
 suite("a dependent that is only created", (test) => {
   test("is left as it is once it exists, made again when it is gone, and deleted in a cleanup", async () => {
     await using space = await openSpace();
-    const dependent = configOf("a", { mode: "createOnly", isGarbageCollected: false });
+    const dependent = configOf("a", { mode: "createOnly", garbageCollected: false });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
@@ -31,13 +31,13 @@ suite("a dependent that is only created", (test) => {
     assert.is(await space.get(ConfigMap, "one-a"), undefined);
   });
 
-  for (const usesServerSideApply of [true, false])
-    test(`is left as it is, too, if the watch does not show it, ${usesServerSideApply ? "applied" : "or put"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is left as it is, too, if the watch does not show it, ${serverSideApply ? "applied" : "or put"}`, async () => {
       await using space = await openSpace();
       const dependent = configOf("a", {
         mode: "createOnly",
         labelSelector: "sample",
-        usesServerSideApply,
+        serverSideApply,
         desired: ({ primary: { spec } }) => ({
           metadata: { name: "one-a", labels: { sample: "one" } },
           data: { value: spec.value ?? "none" },
@@ -137,15 +137,15 @@ suite("an object that exists already", (test) => {
     assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "theirs");
   });
 
-  for (const usesServerSideApply of [true, false])
-    test(`is adopted with what it has besides, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is adopted with what it has besides, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
       await using space = await openSpace();
       await space.create(ConfigMap, {
         metadata: { name: "one-a", labels: { theirs: "x" } },
         data: { value: "theirs" },
       });
       await using running = await space.start([
-        dependentController([configOf("a", { existing: "adopt", usesServerSideApply })]),
+        dependentController([configOf("a", { existing: "adopt", serverSideApply })]),
       ]);
       await space.create(Sample, sample());
       const { metadata } = await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
@@ -162,7 +162,7 @@ suite("an object that exists already", (test) => {
       dependentController([
         configOf("a", {
           existing: "adopt",
-          isGarbageCollected: false,
+          garbageCollected: false,
           desired: ({ primary }) => ({ metadata: { name: "shared" }, data: { value: primary.metadata.name } }),
         }),
       ]),
@@ -182,10 +182,10 @@ suite("an object that exists already", (test) => {
 });
 
 suite("a dependent that is orphaned", (test) => {
-  for (const isGarbageCollected of [true, false])
-    test(`outlives its primary, untied, where ${isGarbageCollected ? "an owner reference" : "annotations"} tied it`, async () => {
+  for (const garbageCollected of [true, false])
+    test(`outlives its primary, untied, where ${garbageCollected ? "an owner reference" : "annotations"} tied it`, async () => {
       await using space = await openSpace();
-      const dependent = configOf("a", { onDelete: "orphan", isGarbageCollected });
+      const dependent = configOf("a", { onDelete: "orphan", garbageCollected });
       await using running = await space.start([dependentController([dependent])]);
       await space.create(Sample, sample());
       await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "first");
@@ -223,10 +223,10 @@ suite("a dependent that is orphaned", (test) => {
 suite("an object that is being deleted", (test) => {
   const held = { metadata: { finalizers: [HOLD] } };
 
-  for (const usesServerSideApply of [true, false])
-    test(`is waited for before it is made anew, ${usesServerSideApply ? "by apply" : "by POST"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is waited for before it is made anew, ${serverSideApply ? "by apply" : "by POST"}`, async () => {
       await using space = await openSpace();
-      const dependents = [configOf("a", { usesServerSideApply }), configOf("after", { dependsOn: ["a"] })];
+      const dependents = [configOf("a", { serverSideApply }), configOf("after", { dependsOn: ["a"] })];
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample());
       await space.until(ConfigMap, "one-after", () => true);
@@ -248,7 +248,7 @@ suite("an object that is being deleted", (test) => {
 
   test("is deleted once, however often its primary is reconciled meanwhile", async () => {
     await using space = await openSpace();
-    const dependent = configOf("a", { isGarbageCollected: false });
+    const dependent = configOf("a", { garbageCollected: false });
     await using running = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);
@@ -270,7 +270,7 @@ suite("an object that is being deleted", (test) => {
       reconcile: ({ primary }: { primary: Sample }) => updateStatus({ value: primary.spec.value ?? "" }),
     };
     await using running = await space.start([
-      dependentController([configOf("a", { isGarbageCollected: false })], { reconciler }),
+      dependentController([configOf("a", { garbageCollected: false })], { reconciler }),
     ]);
     await space.create(Sample, sample());
     await space.until(ConfigMap, "one-a", () => true);

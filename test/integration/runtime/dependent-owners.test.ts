@@ -17,10 +17,10 @@ suite("two dependents with one object", (test) => {
       ...rest,
     });
 
-  for (const usesServerSideApply of [true, false])
-    test(`may take turns with it, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`may take turns with it, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
       await using space = await openSpace();
-      const dependents = ["a", "b"].map((name) => turnOf(name, { usesServerSideApply, deletePostcondition: deleted }));
+      const dependents = ["a", "b"].map((name) => turnOf(name, { serverSideApply, deletePostcondition: deleted }));
       await using running = await space.start([dependentController(dependents)]);
       await space.create(Sample, sample({ value: "a" }));
       await space.until(ConfigMap, "turn", ({ data }) => data?.["value"] === "a");

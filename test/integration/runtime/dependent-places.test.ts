@@ -32,7 +32,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
     const { client } = space;
     const namespace = `${space.namespace}-other`;
     await client.create(Namespace, { metadata: { name: namespace } });
-    const dependent = configOf("a", { isGarbageCollected: false, namespace });
+    const dependent = configOf("a", { garbageCollected: false, namespace });
     await using _ = await space.start([dependentController([dependent])]);
     await space.create(Sample, sample());
     const ref = { name: "one-a", namespace };
@@ -53,7 +53,7 @@ suite("a dependent outside of the namespace of its primary", (test) => {
     const name = `${namespace}-role`;
     const role = configOf("role", {
       resource: ClusterRole.definition,
-      isGarbageCollected: false,
+      garbageCollected: false,
       desired: ({ primary }) => ({
         metadata: { name },
         rules: [{ apiGroups: [""], resources: [primary.spec.value], verbs: ["get"] }],
@@ -124,14 +124,14 @@ async function startCluster() {
 }
 
 suite("a dependent in another cluster", (test) => {
-  const far = { cluster: "other", namespace: "default", isGarbageCollected: false } as const;
+  const far = { cluster: "other", namespace: "default", garbageCollected: false } as const;
   const ref = { name: "one-a", namespace: "default" };
 
-  for (const usesServerSideApply of [true, false])
-    test(`is created, changed, brought back and deleted there, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is created, changed, brought back and deleted there, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
       await using space = await openSpace();
       await using other = await startCluster();
-      const controller = dependentController([configOf("a", { ...far, usesServerSideApply }), configOf("near")]);
+      const controller = dependentController([configOf("a", { ...far, serverSideApply }), configOf("near")]);
       await using running = await space.start([controller], { clusters: { other: other.connection } });
       const value = async () => (await other.client.get(ConfigMap, ref))?.data?.["value"];
       await space.create(Sample, sample());
@@ -193,7 +193,7 @@ suite("a dependent in another cluster", (test) => {
     await using space = await openSpace();
     await using other = await startCluster();
     const controller = dependentController(
-      [configOf("a", { namespace: "default", isGarbageCollected: false, eventSource: "far" })],
+      [configOf("a", { namespace: "default", garbageCollected: false, eventSource: "far" })],
       {
         eventSources: () => [
           informerSource({

@@ -28,7 +28,7 @@ async function managersOf({ server, namespace }: Space, name: string): Promise<s
 }
 
 suite("a dependent without server-side apply", (test) => {
-  const put = { usesServerSideApply: false } as const;
+  const put = { serverSideApply: false } as const;
 
   test("is created by POST, changed by PUT, and nothing is sent when it is as desired", async () => {
     await using space = await openSpace();
@@ -136,8 +136,8 @@ suite("a dependent without server-side apply", (test) => {
       [true, ["sample Apply", "sample Update"]],
       [false, ["sample Apply", "sample Update"]],
     ];
-    for (const [index, [usesServerSideApply, managers]] of versions.entries()) {
-      await using running = await space.start([dependentController([configOf("a", { usesServerSideApply })])]);
+    for (const [index, [serverSideApply, managers]] of versions.entries()) {
+      await using running = await space.start([dependentController([configOf("a", { serverSideApply })])]);
       await space.patch(Sample, "one", { spec: { value: `version ${index}` } });
       await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === `version ${index}`);
       assert.equal(await managersOf(space, "one-a"), managers);
@@ -251,7 +251,7 @@ suite("dependents of one kind that share an event source of the user", (test) =>
 
   test("leave alone what the source says belongs to the primary, and nobody made as a dependent", async () => {
     await using space = await openSpace();
-    const dependent = shared("a", { isGarbageCollected: false });
+    const dependent = shared("a", { garbageCollected: false });
     const annotations = { "example.com/sample": "one" };
     await space.create(ConfigMap, { metadata: { name: "one-a", annotations }, data: { value: "theirs" } });
     await using running = await space.start([dependentController([dependent], sources)]);
@@ -314,14 +314,14 @@ suite("a dependent of which only the name of the kind is known", (test) => {
   }
   const Deployment = classOf<Deployment>(builtinDefinition("apps/v1", "Deployment"));
 
-  for (const usesServerSideApply of [true, false])
-    test(`is created, compared, changed and deleted like any other, ${usesServerSideApply ? "by apply" : "by PUT"}`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`is created, compared, changed and deleted like any other, ${serverSideApply ? "by apply" : "by PUT"}`, async () => {
       await using space = await openSpace();
       const untyped = { ...Deployment.definition, schema: {} };
       const dependent = configOf("web", {
-        usesServerSideApply,
+        serverSideApply,
         resource: untyped,
-        isGarbageCollected: false,
+        garbageCollected: false,
         desired: ({ primary }) => ({
           metadata: { name: "web" },
           spec: {

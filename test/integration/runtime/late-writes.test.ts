@@ -43,7 +43,7 @@ const RETRY = { initialIntervalMs: 50, maxIntervalMs: 100, maxAttempts: -1 };
 suite("a write that was given up", (test) => {
   const cases: [string, PageOperatorOptions][] = [
     ["by server-side apply", { dependents: [configMapOf("text", { timeoutMs: 300 })] }],
-    ["by PUT", { dependents: [configMapOf("text", { timeoutMs: 300, usesServerSideApply: false })] }],
+    ["by PUT", { dependents: [configMapOf("text", { timeoutMs: 300, serverSideApply: false })] }],
   ];
   for (const [title, options] of cases)
     test(`${title} counts as a foreign change when it lands after a newer one, and is put right`, async () => {

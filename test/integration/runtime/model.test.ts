@@ -166,7 +166,7 @@ async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> 
     operator: undefined as never,
     startOperator: async () => {
       const operator = createPageOperator(server, {
-        dependents: [configMapOf("text", { isGarbageCollected: !hasFinalizer })],
+        dependents: [configMapOf("text", { garbageCollected: !hasFinalizer })],
         retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxAttempts: -1 },
         reconciler: { reconcile: ({ primary }: { primary: Page }) => reconcile(primary) },
       });

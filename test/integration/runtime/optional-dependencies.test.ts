@@ -7,12 +7,12 @@ import { spacesOf } from "../josdk/space.js";
 const openSpace = spacesOf();
 
 const settings = configOf("settings", {
-  isGarbageCollected: false,
+  garbageCollected: false,
   reconcilePrecondition: ({ primary }: { readonly primary: unknown }) => (primary as Sample).spec.value !== "without",
 });
 
 const web = configOf("web", {
-  isGarbageCollected: false,
+  garbageCollected: false,
   dependsOn: [{ name: "settings", optional: true }],
   desired: ({ primary, secondary }) => ({
     metadata: { name: `${primary.metadata.name}-web` },

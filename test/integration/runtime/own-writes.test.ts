@@ -27,7 +27,7 @@ function startOperator(server: ApiServer, reconcile: Reconcile): PageOperator {
     dependents: [],
     reconciler: { reconcile: (args: ReconcileArguments<Page, object>) => reconcile(args as never) },
     usesGenerationAwareness: false,
-    hasDefaultFilters: false,
+    defaultFilters: false,
     eventSources: () => [informerSource({ name: "config-maps", resource: ConfigMap })],
   } as never);
 }

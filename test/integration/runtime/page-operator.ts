@@ -99,7 +99,7 @@ export function configMapOf(
     name,
     resource: ConfigMap.definition,
     dependsOn: [],
-    isGarbageCollected: true,
+    garbageCollected: true,
     desired: (({ primary }: Args) => ({
       metadata: { name: `${primary.metadata.name}-${name}` },
       data: { text: primary.spec.text },

@@ -65,16 +65,16 @@ suite("the reasons of a reconcile", (test) => {
 });
 
 suite("status conditions of an operator", (test) => {
-  for (const usesServerSideApply of [true, false])
-    test(`they follow the workflow, ${usesServerSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
+  for (const serverSideApply of [true, false])
+    test(`they follow the workflow, ${serverSideApply ? "by server-side apply" : "by patches"}, beside the reconciler's status`, async () => {
       await using server = await startPageServer();
       const reconciler = {
         // Without server-side apply a status is stated as a whole.
         reconcile: ({ primary }: { primary: Page }) => ({
-          status: { ...(usesServerSideApply ? {} : primary.status), text: primary.spec.text },
+          status: { ...(serverSideApply ? {} : primary.status), text: primary.spec.text },
         }),
       };
-      const options = { dependents: [first, second], statusConditions: true, usesServerSideApply, reconciler };
+      const options = { dependents: [first, second], statusConditions: true, serverSideApply, reconciler };
       await using page = createPageOperator(server, options);
       await page.operator.start();
       await createPage(page);
@@ -125,7 +125,7 @@ suite("status conditions of an operator", (test) => {
   test("keep their times where the reconciler states a status without them", async () => {
     await using server = await startPageServer();
     const reconciler = { reconcile: ({ primary }: { primary: Page }) => ({ status: { text: primary.spec.text } }) };
-    const options = { dependents: [], statusConditions: true, usesServerSideApply: false, reconciler };
+    const options = { dependents: [], statusConditions: true, serverSideApply: false, reconciler };
     await using page = createPageOperator(server, options);
     const since = "2026-01-02T03:04:05Z";
     await page.operator.start();

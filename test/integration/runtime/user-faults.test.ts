@@ -39,7 +39,7 @@ suite("faults of the user", (test) => {
       return { metadata: { name: "one-text" } };
     };
     await using page = createPageOperator(server, {
-      dependents: [configMapOf("text", { isGarbageCollected: false, desired })],
+      dependents: [configMapOf("text", { garbageCollected: false, desired })],
     });
     await page.operator.start();
     await createPage(page);
@@ -217,7 +217,7 @@ suite("faults of the user", (test) => {
         if (context.isPrimaryDeleted) deleted.push(primary.metadata.name);
       },
     };
-    await using page = createPageOperator(server, { reconciler, dependents: [], reconcilesOnAllEvents: true });
+    await using page = createPageOperator(server, { reconciler, dependents: [], onAllEvents: true });
     await page.operator.start();
     await createPage(page);
     await waitFor("it is reconciled", () => page.events.length === 1);

@@ -142,7 +142,7 @@ suite("dependents that are undone", (test) => {
     const edit = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.mergePatch(ConfigMap, { name, namespace: "default" }, { data: { text: "theirs", more: "kept" } });
     await using _opponent = await startOpponent(await server(), "put-text", edit);
-    await using page = await startWatched({ dependents: [configMapOf("text", { usesServerSideApply: false })] });
+    await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply: false })] });
     await createPage(page, "put");
     const loops = await waitFor("two writes of the loop", () => page.loops[1] && page.loops);
     const found = loops.map(({ object, paths, writes, isNew, pauseMs }) => ({ object, paths, writes, isNew, pauseMs }));
@@ -168,7 +168,7 @@ suite("dependents that are undone", (test) => {
     const remove = (client: ApiClient, { metadata: { name } }: DataObject) =>
       client.delete(ConfigMap, { name, namespace: "default" });
     await using _opponent = await startOpponent(await server(), "posted-text", remove);
-    await using page = await startWatched({ dependents: [configMapOf("text", { usesServerSideApply: false })] });
+    await using page = await startWatched({ dependents: [configMapOf("text", { serverSideApply: false })] });
     await createPage(page, "posted");
     const failed = await waitFor("a reconcile that waits", () => page.events.find(({ error }) => error !== undefined));
     assert.match(String((failed.error as AggregateError).errors[0]), /deleted again and again/);

@@ -91,7 +91,7 @@ function isConditional({ conditions }: KubernetesDependentModel): boolean {
 
 /** Checks a namespace that is stated as a text against what owns the object, and against what is watched. */
 function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
-  const { name, resource, isGarbageCollected } = dependent;
+  const { name, resource, garbageCollected } = dependent;
   const { primary, settings } = code.controller;
   const text = namespace?.text;
   if (namespace === undefined || text === undefined || text.includes("${") || resource.scope === "Cluster") return [];
@@ -99,7 +99,7 @@ function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnos
   const { namespaces } = settings;
   const watched = Array.isArray(namespaces) ? (namespaces as readonly string[]) : undefined;
   const isOnlyOne = watched?.length === 1 && watched[0] === text;
-  if (isGarbageCollected && primary.scope === "Namespaced" && !isOnlyOne)
+  if (garbageCollected && primary.scope === "Namespaced" && !isOnlyOne)
     return [
       {
         severity: "error",

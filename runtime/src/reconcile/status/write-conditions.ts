@@ -35,7 +35,7 @@ export async function writeConditions(
   const last = before.find(({ type }) => type === "Ready");
   if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
   const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
-  const wanted = write.usesServerSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
+  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
   await writePrimary(
     write,

@@ -23,7 +23,7 @@ export interface SecondariesOptions {
   /** The name of the event source that knows them; all of the type unless given. */
   readonly source?: string;
   /** Whether an object that several event sources know is returned once, in its latest version. */
-  readonly isDeduplicated?: boolean;
+  readonly deduplicated?: boolean;
 }
 
 /** All primaries that the controller knows, for reading. */
@@ -123,7 +123,7 @@ export interface Context<Primary = KubernetesObject> {
   ): readonly Resource[];
   secondaries<Resource = unknown>(
     type: string,
-    options?: Omit<SecondariesOptions, "isDeduplicated">,
+    options?: Omit<SecondariesOptions, "deduplicated">,
   ): readonly Resource[];
   readonly eventSources: EventSources;
   /** Runs the workflow of the controller, if its invocation is explicit; rejects otherwise. */

@@ -149,13 +149,13 @@ export interface KubernetesDependent extends NodeDefinition {
    * Whether Kubernetes' garbage collector deletes the object after its primary (an owner reference ties it to the primary), as
    * opposed to the runtime in the order of the graph (annotations tie it).
    */
-  readonly isGarbageCollected: boolean;
+  readonly garbageCollected: boolean;
   /** What becomes of the object when it must not exist any more: `orphan` leaves it, untied from the primary; `delete` unless given. */
   readonly onDelete?: "delete" | "orphan";
   /** What is done about an object of the name that is not of this primary: `adopt` takes it over; `refuse`, an error, unless given. */
   readonly existing?: "refuse" | "adopt";
   /** Whether it is written by server-side apply; true unless given. False: by POST and PUT. */
-  readonly usesServerSideApply?: boolean;
+  readonly serverSideApply?: boolean;
   /** Who writes it, as the API server records it; that of the controller unless given. */
   readonly fieldManager?: string;
   readonly matcher?: DependentMatcher;

@@ -46,7 +46,7 @@ export function completeDesired(
   desired: unknown,
   { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
 ): DesiredObject {
-  const { resource, name, namespace: stated, isGarbageCollected, labelSelector } = dependent;
+  const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
   const which = item === undefined ? "" : ` for its item "${item}"`;
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
   if (typeof desired !== "object" || desired === null)
@@ -65,7 +65,7 @@ export function completeDesired(
     throw fail(
       `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
     );
-  if (isGarbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
+  if (garbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
         "primary is allowed; state garbageCollected: false in the workflow spec",
@@ -84,7 +84,7 @@ export function completeDesired(
     ...(namespace === undefined ? {} : { namespace }),
     ...(label === undefined ? {} : { labels: { ...metadata.labels, [CONTROLLER_LABEL]: label } }),
     annotations: { ...metadata.annotations, ...annotations },
-    ...(isGarbageCollected ? { ownerReferences: [...others, owner] } : {}),
+    ...(garbageCollected ? { ownerReferences: [...others, owner] } : {}),
   };
   return { ...rest, metadata: { ...metadata, ...link } };
 }
@@ -116,12 +116,12 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
 }
 
 function annotationsOf(
-  { isGarbageCollected, name }: KubernetesDependent,
+  { garbageCollected, name }: KubernetesDependent,
   { metadata }: KubernetesObject,
   { definition, item, key }: Pick<DesiredOwner, "definition" | "item"> & { readonly key: ObjectKey | undefined },
 ): { [key: string]: string } {
   const annotations: { [key: string]: string } = {};
-  if (!isGarbageCollected) {
+  if (!garbageCollected) {
     annotations[PRIMARY_NAME] = metadata.name;
     if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
     annotations[PRIMARY_TYPE] = typeOfPrimary(definition);

@@ -51,7 +51,7 @@ export class KubernetesDriver implements DependentDriver {
 
   // What is to be orphaned has to be untied before its primary goes.
   get isGarbageCollected(): boolean {
-    return this.#definition.isGarbageCollected && this.#definition.onDelete !== "orphan";
+    return this.#definition.garbageCollected && this.#definition.onDelete !== "orphan";
   }
 
   get capabilities(): DependentDriver["capabilities"] {

@@ -130,8 +130,8 @@ export class LiveObjects {
   // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: what they
   // applied is told from its copies by its managed fields, as long as nobody strips these.
   #isGenuine({ object, owned }: DecodedResource): boolean {
-    const { usesServerSideApply = true } = this.#definition;
-    return isOriginal(object.metadata) ?? (!usesServerSideApply || owned !== undefined);
+    const { serverSideApply = true } = this.#definition;
+    return isOriginal(object.metadata) ?? (!serverSideApply || owned !== undefined);
   }
 
   // What other dependents made of the same kind is theirs.

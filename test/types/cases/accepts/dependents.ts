@@ -101,7 +101,7 @@ export const workflow = defineWorkflow(WebPage, {
     cluster: "other",
     onDelete: "orphan",
     existing: "adopt",
-    usesServerSideApply: false,
+    serverSideApply: false,
     fieldManager: "me",
     timeoutMs: 30_000,
     retry: { maxAttempts: 3 },

@@ -57,7 +57,7 @@ export const reads: WebPageReconciler = {
   reconcile({ context }) {
     const { secondary, secondaries, primaries } = context;
     const one = secondary(ConfigMap, { name: "x", namespace: "y" });
-    const all = secondaries(Service, { source: "services", isDeduplicated: true });
+    const all = secondaries(Service, { source: "services", deduplicated: true });
     const external = secondary<{ url: string }>("Schema");
     const unknown = secondary("Schema");
     type One = Expect<Equal<typeof one, ConfigMap | undefined>>;
@@ -91,6 +91,6 @@ export const controller = defineController({
   namespaces: "current",
   filters: { onAdd: ({ spec }) => spec.html !== "", onUpdate: (page, old) => page.spec.html !== old.spec.html },
   indexes: { host: ({ spec }) => (spec.host === undefined ? [] : [spec.host]) },
-  usesServerSideApply: false,
-  hasDefaultFilters: false,
+  serverSideApply: false,
+  defaultFilters: false,
 });

@@ -1,5 +1,5 @@
 import type { Context } from "@gen-operator/runtime/codegen";
 
 export function read(context: Context): readonly unknown[] {
-  return context.secondaries("Schema", { isDeduplicated: true });
+  return context.secondaries("Schema", { deduplicated: true });
 }

@@ -116,10 +116,10 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({ controller: stated })).settings, {
       namespaces: "current",
       fieldSelector: "metadata.name=a",
-      reconcilesOnAllEvents: true,
-      isGenerationAware: false,
-      hasDefaultFilters: false,
-      usesServerSideApply: false,
+      onAllEvents: true,
+      generationAware: false,
+      defaultFilters: false,
+      serverSideApply: false,
       maxConcurrentReconciles: 3,
     });
     const usual = "{ onAllEvents: false, generationAware: true, defaultFilters: true, serverSideApply: true }";
@@ -190,7 +190,7 @@ suite("buildModel", (test) => {
     });
     const [dependent] = dependents;
     const conditions = dependent!.conditions;
-    assert.is(dependent !== undefined && isKubernetes(dependent) && dependent.isGarbageCollected, false);
+    assert.is(dependent !== undefined && isKubernetes(dependent) && dependent.garbageCollected, false);
     assert.equal(conditions.activationCondition, { kind: "builtin", name: "crdPresent" });
     assert.equal(conditions.readyPostcondition, { kind: "function", name: "isReady" });
     const when = conditions.reconcilePrecondition;
@@ -238,10 +238,10 @@ suite("buildModel", (test) => {
       const { resource: _resource, ...own } = rest as typeof rest & { resource: unknown };
       return own;
     });
-    assert.equal(usual, { dependsOn: [], waitsFor: [], follows: [], filters: {}, isGarbageCollected: true });
+    assert.equal(usual, { dependsOn: [], waitsFor: [], follows: [], filters: {}, garbageCollected: true });
     assert.equal(stated, {
-      ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, isGarbageCollected: false, cluster: "other" },
-      ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", usesServerSideApply: false },
+      ...{ dependsOn: [], waitsFor: [], follows: [], filters: {}, garbageCollected: false, cluster: "other" },
+      ...{ mode: "createOnly", onDelete: "orphan", existing: "adopt", serverSideApply: false },
       ...{ timeoutMs: 60_000, retry: { maxAttempts: 2, maxIntervalMs: 5000 } },
     });
   });

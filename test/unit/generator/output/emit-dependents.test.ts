@@ -164,7 +164,7 @@ suite("emitted dependents", (declareTest) => {
     for (const part of [
       'invocation: "explicit", exceptions: "result", maxConcurrency: 7, inventory: false, removed: { old: { resource: ConfigMap, policy: "delete", namespace: "elsewhere", cluster: "other" }',
       'dependsOn: ["once", { name: "given", optional: true }]',
-      "bulk: { maxConcurrency: 3 }, isGarbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
+      "bulk: { maxConcurrency: 3 }, garbageCollected: false, matcher: matchers.isSameData, readyPostcondition: conditions.isFilled",
       'itemsDependOn: ["shards"], bulk: {}',
       "operations: { create: serversDependent.create, update: serversDependent.update, delete: serversDependent.remove }",
       "operations: { create: onceDependent.create }",
@@ -173,7 +173,7 @@ suite("emitted dependents", (declareTest) => {
       'readyPostcondition: fieldEquals("spec.type", "ClusterIP")',
       'timeoutMs: 30000, retry: { maxAttempts: 3, initialIntervalMs: 1000, multiplier: 2, maxIntervalMs: 60000 }, mode: "createOnly", labelSelector: "app.example.com/part-of=shop,tier==back", existing: "adopt"',
       'resource: untypedResource({ apiVersion: "x.example.com/v1", kind: "Widget", plural: "widgets", scope: "Namespaced"',
-      'cluster: "other", onDelete: "orphan", usesServerSideApply: false, fieldManager: "me"',
+      'cluster: "other", onDelete: "orphan", serverSideApply: false, fieldManager: "me"',
       'source: { kind: "perPrimaryPoll", intervalMs: 5000, fetch: databaseDependent.fetch }',
       'delete: databaseDependent.remove, state: { kind: "status", path: ["databaseId"] }',
       "matches: matchers.isSameDatabase",

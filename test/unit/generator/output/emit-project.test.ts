@@ -86,7 +86,7 @@ suite("emitted project", (declareTest) => {
     const model = controllerOf(
       thing,
       [
-        { ...dependentOf("first", configMap), namespace: "x", labelSelector: "a=b", isGarbageCollected: false },
+        { ...dependentOf("first", configMap), namespace: "x", labelSelector: "a=b", garbageCollected: false },
         {
           ...dependentOf("second", configMap, ["first"]),
           conditions: {
@@ -129,7 +129,7 @@ suite("emitted project", (declareTest) => {
     for (const part of [
       'namespace: "x"',
       'labelSelector: "a=b"',
-      "isGarbageCollected: false",
+      "garbageCollected: false",
       'dependsOn: ["first"]',
       "activationCondition: crdPresent",
       "deletePostcondition: deleted",
@@ -160,7 +160,7 @@ suite("emitted project", (declareTest) => {
       thing,
       [{ ...dependentOf("first", configMap), fieldSelector: "metadata.name=a", filters }],
       {
-        settings: { namespaces: "current", reconcilesOnAllEvents: true, usesServerSideApply: false },
+        settings: { namespaces: "current", onAllEvents: true, serverSideApply: false },
         filters: { onUpdate: when("old.spec?.size !== 1", ["old"]), generic: { kind: "function", name: "isWanted" } },
         eventSources: [
           { ...informer, name: "maps", resource: configMap, mapping: { kind: "ownerReference" }, filters },

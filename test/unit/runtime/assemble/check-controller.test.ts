@@ -23,11 +23,11 @@ suite("check of a controller", (test) => {
     [{ finalizer: "Example.com/x" }, 'has the finalizer "Example.com/x"'],
     [{ finalizer: `example.com/${"x".repeat(64)}` }, "it needs a domain"],
     [
-      { reconcilesOnAllEvents: true, reconciler: { reconcile, cleanup } },
+      { onAllEvents: true, reconciler: { reconcile, cleanup } },
       "reconciles on all events, and there is no cleanup then",
     ],
     [
-      { reconcilesOnAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
+      { onAllEvents: true, workflow: workflowOf([dependentOf("a"), dependentOf("b")]) },
       "reconciles on all events, and has dependents (a, b)",
     ],
     [{ filters: { onDelete: () => true } as never }, "has a filter onDelete"],
@@ -40,7 +40,7 @@ suite("check of a controller", (test) => {
         [{ cluster: "west" }, 'lives in cluster "west", where the garbage collector knows nothing of its primary'],
         [{ resource: role }, "is cluster-scoped, so that no Page.v1.example.com in a namespace can own it"],
         [
-          { resource: role, isGarbageCollected: false, namespace: "x" },
+          { resource: role, garbageCollected: false, namespace: "x" },
           'states the namespace "x", and ClusterRole.v1.rbac.authorization.k8s.io is cluster-scoped',
         ],
         [
@@ -96,7 +96,7 @@ suite("check of a controller", (test) => {
     const accepted: Partial<ControllerDefinition>[] = [
       {},
       { finalizer: "example.com/cleanup" },
-      { reconcilesOnAllEvents: true, reconciler: { reconcile } },
+      { onAllEvents: true, reconciler: { reconcile } },
       { reconciler: { reconcile, cleanup }, workflow: workflowOf([dependentOf("a")]) },
       { maxReconciliationIntervalMs: 0, namespaces: "current" },
       { workflow: workflowOf([dependentOf("a", { ...readOnly, resource: role, cluster: "west" })]) },
@@ -116,7 +116,7 @@ suite("check of a controller", (test) => {
 });
 
 suite("finalizer of a controller", (test) => {
-  const withOrdered = workflowOf([dependentOf("a", { isGarbageCollected: false })]);
+  const withOrdered = workflowOf([dependentOf("a", { garbageCollected: false })]);
 
   test("it is there for a cleanup, and for dependents that are deleted in order (R18)", () => {
     assert.is(finalizerOf(definitionOf()), undefined);
@@ -130,7 +130,7 @@ suite("finalizer of a controller", (test) => {
     const finalizerWith = (rest: Partial<KubernetesDependent>, workflow: Partial<WorkflowDefinition> = {}) =>
       finalizerOf(definitionOf({ workflow: { ...workflowOf([dependentOf("a", rest)]), ...workflow } }));
     assert.is(finalizerWith({ onDelete: "orphan" }), "pages.example.com/finalizer");
-    assert.is(finalizerWith({ ...readOnly, isGarbageCollected: false }), undefined);
+    assert.is(finalizerWith({ ...readOnly, garbageCollected: false }), undefined);
     assert.is(
       finalizerWith({}, { removed: { b: { resource: role, policy: "orphan" } } }),
       "pages.example.com/finalizer",
@@ -192,7 +192,7 @@ suite("check of the controllers of an operator", (test) => {
   const accepted: [title: string, definitions: readonly ControllerDefinition[]][] = [
     ["two of one kind that clean up under finalizers of their own", [cleaning, { ...another, finalizer: "x.io/two" }]],
     ["two of one kind of which neither cleans up", [{ ...idle, name: "one" }, idle]],
-    ["one that cleans up, and one without finalizers", [cleaning, { ...idle, reconcilesOnAllEvents: true }]],
+    ["one that cleans up, and one without finalizers", [cleaning, { ...idle, onAllEvents: true }]],
     [
       "two kinds under one finalizer",
       [cleaning, { ...another, workflow: configMaps }].map((each) => ({ ...each, finalizer: "x.io/both" })),

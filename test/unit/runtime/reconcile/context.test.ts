@@ -120,7 +120,7 @@ suite("reconcile context", (test) => {
 
 suite("reconcile on all events", (test) => {
   const onAllEvents = async (reconcile: (args: PageArguments) => unknown) =>
-    createDispatcher({ reconcilesOnAllEvents: true, reconciler: { reconcile } });
+    createDispatcher({ onAllEvents: true, reconciler: { reconcile } });
 
   test("a marked primary is reconciled, and finalizers are neither added nor removed", async () => {
     const seen: boolean[] = [];
@@ -159,16 +159,13 @@ suite("reconcile on all events", (test) => {
       reconciler: { initContext: (_: PageInitArguments) => void calls++, reconcile: () => void calls++ },
     });
     const { failure } = await dispatcher.run(await dispatcher.create("illegal"), { isPrimaryDeleted: true });
-    assert.match(
-      (failure?.error as Error).message,
-      "default/illegal is gone, and only a controller with reconcilesOnAllEvents",
-    );
+    assert.match((failure?.error as Error).message, "default/illegal is gone, and only a controller with onAllEvents");
     assert.is(calls, 0);
   });
 
   test("an error of a deleted primary is told to the handler, whose reschedule is not taken", async () => {
     const dispatcher = await createDispatcher({
-      reconcilesOnAllEvents: true,
+      onAllEvents: true,
       reconciler: {
         reconcile() {
           throw new Error("no");

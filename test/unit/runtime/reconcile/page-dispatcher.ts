@@ -194,17 +194,17 @@ function editStatus(client: ApiClient, name: string, status: object): Promise<un
 
 /** A way of writing primaries. */
 export interface WritingWay {
-  readonly usesServerSideApply: boolean;
+  readonly serverSideApply: boolean;
   /** Returns a name for a page that no other test and no other way uses. */
   nameOf(name: string): string;
 }
 
 /** Runs a test for server-side apply and for JSON patches. */
 export async function inBothWays(body: (way: WritingWay) => Promise<void>): Promise<void> {
-  for (const usesServerSideApply of [true, false]) {
-    const way = usesServerSideApply ? "apply" : "patch";
+  for (const serverSideApply of [true, false]) {
+    const way = serverSideApply ? "apply" : "patch";
     try {
-      await body({ usesServerSideApply, nameOf: (name) => `${name}-${way}` });
+      await body({ serverSideApply, nameOf: (name) => `${name}-${way}` });
     } catch (error) {
       if (error instanceof Error) error.message = `with ${way}: ${error.message}`;
       throw error;

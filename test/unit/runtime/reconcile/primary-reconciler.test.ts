@@ -37,11 +37,11 @@ async function createDeleting(dispatcher: Dispatcher, name: string, finalizers: 
 }
 
 /** Checks that the finalizer comes first, and that the reconcile goes on with the answer. */
-async function checkAddedFirst(usesServerSideApply: boolean): Promise<void> {
+async function checkAddedFirst(serverSideApply: boolean): Promise<void> {
   let seen: string[] | undefined;
-  const name = `adds-${usesServerSideApply}`;
+  const name = `adds-${serverSideApply}`;
   const dispatcher = await createDispatcher({
-    usesServerSideApply,
+    serverSideApply,
     reconciler: {
       reconcile: ({ primary }: PageArguments) => void (seen = primary.metadata.finalizers),
       cleanup: () => {},
@@ -54,7 +54,7 @@ async function checkAddedFirst(usesServerSideApply: boolean): Promise<void> {
   assert.equal((await dispatcher.read(name))?.metadata.finalizers, [FINALIZER]);
   assert.is(outcome.failure, undefined);
   assert.is(outcome.wroteResource, false, "a finalizer is not what the reconciler wrote");
-  assert.is((await managersOf(dispatcher, name)).includes("page Apply"), usesServerSideApply);
+  assert.is((await managersOf(dispatcher, name)).includes("page Apply"), serverSideApply);
   await dispatcher.observe(name);
   assert.equal(dispatcher.changes, [], "the own event is not told");
 }
@@ -67,23 +67,23 @@ suite("primary reconciler: finalizer", (test) => {
     checkAddedFirst(false));
 
   test("a primary with the finalizer is reconciled, and nothing is written", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { serverSideApply });
       await dispatcher.run(await dispatcher.create(nameOf("has"), { metadata: { finalizers: [FINALIZER] } }));
       assert.equal(dispatcher.calls, ["reconcile"]);
       assert.equal(dispatcher.requests, []);
     }));
 
   test("the finalizers of others are kept, also those that the cache does not know yet", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { serverSideApply });
       const name = nameOf("others");
       const entry = await dispatcher.create(name);
       await dispatcher.edit(name, { metadata: { finalizers: [FOREIGN] } });
       await dispatcher.run(entry);
       assert.equal(dispatcher.calls, ["reconcile"]);
       assert.equal((await dispatcher.read(name))?.metadata.finalizers?.sort(), [FOREIGN, FINALIZER].sort());
-      if (!usesServerSideApply)
+      if (!serverSideApply)
         assert.equal(dispatcher.requests, [`PATCH ${name} 422`, `GET ${name} 200`, `PATCH ${name} 200`]);
     }));
 
@@ -101,8 +101,8 @@ suite("primary reconciler: finalizer", (test) => {
   });
 
   test("a primary that went, or was made anew, meanwhile gets no finalizer and is not reconciled", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const dispatcher = await createCleaning(undefined, { usesServerSideApply });
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const dispatcher = await createCleaning(undefined, { serverSideApply });
       const name = nameOf("gone");
       const entry = await dispatcher.create(name);
       await dispatcher.client.delete(Page, entry.object.metadata);

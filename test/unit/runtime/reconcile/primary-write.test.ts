@@ -24,13 +24,13 @@ const labelled = (primary: Page, labels: { [key: string]: string }): Page => ({
 });
 
 /** The same wish in both modes: only what is intended, or the whole primary as it should become. */
-const labelOf = (usesServerSideApply: boolean, primary: Page): object =>
-  usesServerSideApply ? { metadata: { labels: { by: "us" } } } : labelled(primary, { by: "us" });
+const labelOf = (serverSideApply: boolean, primary: Page): object =>
+  serverSideApply ? { metadata: { labels: { by: "us" } } } : labelled(primary, { by: "us" });
 
 suite("primary writes", (test) => {
   test("a status is written to its subresource alone, once", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const dispatcher = await createWriting(() => updateStatus({ text: "done" }), { usesServerSideApply });
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const dispatcher = await createWriting(() => updateStatus({ text: "done" }), { serverSideApply });
       const name = nameOf("status");
       const outcome = await dispatcher.run(await dispatcher.create(name));
       assert.equal(dispatcher.requests, [`PATCH ${name}/status 200`]);
@@ -44,9 +44,9 @@ suite("primary writes", (test) => {
     }));
 
   test("a resource is written", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const dispatcher = await createWriting(({ primary }) => patchResource(labelOf(usesServerSideApply, primary)), {
-        usesServerSideApply,
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const dispatcher = await createWriting(({ primary }) => patchResource(labelOf(serverSideApply, primary)), {
+        serverSideApply,
       });
       const name = nameOf("resource");
       const outcome = await dispatcher.run(await dispatcher.create(name, { metadata: { labels: { a: "b" } } }));
@@ -61,10 +61,10 @@ suite("primary writes", (test) => {
     }));
 
   test("resource and status are written in this order", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const reconcile: Reconcile = ({ primary }) =>
-        patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: "done" });
-      const dispatcher = await createWriting(reconcile, { usesServerSideApply });
+        patchResourceAndStatus(labelOf(serverSideApply, primary), { text: "done" });
+      const dispatcher = await createWriting(reconcile, { serverSideApply });
       const name = nameOf("both");
       const outcome = await dispatcher.run(await dispatcher.create(name, { status: { text: "old" } }));
       assert.equal(dispatcher.requests, [`PATCH ${name} 200`, `PATCH ${name}/status 200`]);
@@ -76,9 +76,9 @@ suite("primary writes", (test) => {
     }));
 
   test("the finalizer stays when the resource is written", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
-      const reconcile: Reconcile = ({ primary }) => patchResource(labelOf(usesServerSideApply, primary));
-      const dispatcher = await createDispatcher({ reconciler: { reconcile, cleanup() {} }, usesServerSideApply });
+    inBothWays(async ({ serverSideApply, nameOf }) => {
+      const reconcile: Reconcile = ({ primary }) => patchResource(labelOf(serverSideApply, primary));
+      const dispatcher = await createDispatcher({ reconciler: { reconcile, cleanup() {} }, serverSideApply });
       const name = nameOf("finalizer");
       await dispatcher.run(await dispatcher.create(name));
       const { metadata } = (await dispatcher.read(name))!;
@@ -86,13 +86,13 @@ suite("primary writes", (test) => {
     }));
 
   test("a change that somebody else made meanwhile stays, and is told", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher: Dispatcher = await createWriting(
         async ({ primary }) => {
           await dispatcher.edit(primary.metadata.name, { metadata: { labels: { foreign: "yes" } } });
-          return patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: "done" });
+          return patchResourceAndStatus(labelOf(serverSideApply, primary), { text: "done" });
         },
-        { usesServerSideApply },
+        { serverSideApply },
       );
       const name = nameOf("meanwhile");
       const outcome = await dispatcher.run(await dispatcher.create(name, { metadata: { labels: { a: "b" } } }));
@@ -104,13 +104,13 @@ suite("primary writes", (test) => {
     }));
 
   test("a resource version that the reconciler states is tested", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(
         ({ primary }) => {
           const wanted = labelled(primary, { by: "us" });
           return patchResource({ ...wanted, metadata: { ...wanted.metadata, resourceVersion: "1" } });
         },
-        { usesServerSideApply },
+        { serverSideApply },
       );
       const name = nameOf("locked");
       const { failure, wroteResource } = await dispatcher.run(await dispatcher.create(name));
@@ -119,45 +119,45 @@ suite("primary writes", (test) => {
     }));
 
   test("a primary that was made anew meanwhile is not written, and that is no failure", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       for (const control of ["resource", "status", "both"] as const) {
         const name = nameOf(`anew-${control}`);
         const dispatcher: Dispatcher = await createWriting(
           async ({ primary }) => {
             await dispatcher.client.delete(Page, primary.metadata);
             await dispatcher.client.create(Page, { metadata: { name, namespace: "default" }, spec: { text: "new" } });
-            const resource = labelOf(usesServerSideApply, primary);
+            const resource = labelOf(serverSideApply, primary);
             if (control === "resource") return patchResource(resource);
             return control === "status"
               ? updateStatus({ text: "old" })
               : patchResourceAndStatus(resource, { text: "old" });
           },
-          { usesServerSideApply },
+          { serverSideApply },
         );
         const { failure } = await dispatcher.run(await dispatcher.create(name));
         assert.is(failure, undefined);
         const page = await dispatcher.read(name);
         assert.is(page?.metadata.labels, undefined);
         // Applying a status does not look at the uid (1.36).
-        if (control !== "status" || !usesServerSideApply) assert.is(page?.status, undefined);
+        if (control !== "status" || !serverSideApply) assert.is(page?.status, undefined);
       }
     }));
 
   test("what the server refuses fails the reconcile, and what came before is recorded", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const reconcile: Reconcile = ({ primary }) =>
-        patchResourceAndStatus(labelOf(usesServerSideApply, primary), { text: 5 as unknown as string });
-      const dispatcher = await createWriting(reconcile, { usesServerSideApply });
+        patchResourceAndStatus(labelOf(serverSideApply, primary), { text: 5 as unknown as string });
+      const dispatcher = await createWriting(reconcile, { serverSideApply });
       const { failure, wroteResource, wroteStatus } = await dispatcher.run(await dispatcher.create(nameOf("refused")));
       assert.ok(failure !== undefined && !failure.isHandled);
       assert.equal([wroteResource, wroteStatus], [true, false]);
     }));
 
   test("another object is not written through the control", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const dispatcher = await createWriting(
         ({ primary }) => patchResource({ ...primary, metadata: { ...primary.metadata, name: "other" } }),
-        { usesServerSideApply },
+        { serverSideApply },
       );
       const name = nameOf("not-other");
       const { failure } = await dispatcher.run(await dispatcher.create(name));
@@ -169,14 +169,14 @@ suite("primary writes", (test) => {
     }));
 
   test("what was given up writes nothing", () =>
-    inBothWays(async ({ usesServerSideApply, nameOf }) => {
+    inBothWays(async ({ serverSideApply, nameOf }) => {
       const abort = new AbortController();
       const dispatcher = await createWriting(
         () => {
           abort.abort(new Error("the operator stops"));
           return updateStatus({ text: "late" });
         },
-        { usesServerSideApply },
+        { serverSideApply },
       );
       const { failure } = await dispatcher.run(await dispatcher.create(nameOf("aborted")), { signal: abort.signal });
       assert.is((failure?.error as Error).message, "the operator stops");
@@ -196,7 +196,7 @@ suite("primary writes", (test) => {
 
   test("JSON patches: members that the reconciler leaves out are removed", async () => {
     const dispatcher = await createWriting(({ primary }) => patchResource({ ...primary, spec: { text: "new" } }), {
-      usesServerSideApply: false,
+      serverSideApply: false,
     });
     await dispatcher.run(await dispatcher.create("removes", { spec: { text: "first", more: "x" } }));
     assert.equal((await dispatcher.read("removes"))?.spec, { text: "new" });
@@ -204,7 +204,7 @@ suite("primary writes", (test) => {
 
   test("JSON patches: a part of the primary is refused, because the rest would be removed", async () => {
     const dispatcher = await createWriting(() => patchResource({ metadata: { labels: { a: "b" } } }), {
-      usesServerSideApply: false,
+      serverSideApply: false,
     });
     const { failure } = await dispatcher.run(await dispatcher.create("part"));
     assert.is((failure?.error as Error).name, "TerminalError");
@@ -218,7 +218,7 @@ suite("primary writes", (test) => {
         await dispatcher.edit(primary.metadata.name, { spec: { more: "theirs" } });
         return updateStatus({ text: "done" });
       },
-      { usesServerSideApply: false },
+      { serverSideApply: false },
     );
     const entry = await dispatcher.create("never-locks", { status: { text: "old", observedGeneration: 1 } });
     const { failure } = await dispatcher.run(entry);

@@ -78,7 +78,7 @@ suite("secondary access", (test) => {
     );
     assert.is(access.find(primary, configMap), newer);
     assert.equal(access.list(primary, configMap), [older, newer]);
-    assert.equal(access.list(primary, configMap, { isDeduplicated: true }), [newer]);
+    assert.equal(access.list(primary, configMap, { deduplicated: true }), [newer]);
   });
 
   test("one source of several is chosen by its name", () => {
@@ -158,8 +158,8 @@ suite("secondary access", (test) => {
     assert.equal(access.list(primary, "Schema"), ["a", "a"]);
     assert.throws(() => access.find(primary, "Schema"), "2 resources of the type Schema");
     assert.throws(
-      () => access.list(primary, "Schema", { isDeduplicated: true }),
-      "isDeduplicated is for Kubernetes' kinds",
+      () => access.list(primary, "Schema", { deduplicated: true }),
+      "deduplicated is for Kubernetes' kinds",
     );
     assert.is(access.find(primary, "Schema", { source: "x" }), "a");
   });

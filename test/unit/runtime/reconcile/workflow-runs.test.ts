@@ -81,7 +81,7 @@ suite("explicit invocation", (test) => {
   test("a reconcile may delete all dependents, garbage-collected ones as well", async () => {
     const reconciler = { reconcile: async ({ context }: Args) => void (await context.workflow.cleanup()) };
     const dependents = [
-      { name: "a", isGarbageCollected: true },
+      { name: "a", garbageCollected: true },
       { name: "b", dependsOn: ["a"] },
     ];
     const bed = await create({ workflow: explicit, reconciler, dependents });
@@ -91,7 +91,7 @@ suite("explicit invocation", (test) => {
   });
 
   test("a cleanup that does not clean up the workflow is told what it leaves", async () => {
-    const dependents = [{ name: "a", isGarbageCollected: true }, { name: "b" }];
+    const dependents = [{ name: "a", garbageCollected: true }, { name: "b" }];
     const reconcile = () => {};
     const careless = await create({ workflow: explicit, reconciler: { reconcile, cleanup: () => {} }, dependents });
     careless.cluster.put("b");
@@ -160,7 +160,7 @@ suite("who runs the cleanup of a workflow", (test) => {
       const bed = await create({
         workflow: isExplicit ? explicit : {},
         reconciler: { reconcile: () => {}, ...(hasCleanup ? cleanup : {}) },
-        dependents: [{ name: "a", isGarbageCollected: !hasDeletable }],
+        dependents: [{ name: "a", garbageCollected: !hasDeletable }],
       });
       bed.cluster.put("a");
       const { isKept } = await bed.cleanUp();
@@ -193,11 +193,11 @@ suite("who runs the cleanup of a workflow", (test) => {
 
 suite("the finalizer of a controller", (test) => {
   test("is there if the reconciler cleans up, or a dependent has to be deleted by the runtime [ManagedWorkflowTest, WorkflowBuilderTest]", () => {
-    const finalizerFor = (hasCleanup: boolean, ...isGarbageCollected: boolean[]) =>
+    const finalizerFor = (hasCleanup: boolean, ...garbageCollected: boolean[]) =>
       finalizerOf({
         name: "page",
         workflow: workflowOf(
-          isGarbageCollected.map((each, index) => dependentOf(`n${index}`, { isGarbageCollected: each })),
+          garbageCollected.map((each, index) => dependentOf(`n${index}`, { garbageCollected: each })),
         ),
         reconciler: { reconcile: () => {}, ...(hasCleanup ? { cleanup: () => {} } : {}) },
       });

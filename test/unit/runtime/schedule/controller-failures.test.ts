@@ -51,7 +51,7 @@ suite("controller: events after a failure", (test) => {
   });
 
   test("an update that is no edit waits like an event of a secondary", async () => {
-    const { observe, settle, advance, times, respond } = createBed({ isGenerationAware: false });
+    const { observe, settle, advance, times, respond } = createBed({ generationAware: false });
     respond(() => failureOf());
     for (const text of ["a", "b", "c"]) {
       observe({ generation: 1, labels: { text } });
@@ -349,7 +349,7 @@ suite("controller: a primary that is deleted while it is reconciled", (test) => 
   });
 
   test("where deletions are reconciled, the reconcile before goes on", async () => {
-    const { observe, observeDeletion, settle, started, hold } = createBed({ reconcilesOnAllEvents: true });
+    const { observe, observeDeletion, settle, started, hold } = createBed({ onAllEvents: true });
     hold();
     observe();
     await settle();

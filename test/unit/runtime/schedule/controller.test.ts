@@ -209,7 +209,7 @@ suite("controller: pause and stop", (test) => {
   });
 
   test("a deletion while paused is reconciled afterwards where deletions are", async () => {
-    const { observe, observeDeletion, settle, started, controller } = createBed({ reconcilesOnAllEvents: true });
+    const { observe, observeDeletion, settle, started, controller } = createBed({ onAllEvents: true });
     observe();
     await settle();
     controller.pause();

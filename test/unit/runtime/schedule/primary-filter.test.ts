@@ -60,8 +60,8 @@ suite("filter of the primaries", (test) => {
     assert.is(started.length, 3);
   });
 
-  test("with isGenerationAware or hasDefaultFilters false every change counts", async () => {
-    for (const definition of [{ isGenerationAware: false }, { hasDefaultFilters: false }]) {
+  test("with generationAware or defaultFilters false every change counts", async () => {
+    for (const definition of [{ generationAware: false }, { defaultFilters: false }]) {
       const { observe, settle, started } = createBed(definition);
       for (let index = 0; index < 2; index++) {
         observe({ generation: 1 });
@@ -73,12 +73,12 @@ suite("filter of the primaries", (test) => {
 
   test("the user's filters have to agree with the default one, and stand alone without it", async () => {
     const hasLabel = ({ metadata }: KubernetesObject) => metadata.labels !== undefined;
-    for (const [hasDefaultFilters, count] of [
+    for (const [defaultFilters, count] of [
       [true, 2],
       [false, 3],
     ] as const) {
       const filters = { onUpdate: (primary: KubernetesObject) => hasLabel(primary) } as never;
-      const { observe, settle, started } = createBed({ filters, hasDefaultFilters });
+      const { observe, settle, started } = createBed({ filters, defaultFilters });
       for (const metadata of [
         { generation: 1 },
         { generation: 2 },
@@ -98,7 +98,7 @@ suite("filter of the primaries", (test) => {
     for (const filters of [{ onAdd: isWanted }, { generic: isWanted }]) {
       const { observe, observeDeletion, settle, started, controller } = createBed({
         filters: filters as never,
-        reconcilesOnAllEvents: true,
+        onAllEvents: true,
       });
       observe({ name: "two" });
       await settle();

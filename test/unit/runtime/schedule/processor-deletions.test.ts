@@ -3,7 +3,7 @@ import { TerminalError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createBed, failureOf, KEY, SUCCESS } from "./controller-bed.js";
 
-const ALL_EVENTS = { reconcilesOnAllEvents: true } as const;
+const ALL_EVENTS = { onAllEvents: true } as const;
 
 suite("processor on all events", (test) => {
   test("(27, 29, 34) a deletion is reconciled with the last known state, and then nothing is kept", async () => {

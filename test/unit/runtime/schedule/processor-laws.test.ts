@@ -150,7 +150,7 @@ function change(world: World, primary: string, { isDeleting = false, isAnew = fa
 }
 
 const definition: fc.Arbitrary<BedOptions> = fc.record({
-  reconcilesOnAllEvents: fc.boolean(),
+  onAllEvents: fc.boolean(),
   maxConcurrentReconciles: fc.integer({ min: 1, max: 3 }),
   ...{ rateLimit: fc.constantFrom({ maxReconciliations: 0, withinMs: 0 }, { maxReconciliations: 2, withinMs: 100 }) },
 });
@@ -192,7 +192,7 @@ suite("laws of the processor", (test) => {
             const object = world.cache.get(key)?.object;
             const run = world.lastRun.get(key);
             if (object !== undefined && world.finished.has(object.metadata.uid)) continue;
-            if (object === undefined && options.reconcilesOnAllEvents !== true) continue;
+            if (object === undefined && options.onAllEvents !== true) continue;
             assert.ok((world.startedAt.get(key) ?? 0) > toldAt, `the last event of ${key} is lost`);
             assert.is(run?.isPrimaryDeleted, object === undefined, `${key} is reconciled as what it is`);
             if (object !== undefined)
@@ -229,9 +229,9 @@ suite("laws of the processor", (test) => {
   test(
     "100,000 primaries that come, fail or succeed, and go leave nothing",
     async () => {
-      for (const reconcilesOnAllEvents of [false, true]) {
+      for (const onAllEvents of [false, true]) {
         const { observe, observeDeletion, settle, respond, controller, clock, started, lines } = createBed({
-          reconcilesOnAllEvents,
+          onAllEvents,
           rateLimit: { maxReconciliations: 5, withinMs: 1000 },
         });
         let count = 0;

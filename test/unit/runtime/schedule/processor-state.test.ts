@@ -11,9 +11,9 @@ import {
 import { createRetry } from "#runtime/schedule/retry.js";
 import { assert, suite } from "../../../support/suite.js";
 
-const ALL_EVENTS = { reconcilesOnAllEvents: true } as const;
+const ALL_EVENTS = { onAllEvents: true } as const;
 const RESYNCED = { resyncAfterMs: 60_000 } as const;
-const settings: ProcessorSettings = { retry: createRetry(), resyncAfterMs: undefined, reconcilesOnAllEvents: false };
+const settings: ProcessorSettings = { retry: createRetry(), resyncAfterMs: undefined, onAllEvents: false };
 const reason: ReconcileReason = { kind: "primary", change: "updated", isInitial: false };
 const changed: ProcessorEvent & { kind: "changed" } = {
   kind: "changed",
@@ -144,11 +144,11 @@ suite("state of a primary", (test) => {
     const states = () => shared.map((_, index) => after(shared.slice(0, index + 1), undefined, RESYNCED)!);
     const before = structuredClone(states());
     fc.assert(
-      fc.property(fc.array(anyEvent, { maxLength: 20 }), fc.boolean(), (events, reconcilesOnAllEvents) => {
+      fc.property(fc.array(anyEvent, { maxLength: 20 }), fc.boolean(), (events, onAllEvents) => {
         const seen: [state: PrimaryState, copy: PrimaryState][] = [];
         let state: PrimaryState | undefined;
         for (const event of events) {
-          state = transitionOf(state, event, { ...settings, ...RESYNCED, reconcilesOnAllEvents }).state;
+          state = transitionOf(state, event, { ...settings, ...RESYNCED, onAllEvents }).state;
           if (state !== undefined) seen.push([state, structuredClone(state)]);
         }
         for (const [known, copy] of seen) assert.equal(known, copy);

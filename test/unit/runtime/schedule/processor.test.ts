@@ -309,7 +309,7 @@ suite("processor", (test) => {
   });
 
   test("(26) a primary that came and went before the start leaves nothing", async () => {
-    for (const definition of [{}, { reconcilesOnAllEvents: true }]) {
+    for (const definition of [{}, { onAllEvents: true }]) {
       const { observe, observeDeletion, settle, started, controller } = createBed({ isStarted: false, ...definition });
       observe();
       observeDeletion();

@@ -202,7 +202,7 @@ suite("timer source", (test) => {
   test("for a controller that also reconciles deleted primaries, the timer outlives the primary", async () => {
     const source = timerSource({ name: "alarm" });
     const { context, advance, notified } = createSourceContext();
-    await source.start({ ...context, reconcilesOnAllEvents: true });
+    await source.start({ ...context, onAllEvents: true });
     source.schedule("home/one", 100);
     source.onPrimaryChange?.(changeOf("deleted", primaryOf("home/one")));
     await advance(100);

@@ -13,7 +13,7 @@ const dependentOf = (rest: Partial<KubernetesDependent> = {}): KubernetesDepende
   resource,
   dependsOn: [],
   desired: () => ({}),
-  isGarbageCollected: true,
+  garbageCollected: true,
   ...rest,
 });
 
@@ -59,7 +59,7 @@ suite("completeDesired", (test) => {
   test("annotations tie what no owner reference can", () => {
     const { metadata } = complete(
       { metadata: { name: "x" } },
-      { dependent: { isGarbageCollected: false, namespace: "away" } },
+      { dependent: { garbageCollected: false, namespace: "away" } },
     );
     assert.equal(metadata, {
       name: "x",
@@ -74,7 +74,7 @@ suite("completeDesired", (test) => {
   });
 
   test("a namespace that is not watched is refused, because nothing there would be seen again", () => {
-    const free = { isGarbageCollected: false };
+    const free = { garbageCollected: false };
     const desired = { metadata: { name: "x", namespace: "away" } };
     assert.is(complete(desired, { dependent: free }).metadata.namespace, "away");
     assert.is(complete(desired, { dependent: free, namespaces: ["home", "away"] }).metadata.namespace, "away");

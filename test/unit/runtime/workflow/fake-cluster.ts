@@ -25,7 +25,7 @@ export interface Thing {
 
 /** What a dependent of a fake cluster may be besides what every dependent is. */
 export interface FakeTraits {
-  readonly isGarbageCollected?: boolean;
+  readonly garbageCollected?: boolean;
   readonly canWrite?: boolean;
   readonly canRemove?: boolean;
 }
@@ -106,12 +106,12 @@ class FakeDriver implements DependentDriver {
   readonly #cluster: FakeCluster;
 
   constructor(
-    { name, isGarbageCollected = false, canWrite = true, canRemove = canWrite }: FakeDependent,
+    { name, garbageCollected = false, canWrite = true, canRemove = canWrite }: FakeDependent,
     cluster: FakeCluster,
   ) {
     this.#name = name;
     this.#cluster = cluster;
-    this.isGarbageCollected = isGarbageCollected;
+    this.isGarbageCollected = garbageCollected;
     this.capabilities = { write: canWrite, remove: canRemove };
   }
 
@@ -197,7 +197,7 @@ export function createFakeDriver(dependent: FakeDependent, cluster: FakeCluster)
 
 /** Returns the definition of a dependent whose objects are in memory. */
 export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDependent): DependentDefinition {
-  const { isGarbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
+  const { garbageCollected: _, canWrite = true, canRemove = canWrite, ...definition } = rest;
   // The driver does not call them; that they are there says what can be done.
   const functions = { ...(canWrite ? { create: () => ({}) } : {}), ...(canRemove ? { delete: () => {} } : {}) };
   const returned = typeof desired === "function" ? desired : () => desired ?? {};

@@ -31,7 +31,7 @@ export function dependentOf(name: string, rest: Partial<KubernetesDependent> = {
     resource: configMap,
     dependsOn: [],
     desired: () => ({ metadata: { name }, data: { of: name } }),
-    isGarbageCollected: true,
+    garbageCollected: true,
     ...rest,
   };
 }

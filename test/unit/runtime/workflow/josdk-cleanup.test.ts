@@ -79,7 +79,7 @@ suite("JOSDK's WorkflowCleanupExecutorTest", (test) => {
   });
 
   test("what Kubernetes collects is not deleted [WorkflowCleanupExecutorTest 6]", async () => {
-    const { cluster, result } = await cleanUp({ d1: { isGarbageCollected: true, activationCondition: holds } });
+    const { cluster, result } = await cleanUp({ d1: { garbageCollected: true, activationCondition: holds } });
     assert.equal(cluster.history, []);
     assert.equal(result.dependents["d1"], { kind: "left" });
     assert.ok(result.isReady);

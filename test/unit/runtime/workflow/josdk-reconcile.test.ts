@@ -193,13 +193,13 @@ const SCENARIOS: readonly Scenario[] = [
   {
     number: 22,
     title: "a garbage-collected one without its precondition is deleted",
-    nodes: { a: { isGarbageCollected: true, ...unmet } },
+    nodes: { a: { garbageCollected: true, ...unmet } },
     deleted: ["a"],
   },
   {
     number: 23,
     title: "a garbage-collected one is deleted with what it depends on",
-    nodes: { a: unmet, b: { isGarbageCollected: true, ...after("a") } },
+    nodes: { a: unmet, b: { garbageCollected: true, ...after("a") } },
     deleted: ["a", "b"],
     order: [["b", "a"]],
   },

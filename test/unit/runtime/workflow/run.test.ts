@@ -88,7 +88,7 @@ async function reconcile(dependents: readonly KubernetesDependent[]) {
 
 suite("workflow run", (test) => {
   test("a dependent is written with its namespace and its link to the primary", async () => {
-    const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { isGarbageCollected: false })]);
+    const { cache } = await reconcile([dependentOf("a"), dependentOf("b", { garbageCollected: false })]);
     const owned = cache.get("home/a")!.object.metadata;
     assert.equal(owned.ownerReferences, [
       {
@@ -193,9 +193,9 @@ suite("workflow run", (test) => {
 
   test("a cleanup leaves garbage-collected dependents and deletes the others in reverse order", async () => {
     const run = createRun([
-      dependentOf("a", { isGarbageCollected: false }),
+      dependentOf("a", { garbageCollected: false }),
       dependentOf("b", { dependsOn: ["a"] }),
-      dependentOf("c", { dependsOn: ["b"], isGarbageCollected: false }),
+      dependentOf("c", { dependsOn: ["b"], garbageCollected: false }),
     ]);
     await reconcileWorkflow(run.options);
     run.history.length = 0;
@@ -209,8 +209,8 @@ suite("workflow run", (test) => {
   test("a delete postcondition keeps what the dependent depends on", async () => {
     let isGone = false;
     const run = createRun([
-      dependentOf("a", { isGarbageCollected: false }),
-      dependentOf("b", { dependsOn: ["a"], isGarbageCollected: false, deletePostcondition: () => isGone }),
+      dependentOf("a", { garbageCollected: false }),
+      dependentOf("b", { dependsOn: ["a"], garbageCollected: false, deletePostcondition: () => isGone }),
     ]);
     await reconcileWorkflow(run.options);
     run.history.length = 0;
@@ -232,7 +232,7 @@ suite("workflow run", (test) => {
     };
     const run = createRun([
       dependentOf("a", { deletePostcondition: postconditionOf("a") }),
-      dependentOf("b", { isGarbageCollected: false, deletePostcondition: postconditionOf("b") }),
+      dependentOf("b", { garbageCollected: false, deletePostcondition: postconditionOf("b") }),
     ]);
     await reconcileWorkflow(run.options);
     const metadata = { ...primary.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" };
@@ -314,7 +314,7 @@ suite("workflow run", (test) => {
     const property = fc.asyncProperty(graphs, fates, fates, pauses, async (graph, before, after, turns) => {
       const definitions = (fateOf: readonly string[]) =>
         dependentsOf(graph, (index) => ({
-          isGarbageCollected: false,
+          garbageCollected: false,
           reconcilePrecondition: () => fateOf[index] !== "unwanted",
           readyPostcondition: () => fateOf[index] !== "notReady",
           ...(fateOf[index] === "throws" ? { desired: throws as never } : {}),
