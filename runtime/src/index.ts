@@ -1,3 +1,11 @@
+// Defining controllers
+export { defineController } from "./codegen/define-controller.js";
+export type { ControllerOptions } from "./codegen/define-controller.js";
+export { defineWorkflow } from "./codegen/define-workflow.js";
+export type { ReconcilerOf, SecondaryOf, WorkflowBuilder, WorkflowOptions } from "./codegen/define-workflow.js";
+export { createResource, defineResource, isResource, untypedResource } from "./codegen/define-resource.js";
+export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
+
 // Running an operator
 export { createOperator } from "./operator.js";
 export type { ConnectedOperator, Operator, OperatorOptions, RegisteredController } from "./operator.js";
@@ -24,7 +32,7 @@ export type {
   RescheduleOptions,
   UpdateControl,
 } from "./reconcile/reconciler.js";
-export { ApiError, ConnectionError, findError, isApiError, RetryAfterError, TerminalError } from "./base/errors.js";
+export { ApiError, ConnectionError, isApiError, RetryAfterError, TerminalError } from "./base/errors.js";
 export type { ApiStatus, StatusCause } from "./base/errors.js";
 
 // Which events count
@@ -81,13 +89,12 @@ export {
 } from "./sources/mappers.js";
 export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
 export { allOf, anyOf, not } from "./sources/filters.js";
-export { untypedResource } from "./codegen/define-resource.js";
-export type { UntypedFacts, UntypedInput, UntypedResource } from "./codegen/define-resource.js";
 export { keyOf } from "./base/kubernetes-object.js";
 export type { ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
+export type { PostponedWrite } from "./write/send/postponed-write.js";
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";
 export type { GivenUp, GivenUpPrimary } from "./schedule/reconcile-scope.js";
 export type {
@@ -101,19 +108,29 @@ export type {
   WorkflowResult,
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-error.js";
-export type { RequestObservation, RequestObserver } from "./client/requester.js";
+export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
 export { createLogger } from "./base/logger.js";
 export type { CreateLoggerOptions } from "./base/logger.js";
-export { createChildLogger, messageOf } from "./base/logger.js";
+export { messageOf } from "./base/logger.js";
 export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
 export { ApiClient } from "./client/api-client.js";
-export type { ApplyOptions, Defined, Deletion, PatchTarget } from "./client/api-client.js";
+export type {
+  ApplyOptions,
+  Defined,
+  DeleteOptions,
+  Deletion,
+  ListOptions,
+  PatchTarget,
+  ReadOptions,
+} from "./client/api-client.js";
+export type { EvictOptions, Scale, ScaleOptions } from "./client/subresources.js";
+export type { WatchedEvent, WatchOptions } from "./client/watch-events.js";
 export type { Applied, WriteOptions, WriteRequest } from "./client/write-request.js";
 export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connect/connection.js";
-export type { Connection, ConnectionOptions, Credentials } from "./client/connect/connection.js";
+export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connect/connection.js";
 export { loadConnection } from "./client/connect/load-connection.js";
 export type { LoadConnectionOptions } from "./client/connect/load-connection.js";
 
@@ -126,6 +143,7 @@ export type {
   ObjectRef,
   OwnerReference,
   PartOf,
+  ResourceReader,
   StatusCondition,
 } from "./base/kubernetes-object.js";
 export type { ResourceClass, ResourceDefinition, Schema } from "./base/resource-definition.js";
@@ -143,7 +161,6 @@ export type {
   ExpectationArguments,
   ExpectationResult,
   Expectations,
-  PrimaryView,
   SecondariesOptions,
   SecondaryOptions,
 } from "./workflow/definition/context.js";

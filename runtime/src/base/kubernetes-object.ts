@@ -110,3 +110,18 @@ export function compareResourceVersions(a: string, b: string): number {
 export function isNewerVersion(version: string, than: string): boolean {
   return compareResourceVersions(version, than) > 0;
 }
+
+/** Returns the key of an object that is named by a ref or by its key. */
+export function keyFrom(ref: ObjectRef | ObjectKey): ObjectKey {
+  return typeof ref === "string" ? ref : keyOf(ref);
+}
+
+/** Reads objects of one kind from a cache. */
+export interface ResourceReader<Resource> {
+  /** Returns an object by its ref, or its key; undefined if it is not known. */
+  get(ref: ObjectRef | ObjectKey): Resource | undefined;
+  /** Returns the objects of a namespace, or all of them. */
+  list(options?: { readonly namespace?: string }): readonly Resource[];
+  /** Returns the objects for which the function of an index gave `value`; throws if there is no index of this name. */
+  byIndex(index: string, value: string): readonly Resource[];
+}

@@ -16,16 +16,6 @@ export interface ListOptions {
   readonly where?: (object: DecodedResource["object"]) => boolean;
 }
 
-/** What users read of the objects of one kind that are watched. */
-export interface ReadonlyCache<Resource extends KubernetesObject = KubernetesObject> {
-  /** Returns an object; undefined if it is unknown or evicted. */
-  get(key: ObjectKey): { readonly object: Resource } | undefined;
-  /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
-  list(options?: ListOptions): readonly { readonly object: Resource }[];
-  /** Returns the objects for which the function of an index gave `value`. */
-  byIndex(name: string, value: string): readonly { readonly object: Resource }[];
-}
-
 /** A cache that a view shows, with the own events of the view. */
 interface Attachment {
   readonly cache: ResourceCache;
@@ -46,7 +36,7 @@ const ALL = "";
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
-export class ResourceView implements ReadonlyCache {
+export class ResourceView {
   readonly definition: ResourceDefinition;
   /** Whether the caches keep only a part of each object: then nothing can be written through this view. */
   readonly isPartial: boolean;

@@ -1,4 +1,10 @@
-import { keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../base/kubernetes-object.js";
+import {
+  keyFrom,
+  type KubernetesObject,
+  type ObjectKey,
+  type ObjectRef,
+  type ResourceReader,
+} from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
@@ -8,7 +14,6 @@ import type {
   Context,
   EventSources,
   Expectations,
-  PrimaryView,
   ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
@@ -39,7 +44,7 @@ export interface ContextDependencies {
 /** Makes the contexts of one controller. */
 export class ContextFactory {
   readonly client: ApiClient;
-  readonly primaries: PrimaryView<KubernetesObject>;
+  readonly primaries: ResourceReader<KubernetesObject>;
   readonly secondaries: SecondaryAccess;
   readonly eventSources: EventSources;
   readonly resources: ResourceOperations | undefined;
@@ -111,7 +116,7 @@ class ReconcileContext implements Context {
     return this.#scope.isFinalStateUnknown;
   }
 
-  get primaries(): PrimaryView<KubernetesObject> {
+  get primaries(): ResourceReader<KubernetesObject> {
     return this.#factory.primaries;
   }
 
@@ -163,7 +168,7 @@ class ReconcileContext implements Context {
   }
 }
 
-class CachedPrimaries implements PrimaryView<KubernetesObject> {
+class CachedPrimaries implements ResourceReader<KubernetesObject> {
   readonly #cache: ResourceView;
   readonly #indexes: ReadonlySet<string>;
 
@@ -172,8 +177,8 @@ class CachedPrimaries implements PrimaryView<KubernetesObject> {
     this.#indexes = indexes;
   }
 
-  get(ref: ObjectRef): KubernetesObject | undefined {
-    return this.#cache.get(keyOf(ref))?.object;
+  get(ref: ObjectRef | ObjectKey): KubernetesObject | undefined {
+    return this.#cache.get(keyFrom(ref))?.object;
   }
 
   list({ namespace }: { readonly namespace?: string } = {}): readonly KubernetesObject[] {

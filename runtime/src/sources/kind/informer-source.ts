@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey, ObjectRef, ResourceReader } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
@@ -56,12 +56,11 @@ export interface InformerSourceOptions<
 }
 
 /** An event source of one kind of Kubernetes. */
-export interface InformerSource<Resource extends KubernetesObject> extends EventSource<Resource> {
+export interface InformerSource<Resource extends KubernetesObject>
+  extends EventSource<Resource>, ResourceReader<Resource> {
   readonly view: ResourceView;
-  get(key: ObjectKey): Resource | undefined;
-  /** Returns the objects for which an index function of the source gave `value`. */
-  byIndex(index: string, value: string): readonly Resource[];
-  /** Returns the objects of a namespace, or of all, that fulfil a condition; those that had to make room are left out. */
+  get(ref: ObjectRef | ObjectKey): Resource | undefined;
+  /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
   list(options?: {
     readonly namespace?: string;
     readonly where?: (resource: Resource) => boolean;

@@ -1,4 +1,4 @@
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -115,8 +115,8 @@ export class KindSource implements EventSource<KubernetesObject> {
     return [...this.#mapping.secondariesOf(primary)].flatMap((key) => this.get(key) ?? []);
   }
 
-  get(key: ObjectKey): KubernetesObject | undefined {
-    return this.view.get(key)?.object;
+  get(ref: ObjectRef | ObjectKey): KubernetesObject | undefined {
+    return this.view.get(keyFrom(ref))?.object;
   }
 
   /** Returns the objects for which an index function of the source gave `value`. */

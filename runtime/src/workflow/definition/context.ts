@@ -1,4 +1,4 @@
-import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ResourceReader } from "../../base/kubernetes-object.js";
 import type { Logger } from "../../base/logger.js";
 import type { ReconcileReason } from "../../base/reconcile-reason.js";
 import type { ApiClient, Defined } from "../../client/api-client.js";
@@ -24,16 +24,6 @@ export interface SecondariesOptions {
   readonly source?: string;
   /** Whether an object that several event sources know is returned once, in its latest version. */
   readonly deduplicated?: boolean;
-}
-
-/** All primaries that the controller knows, for reading. */
-export interface PrimaryView<Primary> {
-  /** Reads one; undefined if it is not known. */
-  get(ref: ObjectRef): Primary | undefined;
-  /** Reads all of them, or those of one namespace. */
-  list(options?: { readonly namespace?: string }): readonly Primary[];
-  /** Reads those for which an index of the controller has `value`; throws if there is no index of this name. */
-  byIndex(index: string, value: string): readonly Primary[];
 }
 
 /** The event sources of a controller, as a reconcile may change them. */
@@ -99,7 +89,7 @@ export interface Context<Primary = KubernetesObject> {
   readonly isPrimaryDeleted: boolean;
   /** Whether the deletion was noticed later, so that `primary` may be older than the last state there was. */
   readonly isPrimaryFinalStateUnknown: boolean;
-  readonly primaries: PrimaryView<Primary>;
+  readonly primaries: ResourceReader<Primary>;
   /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
   readonly resources: ResourceOperations;
   /** What is waited for across reconciles, with a timeout that causes one. */
