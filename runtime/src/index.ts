@@ -169,7 +169,11 @@ export type {
   ConditionArguments,
   ConditionResult,
   Context,
+  CreateArguments,
+  DeleteArguments,
   DependentArguments,
   DependentMatcher,
   Desired,
+  Operations,
+  UpdateArguments,
 } from "./workflow/definition/workflow-definition.js";

@@ -6,42 +6,8 @@ import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
+import { layers } from "./layer-table.js";
 import { packages, readPackageSources, type Import, type SourceFile } from "./source-files.js";
-
-interface Layer {
-  values: string[];
-  types?: string[];
-}
-
-const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
-  generator: {
-    diagnostic: { values: [] },
-    input: { values: ["diagnostic"] },
-    model: { values: ["diagnostic"], types: ["input"] },
-    output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
-  },
-  runtime: {
-    base: { values: [] },
-    decode: { values: ["base"] },
-    client: { values: ["decode", "base"] },
-    cache: { values: ["decode", "client", "base"] },
-    watch: { values: ["cache", "decode", "client", "base"] },
-    match: { values: ["base"] },
-    write: { values: ["match", "cache", "client", "decode", "base"], types: ["sources"] },
-    sources: { values: ["watch", "cache", "client", "decode", "base"] },
-    workflow: { values: ["write", "match", "base"], types: ["cache", "client", "decode", "sources"] },
-    schedule: { values: ["base"], types: ["cache", "decode"] },
-    reconcile: {
-      values: ["workflow", "write", "match", "decode", "base"],
-      types: ["schedule", "sources", "cache", "client"],
-    },
-    operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
-    codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
-  },
-  apiserver: {
-    simulate: { values: [] },
-  },
-};
 
 /** Packages that a whole package may import beside its dependencies; everything else of ours is closed to it. */
 const ownPackages: Record<(typeof packages)[number], string[]> = {

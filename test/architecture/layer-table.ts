@@ -1,0 +1,38 @@
+import type { packages } from "./source-files.js";
+
+/** What a folder may import beside itself. */
+export interface Layer {
+  values: string[];
+  types?: string[];
+}
+
+/** The folders of each package. */
+export const layers: Record<(typeof packages)[number], Record<string, Layer>> = {
+  generator: {
+    diagnostic: { values: [] },
+    input: { values: ["diagnostic"] },
+    model: { values: ["diagnostic"], types: ["input"] },
+    output: { values: ["model", "diagnostic"], types: ["@gen-operator/runtime", "@gen-operator/runtime/codegen"] },
+  },
+  runtime: {
+    base: { values: [] },
+    decode: { values: ["base"] },
+    client: { values: ["decode", "base"] },
+    cache: { values: ["decode", "client", "base"] },
+    watch: { values: ["cache", "decode", "client", "base"] },
+    match: { values: ["base"] },
+    write: { values: ["match", "cache", "client", "decode", "base"], types: ["sources"] },
+    sources: { values: ["watch", "cache", "client", "decode", "base"] },
+    workflow: { values: ["write", "match", "base"], types: ["cache", "client", "decode", "sources"] },
+    schedule: { values: ["base"], types: ["cache", "decode"] },
+    reconcile: {
+      values: ["workflow", "write", "match", "decode", "base"],
+      types: ["schedule", "sources", "cache", "client"],
+    },
+    operate: { values: ["client", "base"], types: ["schedule", "workflow", "write"] },
+    codegen: { values: [], types: ["workflow", "reconcile", "sources", "cache", "base"] },
+  },
+  apiserver: {
+    simulate: { values: [] },
+  },
+};
