@@ -113,3 +113,23 @@ suite("a write that was given up", (test) => {
     assert.equal(created, ["default/one"]);
   });
 });
+
+suite("a creation whose answer is lost", (test) => {
+  for (const serverSideApply of [true, false])
+    test(`goes with its primary, although no watch has shown it: ${serverSideApply ? "apply" : "POST"}`, async () => {
+      await using server = await startPageServer();
+      const dependents = [configMapOf("text", { garbageCollected: false, serverSideApply })];
+      await using page = createPageOperator(server, { dependents, retry: { ...RETRY, initialIntervalMs: 5_000 } });
+      await page.operator.start();
+      using _held = server.faults.holdWatches({ path: "/configmaps" });
+      const lost = server.faults.add({ verb: ["patch", "create"], path: "/configmaps", times: 1, loseAnswer: true });
+      await createPage(page);
+      await waitFor("the reconcile fails", () => lost.hits === 1 && page.events.length > 0);
+      assert.is(await textOf(page), "first");
+      await page.operator.client.delete(Page, { name: "one", namespace: "default" });
+      const gone = async () =>
+        (await page.operator.client.get(Page, { name: "one", namespace: "default" })) === undefined;
+      await waitFor("the page is gone", gone);
+      assert.is(await textOf(page), undefined);
+    });
+});

@@ -20,6 +20,7 @@ import {
   Page,
   startPageServer,
   type PageOperator,
+  type PageOperatorOptions,
 } from "./page-operator.js";
 
 const LANES = runs(16);
@@ -29,6 +30,7 @@ const NAMES = ["a", "b", "c"];
 /** Each of them makes the operator wait longer until it watches again. */
 const MAX_LOST_WATCHES = 2;
 const QUIET_MS = 150;
+const STEP_TIMEOUT_MS = 400;
 
 const refOf = (name: string) => ({ name, namespace: "default" });
 
@@ -44,7 +46,10 @@ interface Real {
   readonly faults: { failures: number; lostAnswers: number };
   readonly seen: Map<string, string>;
   readonly problems: string[];
+  /** The pages that may have gone without a cleanup. */
+  readonly unfinished: Set<string>;
   operator: PageOperator;
+  createOperator(options: PageOperatorOptions): PageOperator;
   startOperator(): Promise<PageOperator>;
 }
 
@@ -117,6 +122,25 @@ const commands = [
   named("foreign deletion of the dependent", ({ client }, name) =>
     attempt(() => client.delete(ConfigMap, refOf(`${name}-text`))),
   ),
+  named("take off the finalizer", ({ client, unfinished }, name) => {
+    unfinished.add(name);
+    return attempt(() => client.mergePatch(Page, refOf(name), { metadata: { finalizers: null } } as never));
+  }),
+  named("write against the operator", async ({ client }, name) => {
+    for (let time = 0; time < 4; time++) {
+      await attempt(() => client.mergePatch(ConfigMap, refOf(`${name}-text`), { data: { text: "theirs" } }));
+      await sleep(15);
+    }
+  }),
+  named("rename the dependent", ({ client }, name) =>
+    attempt(() => client.mergePatch(Page, refOf(name), { spec: { more: freshText().replace(" ", "-") } })),
+  ),
+  named("rename the dependent to what is refused at first", ({ client, server }, name) => {
+    const more = freshText().replace(" ", "-");
+    const answer = { status: 403, reason: "Forbidden" };
+    server.faults.add({ verb: "patch", path: `/configmaps/${name}-${more}-text`, times: 2, answer });
+    return attempt(() => client.mergePatch(Page, refOf(name), { spec: { more } }));
+  }),
   named("status of somebody else", ({ client }, name) =>
     attempt(() => client.apply(Page, statusOf(name), { fieldManager: "other", subresource: "status" })),
   ),
@@ -141,12 +165,33 @@ const commands = [
     faults.lostAnswers++;
     server.faults.add({ verb: "patch", path: "default", times: 1, loseAnswer: true });
   }),
+  // Longer than a step may take: the server makes the write when the next reconcile is under way, or the page is gone.
+  plain("writes that are late", ({ server, faults, unfinished }) => {
+    faults.lostAnswers += 2;
+    for (const name of NAMES) unfinished.add(name);
+    server.faults.add({ verb: "patch", path: "/configmaps/", delayMs: 2 * STEP_TIMEOUT_MS, times: 2 });
+  }),
+  // While both run, either may write what the other one has written just before, or clean up a page that the other one reconciles.
+  plain("an older version beside it", async (real) => {
+    real.faults.lostAnswers += NAMES.length;
+    for (const name of NAMES) real.unfinished.add(name);
+    const desired = ({ primary }: { primary: Page }) => configOf(primary.metadata.name, primary.spec.text);
+    await using older = real.createOperator({
+      dependents: [configMapOf("text", { desired })],
+      reconciler: { reconcile: () => {} },
+    });
+    await older.operator.start();
+    await sleep(40);
+  }),
   plain("restart the operator", async (real) => {
     await real.operator.operator.stop();
     real.operator = await real.startOperator();
   }),
   plain("pause", () => sleep(15)),
 ];
+
+const nameOf = ({ metadata: { name }, spec: { more } }: Page) => (more === undefined ? name : `${name}-${more}`);
+const configOf = (name: string, text: string) => ({ metadata: { name: `${name}-text` }, data: { text } });
 
 const statusOf = (name: string): object & { metadata: { name: string; namespace: string } } => {
   const object = { metadata: refOf(name), status: { observedGeneration: 1 } };
@@ -163,11 +208,18 @@ async function openReal(hasFinalizer: boolean): Promise<Real & AsyncDisposable> 
     faults: { failures: 0, lostAnswers: 0 },
     seen: new Map(),
     problems: [],
+    unfinished: new Set(),
     operator: undefined as never,
-    startOperator: async () => {
-      const operator = createPageOperator(server, {
-        dependents: [configMapOf("text", { garbageCollected: !hasFinalizer })],
+    createOperator: ({ dependents = [], ...options }) =>
+      createPageOperator(server, {
+        dependents: dependents.map((each) => ({ ...each, garbageCollected: !hasFinalizer })),
         retry: { initialIntervalMs: 10, maxIntervalMs: 50, maxAttempts: -1 },
+        ...options,
+      }),
+    startOperator: async () => {
+      const desired = ({ primary }: { primary: Page }) => configOf(nameOf(primary), primary.spec.text);
+      const operator = real.createOperator({
+        dependents: [configMapOf("text", { desired, timeoutMs: STEP_TIMEOUT_MS })],
         reconciler: { reconcile: ({ primary }: { primary: Page }) => reconcile(primary) },
       });
       await operator.operator.start();
@@ -200,12 +252,17 @@ const stateOf = ({ metadata, spec }: Pick<Page, "metadata" | "spec">) =>
   `${metadata.uid} generation ${metadata.generation} ${spec.text}`;
 
 /** What is not yet, or never will be, as it should be. */
-async function differencesOf({ client, seen }: Real): Promise<string[]> {
+async function differencesOf({ client, seen, unfinished }: Real): Promise<string[]> {
   const pages = await client.list(Page);
   const configs = await client.list<KubernetesObject & { data?: { text?: string } }>(ConfigMap, {
     namespace: "default",
   });
-  const wanted = new Map(pages.map(({ metadata, spec }) => [`${metadata.name}-text`, spec.text]));
+  const wanted = new Map(pages.map((page) => [`${nameOf(page)}-text`, page.spec.text]));
+  // Nobody looks for what a page left that went without a cleanup.
+  const isOfPage = (name: string) => {
+    const [page = ""] = name.split("-");
+    return !unfinished.has(page) || pages.some(({ metadata }) => metadata.name === page);
+  };
   const ours = configs.filter(({ metadata }) => metadata.name.endsWith("-text"));
   return [
     ...pages
@@ -220,7 +277,9 @@ async function differencesOf({ client, seen }: Real): Promise<string[]> {
     ...[...wanted]
       .filter(([name, text]) => ours.find(({ metadata }) => metadata.name === name)?.data?.text !== text)
       .map(([name, text]) => `${name} does not say ${text}`),
-    ...ours.filter(({ metadata }) => !wanted.has(metadata.name)).map(({ metadata }) => `${metadata.name} is left over`),
+    ...ours
+      .filter(({ metadata: { name } }) => !wanted.has(name) && isOfPage(name))
+      .map(({ metadata }) => `${metadata.name} is left over`),
   ];
 }
 
@@ -242,6 +301,7 @@ async function checkEnd(real: Real): Promise<void> {
   const { server, faults, problems } = real;
   faults.failures = 0;
   server.faults.clear();
+  if (faults.lostAnswers > 0) await sleep(2 * STEP_TIMEOUT_MS);
   let differences: string[] = [];
   await waitFor("all is as it should be", async () => (differences = await differencesOf(real)).length === 0, {
     timeoutMs: 20_000,

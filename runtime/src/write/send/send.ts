@@ -1,6 +1,6 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
-import { isApiError } from "../../base/errors.js";
+import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import { kindNameOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
@@ -55,6 +55,7 @@ export interface DeletionOptions {
 }
 
 const NAMED_DIFFERENCES = 10;
+const FIND_CREATED_MS = 2_000;
 const NO_CAUSE: WriteCause = {};
 
 /** Sends the writes of one field manager. */
@@ -83,8 +84,10 @@ export class Sender {
   read(
     target: WriteTarget,
     { name, namespace }: Pick<ObjectMeta, "name" | "namespace">,
+    signal?: AbortSignal,
   ): Promise<DecodedResource | undefined> {
-    return this.client.getEntry(target, { name, namespace }, this.fieldManagers);
+    const { fieldManagers } = this;
+    return this.client.getEntry(target, { name, namespace }, { fieldManagers, ...(signal && { signal }) });
   }
 
   /** Writes, unless the object is in a loop and has to wait. The next read sees the answer, and no event comes of it. */
@@ -152,14 +155,16 @@ export class Sender {
   }
 
   async #write<Resource extends KubernetesObject>(sending: Sending): Promise<Applied<Resource>> {
-    const { target, plan, isFiltered = true } = sending;
+    const { target, plan, isFiltered = true, cause = NO_CAUSE } = sending;
     const { cache } = target;
     const key = keyOf(plan.ref);
     if (!isFiltered || cache.isPartial) {
       const answer = await this.#request<Resource>(sending);
       if (!isGone(answer.object) && !cache.isPartial) cache.put(entryOf(answer));
+      cause.signal?.throwIfAborted();
       return answer;
     }
+    cause.signal?.throwIfAborted();
     cache.beginWrite(key);
     let written: { readonly entry: DecodedResource; readonly isOwn: boolean } | undefined;
     try {
@@ -169,7 +174,12 @@ export class Sender {
       const states = new Set([sending.before, cache.get(key)]);
       const isOwn = answer.wasCreated || [...states].some((state) => this.#isOwn(sending, state, entry));
       if (!isGone(answer.object)) written = { entry, isOwn };
+      // An answer that came with the end of the step counts for nothing but what is known of the object: whoever asked is gone.
+      cause.signal?.throwIfAborted();
       return answer;
+    } catch (error) {
+      written ??= await this.#findCreated(sending, error);
+      throw error;
     } finally {
       cache.endWrite(key, written);
     }
@@ -189,13 +199,22 @@ export class Sender {
     const subresource = isStatus && definition.hasStatusSubresource ? { subresource: "status" as const } : {};
     const request = { verb, ref, body, fieldManager, fieldManagers, ...subresource, ...(signal && { signal }) };
     // A cache of parts has nothing that a whole answer could be.
-    const answer = await this.client.write<Resource>(
+    return this.client.write<Resource>(
       { definition: definition as never },
       cache.isPartial ? request : { ...request, findKnown },
     );
-    // An answer that came with the end of the step counts for nothing: whoever asked is gone.
-    signal?.throwIfAborted();
-    return answer;
+  }
+
+  // A creation whose answer is lost, or not waited for, may have had an effect. A cleanup that follows has to know of the object, for nobody
+  // would look for it afterwards.
+  async #findCreated(
+    { target, plan, before, cause = NO_CAUSE }: Sending,
+    error: unknown,
+  ): Promise<{ readonly entry: DecodedResource; readonly isOwn: boolean } | undefined> {
+    if (before !== undefined || cause.primary === undefined || !mayHaveHadEffect(error)) return undefined;
+    const signal = AbortSignal.timeout(FIND_CREATED_MS);
+    const entry = await this.read(target, plan.ref, signal).catch(() => undefined);
+    return entry === undefined ? undefined : { entry, isOwn: false };
   }
 
   // The one proof that a version is the write's own: nothing is in it that was not in the state before, or in the write. A write that
@@ -241,6 +260,12 @@ export class Sender {
     const paths = differences?.(NAMED_DIFFERENCES).flatMap(({ path }) => (path === "" ? [] : path)) ?? [];
     return { kind: kindNameOf(target.definition), object: keyOf(plan.ref), paths };
   }
+}
+
+// An answer of the server says what it did; a request that did not leave did nothing.
+function mayHaveHadEffect(error: unknown): boolean {
+  if (isApiError(error)) return false;
+  return (error as Partial<ConnectionError>).wasSent !== false;
 }
 
 function guardedOf({ target, plan, content = plan.body, cause }: Sending): GuardedWrite {
