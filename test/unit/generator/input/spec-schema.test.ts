@@ -29,7 +29,7 @@ function partsOf(node: Node, path = ""): [path: string, part: Node][] {
 suite("schema of workflow specs", (test) => {
   test("the example of the documentation is accepted", () => {
     const readme = readFileSync(join(repositoryRoot, "generator/README.md"), "utf8");
-    const [, text = ""] = /```yaml\n(# yaml-language-server[^]*?)```/.exec(readme) ?? [];
+    const [, text = ""] = /\n## The workflow spec\n[^]*?```yaml\n([^]*?)```/.exec(readme) ?? [];
     const { workflows, diagnostics } = readWorkflows({ file: "README.md", text }, checkSpec);
     assert.equal(diagnostics.map(formatDiagnostic), []);
     assert.is(workflows[0]?.dependents.size, 16);
