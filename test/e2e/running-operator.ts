@@ -60,7 +60,14 @@ async function runOperatorOnServer(
       timeoutMs: 60_000,
     });
     const main = join(operatorFolder, "dist/src/main.js");
-    group.start("operator", "env", [`KUBECONFIG=${kubeconfig}`, node, "--enable-source-maps", "--liftoff-only", main]);
+    group.start("operator", "env", [
+      `KUBECONFIG=${kubeconfig}`,
+      node,
+      "--enable-source-maps",
+      "--liftoff-only",
+      "--max-semi-space-size=4",
+      main,
+    ]);
     return {
       request: (methodAndPath, body) =>
         apiRequestOrThrow(connection, methodAndPath, body === undefined ? {} : { body }),

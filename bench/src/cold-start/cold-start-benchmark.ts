@@ -37,8 +37,16 @@ export async function measureColdStart({ peerFolder }: { peerFolder: string }): 
     await bundle(WORKLOAD, bundled);
     const [peer] = findPeers(peerFolder, ["controller-runtime"]);
     const commands = {
-      bundled: { name: "gen-operator", program: process.execPath, args: ["--liftoff-only", bundled] },
-      unbundled: { name: "gen-operator", program: process.execPath, args: ["--liftoff-only", WORKLOAD] },
+      bundled: {
+        name: "gen-operator",
+        program: process.execPath,
+        args: ["--liftoff-only", "--max-semi-space-size=4", bundled],
+      },
+      unbundled: {
+        name: "gen-operator",
+        program: process.execPath,
+        args: ["--liftoff-only", "--max-semi-space-size=4", WORKLOAD],
+      },
       ...(peer === undefined ? {} : { peer: await peer.build() }),
     };
     const starts = await measureStarts(commands, folder);
