@@ -77,7 +77,7 @@ export function releaseOrThrow({ driver, item, conditions }: Target, run: Driver
 }
 
 /** How an object is deleted. */
-export interface DeletionOptions {
+export interface ObjectDeletion {
   readonly run: DriverRun;
   readonly step: Step;
   readonly because: string;
@@ -88,7 +88,7 @@ export interface DeletionOptions {
 /** Deletes an object if its driver may, and asks whether it is gone. */
 export async function deleteObject(
   target: Target,
-  { run, step, because, known }: DeletionOptions,
+  { run, step, because, known }: ObjectDeletion,
 ): Promise<DependentOutcome> {
   const { driver, conditions } = target;
   const { remove: isRemoved } = driver.capabilities;

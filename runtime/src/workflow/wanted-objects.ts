@@ -8,8 +8,6 @@ interface Seen {
   /** Which dependent wants an object, whatever its kind. */
   readonly claims: Map<string, string>;
   readonly removed: Map<string, Promise<unknown>>;
-  /** The dependents of which an object is left as it is for now, because others undo each write. */
-  readonly postponed: Set<string>;
 }
 
 const seenIn = new WeakMap<object, Seen>();
@@ -18,7 +16,7 @@ function seenOf(context: object): Seen {
   const origin = originOf(context);
   let seen = seenIn.get(origin);
   if (seen === undefined) {
-    seen = { wanted: new Map(), claims: new Map(), removed: new Map(), postponed: new Set() };
+    seen = { wanted: new Map(), claims: new Map(), removed: new Map() };
     seenIn.set(origin, seen);
   }
   return seen;
@@ -59,14 +57,4 @@ export function noteRemoved(context: object, uid: string | undefined, removal: P
 /** Returns the removal of the object with this uid; undefined if there was none. */
 export function removalOf(context: object, uid: string | undefined): Promise<unknown> | undefined {
   return uid === undefined ? undefined : seenIn.get(originOf(context))?.removed.get(uid);
-}
-
-/** Notes that an object of a dependent is not as desired, and is not written now. */
-export function notePostponed(context: object, dependent: string): void {
-  seenOf(context).postponed.add(dependent);
-}
-
-/** Tells whether an object of a dependent is not as desired, because its write was postponed. */
-export function isPostponed(context: object, dependent: string): boolean {
-  return seenIn.get(originOf(context))?.postponed.has(dependent) === true;
 }

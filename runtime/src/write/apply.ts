@@ -21,7 +21,7 @@ import { createPostponedError, type WriteCause } from "./send/postponed-write.js
 import { untieObject } from "./remove.js";
 import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./send/secret-data.js";
-import { Sender, type DeletionOptions, type SenderOptions } from "./send/send.js";
+import { Sender, type DeletionSending, type SenderOptions } from "./send/send.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
@@ -82,7 +82,7 @@ export class Writer implements ObjectWriter {
     return { kind: "unchanged", entry: live };
   }
 
-  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean> {
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     return this.sender.delete(target, live, options);
   }
 

@@ -5,7 +5,7 @@ import type { Verdict } from "../match/match.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import type { ExistingPolicy } from "./existing-object.js";
 import type { PostponedWrite, WriteCause } from "./send/postponed-write.js";
-import type { DeletionOptions } from "./send/send.js";
+import type { DeletionSending } from "./send/send.js";
 
 export type { WriteTarget } from "./send/apply-matcher.js";
 
@@ -48,7 +48,7 @@ export interface ObjectWriter {
    */
   apply(target: WriteTarget, stated: StatedObject, options: ApplyOptions): Promise<Written>;
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
-  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean>;
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean>;
   /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
   untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void>;
 }

@@ -19,7 +19,7 @@ import { createPostponedError } from "./send/postponed-write.js";
 import { untieObject } from "./remove.js";
 import { restoreLabel } from "./restore-label.js";
 import { withEncodedData } from "./send/secret-data.js";
-import { Sender, type DeletionOptions, type SenderOptions, type Sending } from "./send/send.js";
+import { Sender, type DeletionSending, type SenderOptions, type Sending } from "./send/send.js";
 
 /** What was sent, and what the server made of it. */
 interface PutRecord {
@@ -64,7 +64,7 @@ export class PutWriter implements ObjectWriter {
     }
   }
 
-  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionOptions): Promise<boolean> {
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     this.#records.get(target.cache)?.delete(keyOf(live.metadata));
     return this.#sender.delete(target, live, options);
   }

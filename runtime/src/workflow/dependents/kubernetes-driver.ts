@@ -7,7 +7,7 @@ import type { WriteCause } from "../../write/send/postponed-write.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./desired-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";
-import { claim, isClaimedByOther, notePostponed, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
+import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
 import { LiveObjects, type DependentSource } from "./live-objects.js";
 import { removeBy, writeBy } from "./operations.js";
 import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
@@ -138,10 +138,7 @@ export class KubernetesDriver implements DependentDriver {
       isForced,
       cause: this.#causeOf({ primary, context }),
     });
-    if (written.kind === "postponed") {
-      notePostponed(context, name);
-      return written;
-    }
+    if (written.kind === "postponed") return written;
     const { kind, verdict } = written;
     if (verdict !== undefined && live !== undefined)
       context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");

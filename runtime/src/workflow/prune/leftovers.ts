@@ -140,3 +140,10 @@ export function hasRun(outcome: DependentOutcome | undefined): boolean {
   if (outcome === undefined || outcome.kind === "failed" || outcome.kind === "waiting") return false;
   return Object.values(outcome.items ?? {}).every(hasRun);
 }
+
+/** Tells whether a dependent, or an item of it, is left as it is for now although it is not as desired. */
+export function isPostponed(outcome: DependentOutcome | undefined): boolean {
+  if (outcome === undefined) return false;
+  const { items = {} } = outcome;
+  return ("postponed" in outcome && outcome.postponed !== undefined) || Object.values(items).some(isPostponed);
+}

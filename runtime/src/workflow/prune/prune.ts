@@ -11,13 +11,14 @@ import {
   claimsOn,
   findLeftovers,
   hasRun,
+  isPostponed,
   isClaimed,
   isWritten,
   type Leftover,
   type PruneOptions,
   type WatchedKind,
 } from "./leftovers.js";
-import { isPostponed, removalOf, wantedBy } from "../wanted-objects.js";
+import { removalOf, wantedBy } from "../wanted-objects.js";
 import { withAddition, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 
 interface Pruned {
@@ -101,7 +102,7 @@ async function pruneRemoved(options: PruneOptions, { leftovers, find }: Found, p
   let before = Object.entries(pruned.removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
   for (const name of names) {
     const findAll = () => find().filter((each) => each.name === name && isRemoved(each));
-    const blockers = isCleanup ? before : [...unfinishedIn(options), ...before, ...silentRivals(findAll(), options)];
+    const blockers = isCleanup ? before : [...options.result.notReady, ...before, ...silentRivals(findAll(), options)];
     const isHeld = blockers.length > 0;
     const outcome: DependentOutcome = isHeld
       ? { kind: "waiting", for: [...new Set(blockers)] }
@@ -177,7 +178,7 @@ function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): st
 
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
 function isReplaced(index: number, { run, result }: PruneOptions): boolean {
-  const { plan, drivers, context } = run;
+  const { plan, drivers } = run;
   const { definition } = plan.nodes[index]!;
   const outcome = result.dependents[definition.name];
   if (outcome === undefined) return false;
@@ -190,12 +191,7 @@ function isReplaced(index: number, { run, result }: PruneOptions): boolean {
     for (const next of [...dependents, ...itemDependents]) seen.add(next);
   }
   return [...seen].every((each) => {
-    const { name } = plan.nodes[each]!.definition;
-    return hasRun(result.dependents[name]) && !isPostponed(context, name);
+    const next = result.dependents[plan.nodes[each]!.definition.name];
+    return hasRun(next) && !isPostponed(next);
   });
-}
-
-function unfinishedIn({ run, result }: PruneOptions): string[] {
-  const postponed = run.plan.nodes.flatMap(({ definition: { name } }) => (isPostponed(run.context, name) ? name : []));
-  return [...result.notReady, ...postponed];
 }

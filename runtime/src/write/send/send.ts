@@ -49,7 +49,7 @@ export type Sent<Resource extends KubernetesObject = KubernetesObject> =
   | { readonly kind: "postponed"; readonly postponed: PostponedWrite };
 
 /** How an object is deleted. */
-export interface DeletionOptions {
+export interface DeletionSending {
   readonly cause?: WriteCause | undefined;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
 }
@@ -122,7 +122,7 @@ export class Sender {
   async delete(
     target: WriteTarget,
     live: KubernetesObject,
-    { cause = NO_CAUSE, propagationPolicy }: DeletionOptions = {},
+    { cause = NO_CAUSE, propagationPolicy }: DeletionSending = {},
   ): Promise<boolean> {
     const { definition, cache } = target;
     const { name, namespace, uid } = live.metadata;
@@ -158,13 +158,13 @@ export class Sender {
     const { target, plan, isFiltered = true, cause = NO_CAUSE } = sending;
     const { cache } = target;
     const key = keyOf(plan.ref);
+    cause.signal?.throwIfAborted();
     if (!isFiltered || cache.isPartial) {
       const answer = await this.#request<Resource>(sending);
       if (!isGone(answer.object) && !cache.isPartial) cache.put(entryOf(answer));
       cause.signal?.throwIfAborted();
       return answer;
     }
-    cause.signal?.throwIfAborted();
     cache.beginWrite(key);
     let written: { readonly entry: DecodedResource; readonly isOwn: boolean } | undefined;
     try {
@@ -193,7 +193,6 @@ export class Sender {
     const { definition, cache } = target;
     const { verb, ref, body, isStatus } = plan;
     const { signal } = cause;
-    signal?.throwIfAborted();
     const { fieldManager, fieldManagers } = this;
     const findKnown = (version: string) => cache.getVersion(keyOf(ref), version);
     const subresource = isStatus && definition.hasStatusSubresource ? { subresource: "status" as const } : {};

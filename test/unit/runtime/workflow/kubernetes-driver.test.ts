@@ -5,9 +5,9 @@ import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
+import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import { notePostponed } from "#runtime/workflow/wanted-objects.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
 import type { ObjectWriter } from "#runtime/write/object-writer.js";
 import { createView } from "../../../support/resource-view.js";
@@ -209,20 +209,22 @@ suite("pruning", (test) => {
 
 suite("what takes the place of an object", (test) => {
   const objects = [{ dependent: "a" }, { dependent: "old" }];
-  const pruneWith = async (change: (run: DriverRun) => void) => {
+  const pruneWith = async (ofUser: { readonly postponed?: PostponedWrite }) => {
     const { plan, drivers, store, run, told } = createDrivers([
       dependentOf("a"),
       dependentOf("b", { dependsOn: ["a"] }),
     ]);
     objects.forEach((object, index) => store({ ...object, name: `o${index}` }));
     for (const [index, name] of ["new", "user"].entries()) drivers[index]!.complete(run, { metadata: { name } });
-    change(run);
     const oldDriver = createOldDriver(run, objects);
     const outcome = { kind: "unchanged", isReady: true } as const;
     await pruneWorkflow({
       run: { ...run, plan, drivers } as never,
       isCleanup: false,
-      result: createWorkflowResult(["a", "b"].map((name) => [name, outcome] as const)),
+      result: createWorkflowResult([
+        ["a", outcome],
+        ["b", { ...outcome, ...ofUser }],
+      ]),
       workflow: {},
       kinds: {
         watched: [{ resource: dependentOf("old").resource, driverFor: () => oldDriver.driver }],
@@ -233,8 +235,9 @@ suite("what takes the place of an object", (test) => {
   };
 
   test("has to be written and used: a write that is postponed keeps what it replaces", async () => {
-    assert.equal(await pruneWith(() => {}), ["delete o0", "delete o1"]);
-    assert.equal(await pruneWith(({ context }) => notePostponed(context, "b")), []);
+    assert.equal(await pruneWith({}), ["delete o0", "delete o1"]);
+    const facts = { kind: "ConfigMap.v1", object: "default/user", loop: "undone", writes: 3 } as const;
+    assert.equal(await pruneWith({ postponed: { ...facts, paths: [], managers: [], retryAfterMs: 2_000 } }), []);
   });
 });
 
