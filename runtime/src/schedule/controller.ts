@@ -107,7 +107,7 @@ export class Controller<Result = unknown> {
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#clock = clock;
-    this.#timing = { clock, random, onDue: (primary) => void this.#apply(primary, TIMER) };
+    this.#timing = { clock, random, resyncAfterMs: longest, onDue: (primary) => void this.#apply(primary, TIMER) };
     this.#settings = {
       retry: guardedRetryOf(definition.retry, { logger, random }),
       resyncAfterMs: longest > 0 ? longest : undefined,
@@ -122,7 +122,12 @@ export class Controller<Result = unknown> {
       isImminent: (key) => this.isImminent(key),
     };
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS } = definition;
-    this.#runs = new RunsUnderWay({ clock, timeoutMs, onPlaceFreed: () => this.#fill() });
+    this.#runs = new RunsUnderWay({
+      clock,
+      timeoutMs,
+      runs: () => [...this.#primaries.values()].flatMap(({ run }) => run ?? []),
+      onPlaceFreed: () => this.#fill(),
+    });
     const lacksFinalizer = (primary: KubernetesObject) => runner.lacksFinalizer(primary);
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
@@ -265,27 +270,28 @@ export class Controller<Result = unknown> {
     for (const effect of effects) this.#carryOut(primary, effect);
   }
 
-  #apply(primary: KnownPrimary, event: ProcessorEvent): Transition {
+  /** `now` is the time, if it has just been read. */
+  #apply(primary: KnownPrimary, event: ProcessorEvent, now?: number): Transition {
     const transition = transitionOf(primary.state, event, this.#settings);
     const { state, effects } = transition;
     if (state === undefined) this.#primaries.delete(primary.key);
     primary.state = state ?? NEW_STATE;
-    for (const effect of effects) this.#carryOut(primary, effect);
+    for (const effect of effects) this.#carryOut(primary, effect, now);
     return transition;
   }
 
-  #carryOut(primary: KnownPrimary, effect: ProcessorEffect): void {
+  #carryOut(primary: KnownPrimary, effect: ProcessorEffect, now?: number): void {
     switch (effect.kind) {
       case "submit":
         if (!this.#isStopped) this.#queue.add(primary, effect.priority);
         if (this.#isStarted && !this.#isPaused) this.#turns.wake();
         return;
       case "schedule":
-        return this.#wake(primary, effect.delayMs);
+        return this.#wake(primary, effect.delayMs, now);
       case "scheduleAt":
         return this.#wake(primary, effect.at - this.#clock.now());
       case "scheduleResync":
-        return this.#wake(primary, this.#resyncAfterMs(primary));
+        return this.#wake(primary, primary.resyncAfterMs, now);
       case "cancelTimer":
         return primary.cancelTimer();
       case "release":
@@ -295,15 +301,8 @@ export class Controller<Result = unknown> {
     }
   }
 
-  #wake(primary: KnownPrimary, delayMs: number): void {
-    if (!this.#isStopped) primary.wakeAfter(delayMs);
-  }
-
-  // Up to a tenth less, so that primaries of one list do not come back at once. Node keeps a list of timers for each duration, so a
-  // hundred durations have to do.
-  #resyncAfterMs({ spread }: KnownPrimary): number {
-    const { resyncAfterMs = Infinity } = this.#settings;
-    return resyncAfterMs * (1 - Math.floor(spread * 100) / 1000);
+  #wake(primary: KnownPrimary, delayMs: number, now?: number): void {
+    if (!this.#isStopped) primary.wakeAfter(delayMs, now);
   }
 
   #release(primary: KnownPrimary): void {
@@ -336,7 +335,7 @@ export class Controller<Result = unknown> {
     const run = new ReconcileRun(key, { entry, state, startedAt: now }, this.#surroundings);
     primary.run = run;
     if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
-    this.#runs.add(run);
+    this.#runs.add();
     this.#run(run).then(
       (ended) => this.#finish(primary, run, ended),
       (error: unknown) => this.#finish(primary, run, failedOutcome(error) as PrimaryOutcome<Result>),
@@ -361,7 +360,7 @@ export class Controller<Result = unknown> {
     const now = this.#clock.now();
     const event = { kind: "finished", outcome, isEnded, now, uid, knownUid, isKnown } as const;
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
-    const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event);
+    const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event, now);
     primary.run = undefined;
     if (transition.state?.isGivenUp === true) this.#givenUp.set(primary, messageOf(outcome.failure?.error));
     else this.#givenUp.delete(primary);

@@ -12,6 +12,8 @@ export interface PrimaryTiming {
   readonly clock: Clock;
   /** Returns a number from 0 to 1. */
   random(): number;
+  /** The longest interval. */
+  readonly resyncAfterMs: number;
   /** Called when a primary is due. */
   onDue(primary: KnownPrimary): void;
 }
@@ -28,8 +30,8 @@ export class KnownPrimary implements Queued {
   run: ReconcileRun | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
   seen: { -readonly [Member in keyof Seen]: Seen[Member] } | undefined = undefined;
-  /** A number from 0 to 1 for the jitter of its longest interval. */
-  readonly spread: number;
+  /** Its longest interval. */
+  readonly resyncAfterMs: number;
   readonly #timing: PrimaryTiming;
   #dueAt = Infinity;
   /** The pending timer of the clock; it never rings after the primary is due. */
@@ -39,17 +41,19 @@ export class KnownPrimary implements Queued {
     this.key = key;
     this.group = key.slice(0, Math.max(0, key.indexOf("/")));
     this.state = state;
-    this.spread = timing.random();
+    // Up to a tenth less, so that primaries of one list do not come back at once. Node keeps a list of timers for each duration, so a
+    // hundred durations have to do.
+    this.resyncAfterMs = timing.resyncAfterMs * (1 - Math.floor(timing.random() * 100) / 1000);
     this.#timing = timing;
   }
 
   /** Sets the time at which the primary is due, and replaces the time before. With 0 `onDue` is called before this returns. */
-  wakeAfter(delayMs: number): void {
+  wakeAfter(delayMs: number, now = this.#timing.clock.now()): void {
     if (!(delayMs > 0)) {
       this.cancelTimer();
       return this.#timing.onDue(this);
     }
-    this.#dueAt = this.#timing.clock.now() + delayMs;
+    this.#dueAt = now + delayMs;
     // Every reconcile puts the longest interval off. The earlier timer stays, and rings once too early.
     if (this.#timer === undefined || this.#timer.at > this.#dueAt) this.#arm(delayMs);
   }

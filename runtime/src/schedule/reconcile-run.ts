@@ -31,7 +31,7 @@ export interface RunStart {
   readonly startedAt: number;
 }
 
-/** One reconcile under way. The members that cost more than a reconcile without work are created by their first use. */
+/** One reconcile under way. */
 export class ReconcileRun implements ReconcileScope {
   readonly key: ObjectKey;
   readonly entry: DecodedResource;
@@ -39,18 +39,17 @@ export class ReconcileRun implements ReconcileScope {
   readonly isPrimaryDeleted: boolean;
   readonly isFinalStateUnknown: boolean;
   readonly reasons: readonly ReconcileReason[];
+  readonly logger: Logger;
+  readonly tasks: RunningTasks;
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
   readonly startedAt: number;
   readonly #around: RunSurroundings;
-  #logger: Logger | undefined;
-  #tasks: RunningTasks | undefined;
-  #isClosed = false;
-  #abort: AbortController | undefined;
-  #abortReason: Error | undefined;
+  readonly #abort = new AbortController();
+  #signal: AbortSignal | undefined;
 
   constructor(key: ObjectKey, { entry, state, startedAt }: RunStart, around: RunSurroundings) {
-    const { settings } = around;
+    const { settings, clock } = around;
     const { reasons, retry } = state;
     this.key = key;
     this.entry = entry;
@@ -60,30 +59,21 @@ export class ReconcileRun implements ReconcileScope {
     this.reasons = reasons;
     this.startedAt = startedAt;
     this.#around = around;
+    this.logger = createScopeLogger(around, { entry, reasons });
+    this.tasks = new RunningTasks(this.logger, clock);
   }
 
   isNextReconcileImminent(): boolean {
     return this.#around.isImminent(this.key);
   }
 
-  get logger(): Logger {
-    return (this.#logger ??= createScopeLogger(this.#around, this));
-  }
-
-  get tasks(): RunningTasks {
-    this.#tasks ??= new RunningTasks(this.logger, this.#around.clock);
-    if (this.#isClosed) this.#tasks.close();
-    return this.#tasks;
-  }
-
   get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
+    if (this.#signal === undefined) {
+      this.#signal = this.#abort.signal;
       // Every dependent of a large workflow may wait on it.
-      setMaxListeners(0, this.#abort.signal);
-      if (this.#abortReason !== undefined) this.#abort.abort(this.#abortReason);
+      setMaxListeners(0, this.#signal);
     }
-    return this.#abort.signal;
+    return this.#signal;
   }
 
   /** The object that is reconciled. */
@@ -91,16 +81,9 @@ export class ReconcileRun implements ReconcileScope {
     return this.entry.object.metadata.uid;
   }
 
-  /** Stops watching what the reconcile waits for. */
-  close(): void {
-    this.#isClosed = true;
-    this.#tasks?.close();
-  }
-
   /** Aborts the signal. */
   abort(reason: Error): void {
-    this.#abortReason ??= reason;
-    this.#abort?.abort(reason);
+    this.#abort.abort(reason);
   }
 
   /** Aborts the signal of a reconcile of a primary that is being deleted; its cleanup goes on. */
@@ -134,18 +117,21 @@ export interface RunLimits {
   readonly clock: Clock;
   /** After how long the signal of a reconcile is aborted; 0 for never. */
   readonly timeoutMs: number;
+  /** The reconciles under way. */
+  runs(): Iterable<ReconcileRun>;
   /** Called when a reconcile has lost its place, because it does not end although its signal is aborted. */
   onPlaceFreed(): void;
 }
 
-/** The reconciles under way. Each has a place until it ends, or until it goes on although its time is up. */
+/** Watches over the reconciles under way. Each has a place until it ends, or until it goes on although its time is up. */
 export class RunsUnderWay {
   readonly #limits: RunLimits;
-  /** In the order in which they started, so that one timer is enough for all of them. */
-  readonly #inTime = new Set<ReconcileRun>();
-  readonly #expired = new Map<ReconcileRun, () => void>();
-  readonly #hung = new Set<ReconcileRun>();
+  /** When each reconcile loses its place, of those whose time is up; `Infinity` once it has. */
+  readonly #expired = new Map<ReconcileRun, number>();
+  #hung = 0;
   #cancel: (() => void) | undefined;
+  /** How many reconciles there are, with those that have no place any more. */
+  size = 0;
 
   constructor(limits: RunLimits) {
     this.#limits = limits;
@@ -153,75 +139,74 @@ export class RunsUnderWay {
 
   /** How many reconciles have a place. */
   get places(): number {
-    return this.#inTime.size + this.#expired.size;
-  }
-
-  /** How many reconciles there are, with those that have no place any more. */
-  get size(): number {
-    return this.places + this.#hung.size;
+    return this.size - this.#hung;
   }
 
   /** Adds a reconcile that has just started. */
-  add(run: ReconcileRun): void {
-    this.#inTime.add(run);
-    if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#arm(this.#limits.timeoutMs);
+  add(): void {
+    this.size++;
+    if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#checkAfter(this.#limits.timeoutMs);
   }
 
   /** Takes out a reconcile that has ended. */
   delete(run: ReconcileRun): void {
-    run.close();
-    this.#expired.get(run)?.();
-    if (!this.#inTime.delete(run) && !this.#expired.delete(run)) this.#hung.delete(run);
-    if (this.#inTime.size === 0) this.#disarm();
+    run.tasks.close();
+    this.size--;
+    if (this.#expired.get(run) === Infinity) this.#hung--;
+    this.#expired.delete(run);
+    if (this.places === 0) this.#rest();
   }
 
   /** Aborts the signals of all reconciles, and watches none of them any more. */
   abort(reason: Error): void {
-    this.#disarm();
-    for (const cancel of this.#expired.values()) cancel();
-    for (const run of [...this.#inTime, ...this.#expired.keys(), ...this.#hung]) {
+    this.#rest();
+    for (const run of this.#limits.runs()) {
       run.abort(reason);
-      run.close();
+      run.tasks.close();
     }
   }
 
-  #arm(delayMs: number): void {
-    this.#cancel = this.#limits.clock.schedule(delayMs, () => this.#check());
-  }
-
-  #disarm(): void {
+  #rest(): void {
     this.#cancel?.();
     this.#cancel = undefined;
   }
 
-  #check(): void {
-    this.#cancel = undefined;
+  // One timer for all, as they are many and short.
+  #checkAfter(delayMs: number): void {
+    this.#cancel = this.#limits.clock.schedule(delayMs, () => {
+      const nextMs = Math.min(...[...this.#limits.runs()].map((run) => this.#check(run)));
+      this.#cancel = undefined;
+      if (this.places > 0) this.#checkAfter(Math.min(nextMs, this.#limits.timeoutMs));
+    });
+  }
+
+  /** Returns after how long the reconcile is to be checked again. */
+  #check(run: ReconcileRun): number {
     const { clock, timeoutMs } = this.#limits;
-    const now = clock.now();
-    for (const run of this.#inTime) {
-      const leftMs = run.startedAt + timeoutMs - now;
-      // A timer of Node may ring a part of a millisecond early.
-      if (leftMs >= 1) return this.#arm(leftMs);
-      this.#expire(run);
-    }
+    const leftMs = (this.#expired.get(run) ?? run.startedAt + timeoutMs) - clock.now();
+    // A timer of Node may ring a part of a millisecond early.
+    if (leftMs >= 1) return leftMs;
+    if (this.#expired.has(run)) this.#giveUp(run);
+    else this.#expire(run);
+    return this.#expired.get(run)! - clock.now();
   }
 
   #expire(run: ReconcileRun): void {
-    const { clock, timeoutMs, onPlaceFreed } = this.#limits;
+    const { clock, timeoutMs } = this.#limits;
     const seconds = Math.round(timeoutMs / 1000);
+    this.#expired.set(run, clock.now() + GRACE_MS);
     run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
     run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
-    const cancel = clock.schedule(GRACE_MS, () => {
-      const message =
-        "the reconcile goes on although its signal is aborted; other primaries take its place, " +
-        "and this primary is not reconciled until it returns";
-      run.logger.error({}, message);
-      this.#expired.delete(run);
-      this.#hung.add(run);
-      onPlaceFreed();
-    });
-    this.#inTime.delete(run);
-    this.#expired.set(run, cancel);
+  }
+
+  #giveUp(run: ReconcileRun): void {
+    const message =
+      "the reconcile goes on although its signal is aborted; other primaries take its place, " +
+      "and this primary is not reconciled until it returns";
+    run.logger.error({}, message);
+    this.#expired.set(run, Infinity);
+    this.#hung++;
+    this.#limits.onPlaceFreed();
   }
 }
 

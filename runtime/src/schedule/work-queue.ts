@@ -2,6 +2,9 @@ import type { ReconcilePriority } from "../base/reconcile-reason.js";
 
 // One in this many goes to the background while both wait: a flood of edits slows a start down, and does not stop it.
 const BACKGROUND_SHARE = 5;
+// So many items that are out already may stay in memory for a while.
+const FEW = 32;
+const MANY = 1_000;
 
 /** What a work queue hands out. */
 export interface Queued {
@@ -72,12 +75,11 @@ class FairQueue<Item extends Queued> {
   }
 
   push(item: Item): void {
+    // Lines are kept for the next batch, but not for ever: namespaces come and go.
+    if (this.size === 0 && this.#lines.size > MANY) this.#lines.clear();
     let line = this.#lines.get(item.group);
-    if (line === undefined) {
-      line = new Fifo<Item>();
-      this.#lines.set(item.group, line);
-      this.#turns.push(line);
-    }
+    if (line === undefined) this.#lines.set(item.group, (line = new Fifo<Item>()));
+    if (line.isEmpty) this.#turns.push(line);
     line.push(item);
     this.size++;
   }
@@ -86,10 +88,8 @@ class FairQueue<Item extends Queued> {
   shift(): Item | undefined {
     for (let line = this.#turns.shift(); line !== undefined; line = this.#turns.shift()) {
       let item = line.shift();
-      const { group } = item ?? {};
       while (item !== undefined && item.waiting !== this.#priority) item = line.shift();
-      if (line.isEmpty && group !== undefined) this.#lines.delete(group);
-      else this.#turns.push(line);
+      if (!line.isEmpty) this.#turns.push(line);
       if (item === undefined) continue;
       item.waiting = undefined;
       this.size--;
@@ -101,20 +101,25 @@ class FairQueue<Item extends Queued> {
 
 /** First in, first out, in constant time on average. */
 class Fifo<Item> {
-  #in: Item[] = [];
-  /** The items that come next, the first of them last. */
-  #out: Item[] = [];
+  #items: Item[] = [];
+  /** How many of them are out already. */
+  #taken = 0;
 
   push(item: Item): void {
-    this.#in.push(item);
+    this.#items.push(item);
   }
 
   shift(): Item | undefined {
-    if (this.#out.length === 0) [this.#in, this.#out] = [this.#out, this.#in.reverse()];
-    return this.#out.pop();
+    if (this.isEmpty) return undefined;
+    const item = this.#items[this.#taken++];
+    if (this.#taken > FEW && this.#taken * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return item;
   }
 
   get isEmpty(): boolean {
-    return this.#in.length + this.#out.length === 0;
+    return this.#taken === this.#items.length;
   }
 }

@@ -12,7 +12,8 @@ function createTimers() {
   const fired: [string, number][] = [];
   const primaries = new Map<string, KnownPrimary>();
   const primaryOf = (key: string) => {
-    const primary = primaries.get(key) ?? new KnownPrimary(key, NEW_STATE, { clock, random: () => 0, onDue });
+    const primary =
+      primaries.get(key) ?? new KnownPrimary(key, NEW_STATE, { clock, random: () => 0, resyncAfterMs: 0, onDue });
     primaries.set(key, primary);
     return primary;
   };
