@@ -6,7 +6,7 @@ import { synchronous } from "../base/promises.js";
  * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets up to 20 %
  * longer at random.
  *
- * After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
+ * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
  * 413, 422). While the API server cannot be reached or takes no requests, they go on at the last quick interval.
  */
 export interface RetryOptions {
@@ -52,7 +52,8 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
   const { maxAttempts, initialIntervalMs, multiplier } = { ...DEFAULTS, ...options };
   const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
   const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
-  const jittered = (intervalMs: number) => intervalMs * (1 + JITTER * random());
+  const jittered = (intervalMs: number, error: unknown) =>
+    Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + JITTER * random());
   const quickMs = (attempt: number) => {
     const grown = initialIntervalMs * multiplier ** Math.max(0, attempt - 2);
     return attempt <= 2 || maxIntervalMs < 0 ? grown : Math.min(grown, maxIntervalMs);
@@ -61,13 +62,13 @@ export function createRetry(options: RetryOptions = {}, random: () => number = M
     isLastAttempt,
     next(state, error) {
       const attempt = (state?.attempt ?? 0) + 1;
-      if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt)) };
+      if (!isLastAttempt(state)) return { attempt, intervalMs: jittered(quickMs(attempt), error) };
       if (state === undefined) return undefined;
       const lastQuickMs = quickMs(maxAttempts);
-      if (someAnswer(error, isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs) };
+      if (someAnswer(error, isOutage)) return { attempt: state.attempt, intervalMs: jittered(lastQuickMs, error) };
       if (!someAnswer(error, mayGoAway)) return undefined;
       const slowMs = Math.min(FIRST_SLOW_MS * 2 ** (attempt - maxAttempts - 1), LONGEST_SLOW_MS);
-      return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs)), isSlow: true };
+      return { attempt, intervalMs: jittered(Math.max(slowMs, lastQuickMs), error), isSlow: true };
     },
   };
 }
@@ -79,12 +80,16 @@ const REFUSALS: readonly number[] = [400, 413, 422];
 
 // Of several failures one is enough.
 function someAnswer(error: unknown, holds: (error: unknown, code: number | undefined) => boolean): boolean {
-  const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
-  return parts.some((part) =>
-    part !== error && part instanceof AggregateError
-      ? someAnswer(part, holds)
-      : holds(part, findError<ApiError>(part, "ApiError")?.code),
-  );
+  return partsOf(error).some((part) => holds(part, findError<ApiError>(part, "ApiError")?.code));
+}
+
+function askedMs(error: unknown): number {
+  return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
+}
+
+function partsOf(error: unknown): readonly unknown[] {
+  if (!(error instanceof AggregateError) || error.errors.length === 0) return [error];
+  return error.errors.flatMap((part: unknown) => (part === error ? [] : partsOf(part)));
 }
 
 function isOutage(error: unknown, code: number | undefined): boolean {

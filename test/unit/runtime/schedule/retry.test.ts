@@ -7,6 +7,7 @@ import {
   type RetryOptions,
   type RetryState,
 } from "#runtime/schedule/retry.js";
+import { ApiError } from "#runtime/base/errors.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function intervalsOf(options: RetryOptions, failures: number, random = () => 0): (number | undefined)[] {
@@ -37,6 +38,16 @@ suite("retry", (test) => {
       intervalsOf(hourly, 4),
       Array.from({ length: 4 }, () => 60 * MINUTE),
     );
+  });
+
+  test("no interval is shorter than what the API server asks for, up to 10 minutes", () => {
+    const retry = createRetry({ maxAttempts: 1 }, () => 0);
+    const busy = (retryAfterMs: number) => new ApiError(429, { message: "busy" }, retryAfterMs);
+    assert.is(retry.next(undefined, busy(30_000))?.intervalMs, 30_000);
+    assert.is(retry.next(undefined, busy(500))?.intervalMs, 2_000);
+    const several = new AggregateError([new Error("no"), new Error("because", { cause: busy(90_000) })]);
+    assert.is(retry.next({ attempt: 1, intervalMs: 1 }, several)?.intervalMs, 90_000);
+    assert.is(retry.next(undefined, busy(3_600_000))?.intervalMs, 10 * MINUTE);
   });
 
   test("every interval is up to a fifth longer at random, and never shorter", () => {
