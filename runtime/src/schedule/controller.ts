@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from "../base/clock.js";
+import { systemClock, yieldIfLong, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
@@ -27,7 +27,6 @@ import {
   type ReconcileObserver,
 } from "./reconcile-scope.js";
 import { guardedRetryOf, type Retry, type RetryOptions } from "./retry.js";
-import { Turns } from "./turns.js";
 import { WorkQueue } from "./work-queue.js";
 
 /** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
@@ -89,7 +88,6 @@ export class Controller<Result = unknown> {
   readonly #createLimiter: RateLimiterFactory | undefined;
   readonly #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
-  readonly #turns = new Turns(() => this.#fill());
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
   /** The last error of each primary that is given up. */
@@ -98,6 +96,8 @@ export class Controller<Result = unknown> {
   #isPaused = false;
   #isStopped = false;
   #isAborted = false;
+  /** Whether reconciles start later by themselves. */
+  #isWaking = false;
   #onIdle = () => {};
   #idle: Promise<void> | undefined;
 
@@ -137,7 +137,7 @@ export class Controller<Result = unknown> {
   /** Starts to reconcile, beginning with the primaries of all events so far. */
   start(): void {
     this.#isStarted = true;
-    this.#turns.wake();
+    this.#wakeUp();
   }
 
   /** Starts no further reconcile until `resume`. Events are kept, and running reconciles go on. */
@@ -150,7 +150,7 @@ export class Controller<Result = unknown> {
     this.#isPaused = false;
     for (const primary of this.#primaries.values())
       if (!this.#dependencies.primaries.has(primary.key)) this.#apply(primary, MISSED);
-    this.#turns.wake();
+    this.#wakeUp();
   }
 
   /**
@@ -284,7 +284,7 @@ export class Controller<Result = unknown> {
     switch (effect.kind) {
       case "submit":
         if (!this.#isStopped) this.#queue.add(primary, effect.priority);
-        if (this.#isStarted && !this.#isPaused) this.#turns.wake();
+        if (this.#isStarted && !this.#isPaused) this.#wakeUp();
         return;
       case "schedule":
         return this.#wake(primary, effect.delayMs, now);
@@ -313,15 +313,26 @@ export class Controller<Result = unknown> {
     this.#dependencies.runner.release?.(primary.key);
   }
 
+  // No reconcile starts inside the call that brings an event, so a batch of events is taken as a whole.
+  #wakeUp(pause = Promise.resolve()): void {
+    if (this.#isWaking) return;
+    this.#isWaking = true;
+    void pause.then(() => {
+      this.#isWaking = false;
+      this.#fill();
+    });
+  }
+
   #fill(): void {
-    while (this.#isStarted && !this.#isPaused && this.#runs.places < this.#maxRunning) {
-      // An empty queue needs neither the clock nor a turn.
+    while (this.#isStarted && !this.#isPaused && !this.#isWaking && this.#runs.places < this.#maxRunning) {
+      // An empty queue needs no turn.
       if (this.#queue.size === 0) return;
-      const now = this.#clock.now();
-      if (!this.#turns.mayGoOn(now)) return;
+      // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
+      const pause = yieldIfLong();
+      if (pause !== undefined) return this.#wakeUp(pause);
       const primary = this.#queue.take();
       if (primary === undefined) return;
-      this.#begin(primary, now);
+      this.#begin(primary, this.#clock.now());
     }
   }
 
