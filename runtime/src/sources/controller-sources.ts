@@ -81,7 +81,7 @@ export class ControllerSources implements SecondarySources {
     this.#options = options;
     this.#namespaces = options.namespaces;
     this.primaries = primary.view;
-    primary.onChange((change) => this.#onPrimaryChange(change));
+    primary.view.onChange((change) => this.#onPrimaryChange(change));
     this.#primary = this.#register(primary, { role: "primaries" });
     const activations = new Map<EventSource, Activation>();
     const activate = (registered: RegisteredSource) => {

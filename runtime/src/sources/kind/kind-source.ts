@@ -10,7 +10,7 @@ import type { InformerRequest } from "../../watch/shared-informers.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
 import { SecondaryMapping, type MappingOptions } from "./secondary-mapping.js";
-import { ViewWatch, type Namespaces } from "./view-watch.js";
+import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
@@ -42,7 +42,6 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
   readonly #mapping: SecondaryMapping | undefined;
-  readonly #listeners = new Set<(change: ResourceChange) => void>();
   #context: EventSourceContext | undefined;
 
   constructor(options: KindSourceOptions) {
@@ -64,7 +63,9 @@ export class KindSource implements EventSource<KubernetesObject> {
         onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
       },
     );
-    this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
+    this.#watch = new ViewWatch(this.view, request);
+    const mapping = this.#mapping;
+    if (mapping !== undefined) this.view.onChange((change) => this.#onChange(change, mapping));
   }
 
   get client(): ApiClient | undefined {
@@ -87,15 +88,21 @@ export class KindSource implements EventSource<KubernetesObject> {
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  async start(context: EventSourceContext): Promise<void> {
-    this.#begin(context);
-    await this.#watch.start(context.informers, this.#namespacesIn(context.namespaces));
+  async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
+    if (this.#context === undefined) {
+      this.#context = context;
+      this.#record.start(context.logger);
+      this.#mapping?.begin(this.view, context);
+    }
+    const { namespaces } = this.#options;
+    const watched =
+      namespaces === "sameAsController" ? context.namespaces : namespaces === "all" ? undefined : namespaces;
+    await this.#watch.start(context.informers, watched, mode);
   }
 
   /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
-  async startOrThrow(context: EventSourceContext): Promise<void> {
-    this.#begin(context);
-    await this.#watch.startOrThrow(context.informers, this.#namespacesIn(context.namespaces));
+  startOrThrow(context: EventSourceContext): Promise<void> {
+    return this.start(context, "startOrThrow");
   }
 
   async stop(): Promise<void> {
@@ -139,11 +146,6 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (this.#isBounded) this.view.release(primary);
   }
 
-  /** Calls `listener` for every change that is not the controller's own, before any filter. */
-  onChange(listener: (change: ResourceChange) => void): void {
-    this.#listeners.add(listener);
-  }
-
   onPrimaryChange(change: ResourceChange): void {
     this.#mapping?.notePrimary(change);
   }
@@ -152,21 +154,12 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#options.request.maxCachedObjects !== undefined;
   }
 
-  #begin(context: EventSourceContext): void {
-    if (this.#context !== undefined) return;
-    this.#context = context;
-    this.#record.start(context.logger);
-    this.#mapping?.begin(this.view, context);
-  }
-
-  #onChange(change: ResourceChange): void {
-    for (const listener of this.#listeners) listener(change);
-    if (this.#mapping === undefined) return;
+  #onChange(change: ResourceChange, mapping: SecondaryMapping): void {
     const { kind, key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
-    const before = old === undefined ? [] : this.#mapping.primariesOf(key, old);
-    const primaries = new Set([...this.#mapping.primariesOf(key, object), ...before]);
-    if (kind === "deleted") this.#mapping.forget(key);
+    const before = old === undefined ? [] : mapping.primariesOf(key, old);
+    const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
+    if (kind === "deleted") mapping.forget(key);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);
@@ -179,10 +172,5 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (old === undefined) return this.#gate.passesAdd(object);
     // What had to make room cannot be compared any more, and an event must not be lost.
     return isEvictedCopy(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
-  }
-
-  #namespacesIn(controller: Namespaces): Namespaces {
-    const { namespaces } = this.#options;
-    return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
   }
 }

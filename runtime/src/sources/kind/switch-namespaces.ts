@@ -28,7 +28,7 @@ export async function switchNamespaces(
   };
   for (;;) {
     const watches = following();
-    const missing = watches.filter((watch) => prepared.get(watch)?.isCurrent !== true);
+    const missing = watches.filter((watch) => prepared.get(watch)?.isCurrent() !== true);
     const outdated = [...prepared.keys()].filter((watch) => missing.includes(watch) || !watches.includes(watch));
     if (missing.length + outdated.length === 0) {
       onSwitch();

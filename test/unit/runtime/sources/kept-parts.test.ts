@@ -88,7 +88,7 @@ suite("what informer sources keep", (test) => {
     const { informers, source } = await startBounded();
     const pageOf = (object: KubernetesObject) => [(object as Config).data!.page];
     source.view.addIndex("page", pageOf);
-    const watch = new ViewWatch({ view: source.view, request: { definition }, onChange: () => {} });
+    const watch = new ViewWatch(source.view, { definition });
     await source.stop();
     const started = watch.start(informers, ["x"]);
     informers.of("ConfigMap", "x").sync("10");
