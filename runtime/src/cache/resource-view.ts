@@ -384,6 +384,17 @@ export class ResourceView {
   }
 }
 
+/**
+ * Returns what a controller sees of the objects of an event source; undefined if that is not of a kind of Kubernetes.
+ *
+ * The types of event sources lack it: what users have only reads.
+ */
+export function viewOf(source: object): ResourceView | undefined {
+  const { view } = source as { readonly view?: ResourceView };
+  // By what it can do: a source may come from another copy of this package.
+  return typeof view?.beginWrite === "function" ? view : undefined;
+}
+
 function namespaceOf(key: ObjectKey): string {
   const slash = key.indexOf("/");
   return slash === -1 ? "" : key.slice(0, slash);

@@ -6,14 +6,14 @@ import { messageOf, type Logger } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import type { ResourceView } from "../cache/resource-view.js";
+import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
-import { Activation } from "./activation.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
   createExternalSource,
+  sharedBy,
   type ExternalDependentSource,
   type ExternalWatch,
 } from "./external/external-watch.js";
@@ -26,7 +26,7 @@ import {
 import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
 import type { Namespaces, ViewWatch } from "./kind/view-watch.js";
-import { isKindSource, RegisteredSource, type RegisteredSourceOptions } from "./registered-source.js";
+import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
 import type { SecondarySources } from "./secondary-sources.js";
 
 /** What a controller watches. */
@@ -66,45 +66,45 @@ export class ControllerSources implements SecondarySources {
   /** How the resources of each external dependent are known, by its name. */
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
+  readonly #registrar: SourceRegistrar;
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
-  /** The dependents that share a source of the user, by the name of the source. */
-  readonly #sharing = new Map<string, string>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
   /** Set while the sources run. */
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
-    const { primary, dependents, externals = [], sources = [] } = options;
+    const { controller, logger, primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
     this.primaries = primary.view;
+    this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
     primary.view.onChange((change) => this.#onPrimaryChange(change));
     this.#primary = this.#register(primary, { role: "primaries" });
-    const activations = new Map<EventSource, Activation>();
-    const activate = (registered: RegisteredSource) => {
-      const { source } = registered;
-      activations.set(source, new Activation(registered, () => this.#contextOf(source)));
-    };
-    for (const { source, members } of groupDependents(dependents, primary.view.definition)) {
-      const { isActivatedLater } = members[0]!;
+    for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
       const names = members.map(({ name }) => name);
-      activate(this.#add(source, { role: "dependents", dependents: names, isActivatedLater }));
+      this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });
     }
     for (const each of externals) {
       const { name, isActivatedLater } = each;
       const source = createExternalSource(each);
-      if (source !== undefined) activate(this.#add(source, { role: "external", dependents: [name], isActivatedLater }));
+      if (source !== undefined) this.#add(source, { role: "external", dependents: [name], isActivatedLater });
     }
     for (const source of sources) this.#add(source, { role: "user" });
-    for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#sharing.set(origin.name, name);
-    for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#sharing.set(eventSource, name);
-    const activationOf = (source: EventSource) => activations.get(source);
-    const facts = { primary: primary.view.definition, primaries: this.primaries, sources: this, activationOf };
-    this.dependents = new Map(dependents.map((each) => [each.name, createDependentSource(each, facts)]));
-    this.externals = new Map(externals.map((each) => [each.name, createExternalDependentSource(each, facts)]));
+    this.dependents = new Map(
+      dependents.map((each) => [
+        each.name,
+        createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
+      ]),
+    );
+    this.externals = new Map(
+      externals.map((each) => [
+        each.name,
+        createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
+      ]),
+    );
   }
 
   /** The namespaces that are watched, all of them if undefined. */
@@ -122,7 +122,7 @@ export class ControllerSources implements SecondarySources {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#isRegistered(each) && !each.isActivatedLater);
-      await Promise.all(present.map((each) => each.start(this.#contextOf(each.source))));
+      await Promise.all(present.map((each) => each.start()));
     }
   }
 
@@ -167,20 +167,20 @@ export class ControllerSources implements SecondarySources {
   async register(source: EventSource): Promise<EventSource> {
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
     // Before the start there is nothing to wait for, and dependents are activated.
-    if (this.#listener !== undefined && registered.dependents.length === 0)
-      await registered.startOrThrow(this.#contextOf(registered.source));
+    if (this.#listener !== undefined && registered.dependents.length === 0) await registered.startOrThrow();
     return registered.source;
   }
 
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
-    const { controller } = this.#options;
+    const { controller, dependents, externals = [] } = this.#options;
     if (registered.dependents.length > 0)
       throw new Error(`event source "${name}" belongs to a dependent of controller "${controller}"`);
-    const sharing = this.#sharing.get(name);
+    const sharing =
+      dependents.find(({ eventSource }) => eventSource === name) ?? externals.find((each) => sharedBy(each) === name);
     if (sharing !== undefined)
-      throw new Error(`event source "${name}" is shared by dependent "${sharing}" of controller "${controller}"`);
+      throw new Error(`event source "${name}" is shared by dependent "${sharing.name}" of controller "${controller}"`);
     this.#registered.delete(name);
     await registered.stop();
   }
@@ -279,7 +279,15 @@ export class ControllerSources implements SecondarySources {
     );
   }
 
-  #add(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
+  /** Returns the source that a dependent looks at: its own, or the one that it shares; throws if there is none. */
+  #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
+    const source = this.#named(wanted);
+    if (source !== undefined) return source;
+    const all = this.names().join(", ") || "none";
+    throw new Error(`dependent "${dependent}" shares event source "${wanted}", which does not exist; there are ${all}`);
+  }
+
+  #add(source: EventSource, as: SourceRegistration): RegisteredSource {
     const { name } = source;
     const known = name === this.#primary.name ? this.#primary : this.#named(name);
     const registered = this.#register(source, as);
@@ -292,17 +300,20 @@ export class ControllerSources implements SecondarySources {
     return registered;
   }
 
-  #register(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
-    source.view?.setOwner(this, () => this.#otherViewsOf(source));
-    return new RegisteredSource(source, { ...as, registrar: this.#options });
+  #register(source: EventSource, as: SourceRegistration): RegisteredSource {
+    viewOf(source)?.setOwner(this, () => this.#otherViewsOf(source));
+    return new RegisteredSource(source, this.#registrar, as);
   }
 
   /** Yields the views of other sources that may show the same objects, each from a watch of its own. */
-  *#otherViewsOf({ view, client }: EventSource): Iterable<ResourceView> {
+  *#otherViewsOf(source: EventSource): Iterable<ResourceView> {
+    const view = viewOf(source);
     const kind = nameOfType(view?.definition);
-    for (const { source: other } of this.#all())
-      if (other.view !== undefined && other.view !== view && other.client === client)
-        if (nameOfType(other.view.definition) === kind) yield other.view;
+    for (const { source: other } of this.#all()) {
+      const found = viewOf(other);
+      if (found === undefined || found === view || other.client !== source.client) continue;
+      if (nameOfType(found.definition) === kind) yield found;
+    }
   }
 
   #contextOf({ name }: EventSource): EventSourceContext {

@@ -4,7 +4,6 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
-import type { ResourceView } from "../../cache/resource-view.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
@@ -58,7 +57,6 @@ export interface InformerSourceOptions<
 /** An event source of one kind of Kubernetes. */
 export interface InformerSource<Resource extends KubernetesObject>
   extends EventSource<Resource>, ResourceReader<Resource> {
-  readonly view: ResourceView;
   get(ref: ObjectRef | ObjectKey): Resource | undefined;
   /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
   list(options?: {
