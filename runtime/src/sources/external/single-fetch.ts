@@ -4,20 +4,24 @@ import type { Semaphore } from "../../base/semaphore.js";
 import type { HealthRecord } from "../health-record.js";
 import type { MaybePromise } from "./external-source.js";
 
+/** What becomes of what is fetched. */
+export interface FetchOptions<Fetched, Taken> {
+  /** Limits how many fetches run at once. */
+  readonly turns?: Semaphore;
+  /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
+  take(fetched: Fetched, since: number): Taken;
+}
+
 /** How something is fetched. */
-export interface SingleFetchOptions<Fetched, Taken> {
+export interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
   /** What the health calls it. */
   readonly part: string;
   /** How long one fetch may take. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly record: HealthRecord;
-  /** Limits how many fetches run at once. */
-  readonly turns?: Semaphore;
   /** Returns a mark of the time at which a fetch begins. */
   now(): number;
-  /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
-  take(fetched: Fetched, since: number): Taken;
 }
 
 /**
