@@ -9,6 +9,7 @@ import type { ResourceChange } from "../cache/resource-change.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { SharedInformers } from "../watch/shared-informers.js";
+import { checkedKeys } from "./checked-keys.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
@@ -328,7 +329,13 @@ export class ControllerSources implements SecondarySources {
       primaries: this.primaries,
       namespaces: this.#namespaces,
       secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
-      notify: (primaries, cause) => this.notify(checkedKeys(name, primaries), { source: name, ...cause }),
+      notify: (primaries, cause) => {
+        // It would fail where nobody knows any more who gave it.
+        const keys = checkedKeys(primaries, (type) => {
+          return `event source "${name}" names a primary by ${type}; a key is "namespace/name" or "name"`;
+        });
+        this.notify(keys, { source: name, ...cause });
+      },
     };
   }
 
@@ -341,13 +348,4 @@ export class ControllerSources implements SecondarySources {
     }
     this.#listener?.onPrimaryChange(change);
   }
-}
-
-/** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
-function checkedKeys(source: string, primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
-  const keys: readonly unknown[] = [...primaries];
-  const wrong = keys.findIndex((key) => typeof key !== "string");
-  if (wrong === -1) return keys as ObjectKey[];
-  const what = keys[wrong] === null ? "null" : typeof keys[wrong];
-  throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
 }

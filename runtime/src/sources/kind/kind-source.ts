@@ -45,26 +45,20 @@ export class KindSource implements EventSource<KubernetesObject> {
   #context: EventSourceContext | undefined;
 
   constructor(options: KindSourceOptions) {
-    const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
+    const { name, request, isInternal = false, isOfPrimaries = false } = options;
     this.name = name;
-    this.type = options.isInternal === true || options.isOfPrimaries === true ? undefined : request.definition;
+    this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
     this.#options = options;
-    this.#record = new HealthRecord(name);
-    this.#gate = createEventGate(filters, this.#record);
-    const mapped = { name, mapper, primaryToSecondary, record: this.#record, isBounded: this.#isBounded };
-    this.#mapping = options.isOfPrimaries === true ? undefined : new SecondaryMapping(mapped);
-    const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
-    this.view = new ResourceView(
-      request.definition,
-      { ...this.#mapping?.indexes, ...indexes },
-      {
-        isPartial,
-        onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
-      },
-    );
+    const record = (this.#record = new HealthRecord(name));
+    this.#gate = createEventGate(options.filters, record);
+    const mapping = (this.#mapping = isOfPrimaries ? undefined : new SecondaryMapping(options, record));
+    const indexes = { ...mapping?.indexes, ...options.indexes };
+    this.view = new ResourceView(request.definition, indexes, {
+      isPartial: request.isMetadataOnly === true || request.projection !== undefined,
+      onIndexFailure: (...failure) => record.noteIndex(...failure),
+    });
     this.#watch = new ViewWatch(this.view, request);
-    const mapping = this.#mapping;
     if (mapping !== undefined) this.view.onChange((change) => this.#onChange(change, mapping));
   }
 

@@ -8,8 +8,10 @@ import type { IndexFunction } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
+import { checkedKeys, typeNameOf } from "../checked-keys.js";
 import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
 import { ALL_READ, isReconciledFor, NO_READS, PrimaryReads } from "./primary-reads.js";
 
@@ -27,15 +29,6 @@ export interface MappingOptions {
    */
   readonly mapper?: ContextualMapper | undefined;
   readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
-}
-
-/** What a mapping is of. */
-interface MappedSource extends MappingOptions {
-  /** The name of the event source. */
-  readonly name: string;
-  /** Whether the cache keeps only some objects whole. */
-  readonly isBounded: boolean;
-  readonly record: HealthRecord;
 }
 
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
@@ -57,7 +50,8 @@ const NONE: readonly ObjectKey[] = [];
 
 /** The mapping of one event source. */
 export class SecondaryMapping {
-  readonly #source: MappedSource;
+  readonly #options: KindSourceOptions;
+  readonly #record: HealthRecord;
   #running: Running | undefined;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
   #mapped = new WeakMap<KubernetesObject, Mapped>();
@@ -74,13 +68,15 @@ export class SecondaryMapping {
   /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
   readonly #named = new Links();
 
-  constructor(source: MappedSource) {
-    this.#source = source;
+  constructor(options: KindSourceOptions, record: HealthRecord) {
+    this.#options = options;
+    this.#record = record;
   }
 
   /** The indexes that the view of the source needs. */
   get indexes(): { readonly [name: string]: IndexFunction } {
-    const { mapper, primaryToSecondary, isBounded } = this.#source;
+    const { mapper, primaryToSecondary, request } = this.#options;
+    const isBounded = request.maxCachedObjects !== undefined;
     // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
     // index remembers its primaries.
     const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && isBounded);
@@ -89,7 +85,7 @@ export class SecondaryMapping {
 
   /** Begins to map the objects of a view. */
   begin(view: ResourceView, context: EventSourceContext): void {
-    const { primaryToSecondary, mapper } = this.#source;
+    const { primaryToSecondary, mapper } = this.#options;
     const primaryReads = new PrimaryReads(context.primaries);
     const byLink = byAnyLink({ definition: context.primary });
     this.#running = { context: { ...context, primaries: primaryReads.primaries }, view, primaryReads, byLink };
@@ -108,7 +104,7 @@ export class SecondaryMapping {
 
   /** Returns the keys of the objects that a primary has. */
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#source.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
+    if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
     if (this.#running === undefined) return NONE;
     const { view } = this.#running;
     const key = keyOf(primary.metadata);
@@ -123,7 +119,7 @@ export class SecondaryMapping {
   nameSecondaries(primary: KubernetesObject): readonly ObjectKey[] {
     const named = this.#secondaryKeysOf(primary);
     const primaries = this.#running?.context.primaries;
-    if (this.#source.mapper !== undefined || primaries === undefined) return named;
+    if (this.#options.mapper !== undefined || primaries === undefined) return named;
     const key = keyOf(primary.metadata);
     const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
     this.#named.set(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
@@ -134,7 +130,7 @@ export class SecondaryMapping {
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
     if (this.#running === undefined) return NONE;
     const { context, view } = this.#running;
-    const { mapper, primaryToSecondary } = this.#source;
+    const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
     if (isEvictedCopy(object)) {
@@ -158,7 +154,7 @@ export class SecondaryMapping {
     if (kind === "deleted") this.#named.set(key, NONE);
     if (this.#reads.isEmpty || this.#running === undefined) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
-    this.#makeStale(key, { states: [object, old], isReconciled: isReconciledFor(change) });
+    this.#makeStale(key, [object, old], isReconciledFor(change));
     this.#stale.add(ALL_READ);
   }
 
@@ -170,17 +166,17 @@ export class SecondaryMapping {
   }
 
   get #primaryIndex(): string {
-    return `event source ${this.#source.name}`;
+    return `event source ${this.#options.name}`;
   }
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
-    const { primaryToSecondary, record } = this.#source;
-    return record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
+    const { primaryToSecondary } = this.#options;
+    return this.#record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
   }
 
   #index(object: KubernetesObject): readonly ObjectKey[] {
     // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (this.#source.mapper === undefined) return this.#running?.byLink(object) ?? NONE;
+    if (this.#options.mapper === undefined) return this.#running?.byLink(object) ?? NONE;
     const mapped = this.#mapOnce(object);
     if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
     return mapped.reads.size === 0 ? mapped.primaries : NONE;
@@ -196,24 +192,18 @@ export class SecondaryMapping {
   }
 
   #map(object: KubernetesObject): Mapped {
-    const { mapper, record } = this.#source;
+    const { mapper } = this.#options;
     if (mapper === undefined || this.#running === undefined) return { primaries: NONE, reads: NO_READS };
     const { context, primaryReads } = this.#running;
     const { result: primaries, reads } = primaryReads.record(() =>
-      record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE),
+      this.#record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE),
     );
     const mapped = { primaries, reads };
     this.#mapped.set(object, mapped);
     return mapped;
   }
 
-  #makeStale(
-    key: ObjectKey,
-    {
-      states,
-      isReconciled,
-    }: { readonly states: readonly (KubernetesObject | undefined)[]; readonly isReconciled: boolean },
-  ): void {
+  #makeStale(key: ObjectKey, states: readonly (KubernetesObject | undefined)[], isReconciled: boolean): void {
     for (const state of states) if (state !== undefined) this.#seen.add(state);
     for (const read of this.#running?.primaryReads.readsOf(key, states) ?? []) this.#stale.add(read);
     this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
@@ -222,8 +212,7 @@ export class SecondaryMapping {
   // There is no event for it. A mapper that reads all primaries is not called again for each status that is written.
   #noteOwnWrite(key: ObjectKey): void {
     const current = this.#running?.context.primaries.get(key)?.object;
-    if (current !== undefined && !this.#seen.has(current))
-      this.#makeStale(key, { states: [current], isReconciled: true });
+    if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, [current], true);
   }
 
   // Many primaries that come in one turn make an object stale once.
@@ -260,10 +249,8 @@ export class SecondaryMapping {
 function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
   const value: unknown = synchronous(returned);
   const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
-  if (!isList) throw new TypeError(`it returned ${value === null ? "null" : typeof value}, and not a list of keys`);
-  const keys: unknown[] = [...(value as Iterable<unknown>)];
-  const other = keys.find((key) => typeof key !== "string");
-  if (other === undefined && !keys.includes(undefined)) return keys as ObjectKey[];
-  const what = other === null ? "null" : typeof other;
-  throw new TypeError(`it returned ${what} among its keys; a key is a string, "namespace/name" or "name"`);
+  if (!isList) throw new TypeError(`it returned ${typeNameOf(value)}, and not a list of keys`);
+  return checkedKeys(value as Iterable<unknown>, (type) => {
+    return `it returned ${type} among its keys; a key is a string, "namespace/name" or "name"`;
+  });
 }
