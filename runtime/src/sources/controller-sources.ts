@@ -2,13 +2,11 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import type { SourceHealth } from "../base/health.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
+import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { SharedInformers } from "../watch/shared-informers.js";
 import { checkedKeys } from "./checked-keys.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
@@ -26,15 +24,15 @@ import {
 } from "./kind/dependent-source.js";
 import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
-import type { Namespaces, ViewWatch } from "./kind/view-watch.js";
+import type { Namespaces } from "./kind/view-watch.js";
 import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
 import type { SecondarySources } from "./secondary-sources.js";
 
 /** What a controller watches. */
-export interface ControllerSourcesOptions {
-  /** The name of the controller. */
-  readonly controller: string;
-  /** Watches the primaries. */
+export interface ControllerSourcesOptions extends Pick<
+  EventSourceContext,
+  "client" | "controller" | "fieldManager" | "informers" | "logger"
+> {
   readonly primary: KindSource;
   readonly dependents: readonly DependentWatch[];
   /** The dependents that Kubernetes does not have. */
@@ -43,10 +41,6 @@ export interface ControllerSourcesOptions {
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
-  readonly fieldManager: string;
-  readonly client: ApiClient;
-  readonly informers: SharedInformers;
-  readonly logger: Logger;
   readonly clock?: Clock | undefined;
 }
 
@@ -122,7 +116,7 @@ export class ControllerSources implements SecondarySources {
     for (const next of this.#startOrder()) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
-      const present = next.filter((each) => this.#isRegistered(each) && !each.isActivatedLater);
+      const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
       await Promise.all(present.map((each) => each.start()));
     }
   }
@@ -135,10 +129,7 @@ export class ControllerSources implements SecondarySources {
     this.#listener = undefined;
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
-    const cancel =
-      deadlineMs < Infinity
-        ? clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")))
-        : () => {};
+    const cancel = clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")));
     const [watches, ...others] = this.#startOrder();
     for (const next of others.reverse()) await Promise.all(next.map((each) => each.stop(late.signal)));
     await Promise.all(watches!.map((each) => each.stop()));
@@ -207,7 +198,20 @@ export class ControllerSources implements SecondarySources {
    * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.
    */
   setNamespaces(namespaces: Namespaces): Promise<void> {
-    const change = this.#lastChange.then(() => this.#setNamespaces(namespaces));
+    const change = this.#lastChange.then(async () => {
+      // The primaries come last: whoever reconciles them finds the secondaries there.
+      const following = () =>
+        [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
+          isKindSource(source) ? (source.following ?? []) : [],
+        );
+      try {
+        await switchNamespaces(namespaces, following, () => (this.#namespaces = namespaces));
+      } catch (error) {
+        const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
+        throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+      }
+      await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
+    });
     this.#lastChange = change.catch(() => {});
     return change;
   }
@@ -220,37 +224,15 @@ export class ControllerSources implements SecondarySources {
   /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
     const { controller, primary } = this.#options;
-    const isUnknown = (each: RegisteredSource) =>
-      each === this.#primary ? each.health.status === "unknown" : each.isStarting && each.health.reason === undefined;
-    const wrong = this.#all().flatMap(({ health }) =>
-      health.status === "unhealthy" && health.reason !== undefined ? [health.reason] : [],
+    const wrong = this.#all().flatMap(({ health: { status, reason } }) =>
+      status === "unhealthy" && reason !== undefined ? [reason] : [],
     );
-    const waiting = this.#all()
-      .filter(isUnknown)
-      .map((each) =>
-        each === this.#primary
-          ? `the ${primary.view.definition.plural} of controller "${controller}" are not known yet`
-          : `event source "${each.name}" of controller "${controller}" has not started yet`,
-      );
+    const waiting = [...this.#registered.values()]
+      .filter(({ isStarting, health }) => isStarting && health.reason === undefined)
+      .map(({ name }) => `event source "${name}" of controller "${controller}" has not started yet`);
+    if (this.#primary.health.status === "unknown")
+      waiting.unshift(`the ${primary.view.definition.plural} of controller "${controller}" are not known yet`);
     return [...new Set([...wrong, ...waiting])];
-  }
-
-  async #setNamespaces(namespaces: Namespaces): Promise<void> {
-    const onSwitch = () => void (this.#namespaces = namespaces);
-    try {
-      await switchNamespaces(namespaces, { following: () => this.#following(), onSwitch });
-    } catch (error) {
-      const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
-      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
-    }
-    await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
-  }
-
-  // The primaries come last: whoever reconciles them finds the secondaries there.
-  #following(): readonly ViewWatch[] {
-    return [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
-      isKindSource(source) ? (source.following ?? []) : [],
-    );
   }
 
   #all(): readonly RegisteredSource[] {
@@ -268,10 +250,6 @@ export class ControllerSources implements SecondarySources {
       user.filter((each) => !isFirst(each)),
       all.filter(({ role }) => role === "external"),
     ];
-  }
-
-  #isRegistered(each: RegisteredSource): boolean {
-    return each === this.#primary || this.#registered.get(each.name) === each;
   }
 
   #named(name: string): RegisteredSource | undefined {

@@ -1,22 +1,16 @@
 import type { NamespaceChange, Namespaces, ViewWatch } from "./view-watch.js";
 
-/** Whose namespaces change. */
-export interface NamespaceSwitch {
-  /** The watches that follow them now, in the order in which they change. */
-  following(): readonly ViewWatch[];
-  /** Called when the new state is known, in the turn in which it is shown and before it is. */
-  onSwitch(): void;
-}
-
 /**
  * Shows the state of other namespaces in all watches that follow them, in one turn; throws, and leaves everything as it was, if one cannot
  * be watched now. Resolves when the watches that are not needed any more have ended.
  *
- * Watches are started, stopped and added while the state is read, so who follows is asked again until all that do are ready.
+ * `following` returns the watches that follow them now, in their order. Watches are started, stopped and added while the state is read, so it
+ * is asked again until all of them are ready. `onSwitch` is called in the turn in which the state is shown, before it is.
  */
 export async function switchNamespaces(
   namespaces: Namespaces,
-  { following, onSwitch }: NamespaceSwitch,
+  following: () => readonly ViewWatch[],
+  onSwitch: () => void,
 ): Promise<void> {
   const prepared = new Map<ViewWatch, NamespaceChange>();
   const rollback = async (watches: readonly ViewWatch[]) => {
