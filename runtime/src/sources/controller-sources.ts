@@ -54,7 +54,6 @@ export interface SourcesListener {
 
 /** The event sources of one controller. */
 export class ControllerSources implements SecondarySources {
-  /** What the controller sees of its primaries. */
   readonly primaries: ResourceView;
   /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
   readonly dependents: ReadonlyMap<string, DependentSource>;
@@ -67,7 +66,6 @@ export class ControllerSources implements SecondarySources {
   readonly #registered = new Map<string, RegisteredSource>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
-  /** Set while the sources run. */
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
@@ -102,7 +100,6 @@ export class ControllerSources implements SecondarySources {
     );
   }
 
-  /** The namespaces that are watched, all of them if undefined. */
   get namespaces(): Namespaces {
     return this.#namespaces;
   }

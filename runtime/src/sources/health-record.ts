@@ -19,7 +19,6 @@ export class HealthRecord {
     this.#source = source;
   }
 
-  /** Unknown unless the source runs. */
   get health(): SourceHealth {
     if (this.#logger === undefined) return { status: "unknown" };
     if (this.#problems.size === 0) return { status: "healthy" };
@@ -28,7 +27,6 @@ export class HealthRecord {
     return { status: "unhealthy", reason: reasons.join("; ") + (more > 0 ? `; and ${more} more` : "") };
   }
 
-  /** Begins with nothing wrong. */
   start(logger: Logger): void {
     this.#logger = logger;
     this.#problems.clear();
@@ -36,13 +34,11 @@ export class HealthRecord {
     this.#wasReported = false;
   }
 
-  /** Ends, and forgets what was wrong. */
   stop(): void {
     this.#logger = undefined;
     this.#problems.clear();
   }
 
-  /** Records that a part fails. */
   fail(part: string, error: unknown): void {
     this.#report(part, { error, isNews: !this.#wasReported });
   }

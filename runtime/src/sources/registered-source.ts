@@ -1,6 +1,7 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { viewOf } from "../cache/resource-view.js";
 import { describeSource } from "../base/resource-definition.js";
 import type { SourceHealth } from "../base/health.js";
 import { untilAborted } from "../base/promises.js";
@@ -13,7 +14,6 @@ export type SourceRole = "primaries" | "dependents" | "external" | "user";
 
 /** Whom sources are registered for; one for each running controller. */
 export interface SourceRegistrar {
-  /** The name of the controller. */
   readonly controller: string;
   readonly logger: Logger;
   /** Returns what a source is started with; throws if the controller is stopped. */
@@ -23,7 +23,6 @@ export interface SourceRegistrar {
 /** What a source is registered as. */
 export interface SourceRegistration {
   readonly role: SourceRole;
-  /** The names of the dependents that it watches. */
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
@@ -63,7 +62,6 @@ export class RegisteredSource {
     return this.source.name;
   }
 
-  /** Whether its start is under way. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
@@ -93,7 +91,7 @@ export class RegisteredSource {
     if (isKindSource(source)) {
       const context = this.#registrar.contextOf(source);
       this.#started ??= this.#begin(async () => {});
-      return source.startOrThrow(context);
+      return source.start(context, "startOrThrow");
     }
     try {
       await this.start();
@@ -153,7 +151,6 @@ export class RegisteredSource {
     this.#record.callUnawaited(part, call);
   }
 
-  /** Says which source it is, for an error. */
   describe(): string {
     return this.role === "primaries" ? "that of its primaries" : describeSource(this.source);
   }
@@ -207,5 +204,5 @@ export class RegisteredSource {
 
 /** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
 export function isKindSource(source: EventSource): source is KindSource {
-  return "startOrThrow" in source && "following" in source;
+  return viewOf(source) !== undefined && "following" in source;
 }

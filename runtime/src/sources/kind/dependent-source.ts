@@ -30,7 +30,6 @@ export interface DependentSource {
   readonly cache: ResourceView;
   /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
   readonly namespaces?: readonly string[] | "all" | undefined;
-  /** What knows the objects. */
   readonly source: EventSource;
   /** Returns the keys of the objects that are tied to a primary as dependents are. */
   tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;

@@ -37,6 +37,9 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
+  /** The cluster that is watched, if it is another one than the operator's. */
+  readonly connection: Connection | undefined;
+  readonly namespaces: KindSourceOptions["namespaces"];
   readonly #options: KindSourceOptions;
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
@@ -49,6 +52,8 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.name = name;
     this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
+    this.connection = request.connection;
+    this.namespaces = options.namespaces;
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
@@ -66,37 +71,23 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#watch.client;
   }
 
-  /** The cluster that is watched, if it is another one than the operator's. */
-  get connection(): Connection | undefined {
-    return this.#options.request.connection;
-  }
-
-  /** The namespaces that are watched. */
-  get namespaces(): KindSourceOptions["namespaces"] {
-    return this.#options.namespaces;
-  }
-
   /** Unhealthy if the watch or a function of the user fails. */
   get health(): SourceHealth {
     const { health } = this.#watch;
     return health.status === "healthy" ? this.#record.health : health;
   }
 
+  /** Starts; with `startOrThrow` it throws as soon as an attempt fails, and further attempts are made all the same. */
   async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
     if (this.#context === undefined) {
       this.#context = context;
       this.#record.start(context.logger);
       this.#mapping?.begin(this.view, context);
     }
-    const { namespaces } = this.#options;
+    const { namespaces } = this;
     const watched =
       namespaces === "sameAsController" ? context.namespaces : namespaces === "all" ? undefined : namespaces;
     await this.#watch.start(context.informers, watched, mode);
-  }
-
-  /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
-  startOrThrow(context: EventSourceContext): Promise<void> {
-    return this.start(context, "startOrThrow");
   }
 
   async stop(): Promise<void> {
@@ -108,7 +99,7 @@ export class KindSource implements EventSource<KubernetesObject> {
 
   /** What watches the namespaces of the controller; undefined if this source does not. */
   get following(): ViewWatch | undefined {
-    return this.#options.namespaces === "sameAsController" ? this.#watch : undefined;
+    return this.namespaces === "sameAsController" ? this.#watch : undefined;
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
@@ -120,12 +111,10 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.view.get(keyFrom(ref))?.object;
   }
 
-  /** Returns the objects for which an index function of the source gave `value`. */
   byIndex(index: string, value: string): readonly KubernetesObject[] {
     return this.view.byIndex(index, value).map(({ object }) => object);
   }
 
-  /** Returns the objects of a namespace, or of all, that fulfil a condition. */
   list(options?: ListOptions): readonly KubernetesObject[] {
     return this.view.list(options).map(({ object }) => object);
   }

@@ -73,7 +73,6 @@ export class SecondaryMapping {
     this.#record = record;
   }
 
-  /** The indexes that the view of the source needs. */
   get indexes(): { readonly [name: string]: IndexFunction } {
     const { mapper, primaryToSecondary, request } = this.#options;
     const isBounded = request.maxCachedObjects !== undefined;
@@ -83,7 +82,6 @@ export class SecondaryMapping {
     return isIndexed ? { [OWNER_INDEX]: (object) => this.#index(object) } : {};
   }
 
-  /** Begins to map the objects of a view. */
   begin(view: ResourceView, context: EventSourceContext): void {
     const { primaryToSecondary, mapper } = this.#options;
     const primaryReads = new PrimaryReads(context.primaries);
@@ -93,7 +91,6 @@ export class SecondaryMapping {
       context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
   }
 
-  /** Ends, and forgets everything. */
   end(): void {
     this.#running?.context.primaries.removeIndex(this.#primaryIndex);
     this.#running = undefined;
@@ -102,7 +99,6 @@ export class SecondaryMapping {
     for (const each of [this.#contextual, this.#reads, this.#stale, this.#changed, this.#named]) each.clear();
   }
 
-  /** Returns the keys of the objects that a primary has. */
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
     if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
     if (this.#running === undefined) return NONE;
@@ -158,7 +154,6 @@ export class SecondaryMapping {
     this.#stale.add(ALL_READ);
   }
 
-  /** Forgets an object that is gone. */
   forget(key: ObjectKey): void {
     if (this.#reads.isEmpty || this.#running?.view.has(key) === true) return;
     this.#contextual.set(key, NONE);

@@ -12,7 +12,6 @@ export interface NamespaceChange {
   isCurrent(): boolean;
   /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
   commit(): Promise<void>;
-  /** Leaves everything as it was. */
   rollback(): Promise<void>;
 }
 
