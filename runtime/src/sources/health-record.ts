@@ -40,7 +40,7 @@ export class HealthRecord {
   }
 
   fail(part: string, error: unknown): void {
-    this.#report(part, { error, isNews: !this.#wasReported });
+    this.#report(part, error, !this.#wasReported);
   }
 
   /** Records that a part works, or no longer exists. */
@@ -79,11 +79,11 @@ export class HealthRecord {
 
   #noteGuarded(part: string, error: unknown): void {
     const message = messageOf(error);
-    this.#report(part, { error, isNews: this.#guarded.get(part) !== message });
+    this.#report(part, error, this.#guarded.get(part) !== message);
     this.#guarded.set(part, message);
   }
 
-  #report(part: string, { error, isNews }: { error: unknown; isNews: boolean }): void {
+  #report(part: string, error: unknown, isNews: boolean): void {
     const message = `${part} failed: ${messageOf(error)}`;
     this.#problems.set(part, message);
     const text = `event source "${this.#source}": ${message}`;

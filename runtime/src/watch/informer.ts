@@ -1,5 +1,6 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
@@ -34,8 +35,8 @@ export class Informer {
   #lastFailure: unknown;
   /** How many attempts in succession the server was too busy for. */
   #busyAnswers = 0;
-  /** The rejections of the starts that wait for the first list. */
-  readonly #waiting = new Set<(reason: Error) => void>();
+  /** Aborted when whoever waits for the first list is to give up. */
+  #givenUp = new AbortController();
 
   constructor(options: InformerOptions) {
     this.cache = options.cache;
@@ -60,16 +61,9 @@ export class Informer {
   async startOrThrow(): Promise<void> {
     const synced = this.start();
     if (this.#run?.isSynced === true) return;
-    let giveUp = (_reason: Error): void => {};
-    const failed = new Promise<never>((_, reject) => (giveUp = reject));
-    this.#waiting.add(giveUp);
     // The next attempt may take a while, and would fail for the same reason.
-    if (this.#lastFailure !== undefined && !this.#isBusy) giveUp(this.#errorOf(this.#lastFailure));
-    try {
-      await Promise.race([synced, failed]);
-    } finally {
-      this.#waiting.delete(giveUp);
-    }
+    if (this.#lastFailure !== undefined && !this.#isBusy) throw this.#errorOf(this.#lastFailure);
+    await untilAborted(synced, this.#givenUp.signal);
   }
 
   /** Stops watching. The cache keeps its objects. */
@@ -103,7 +97,8 @@ export class Informer {
   }
 
   #giveUpWaiting(reason: Error): void {
-    for (const giveUp of this.#waiting) giveUp(reason);
+    this.#givenUp.abort(reason);
+    this.#givenUp = new AbortController();
   }
 
   #errorOf(failure: unknown): Error {

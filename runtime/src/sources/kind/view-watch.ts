@@ -2,9 +2,10 @@
 //
 // A change of the namespaces happens in one turn: until then the view shows the old ones, then all that the new informers know.
 import type { SourceHealth } from "../../base/health.js";
+import { untilAborted } from "../../base/promises.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { InformerHandle, InformerRequest, SharedInformer, SharedInformers } from "../../watch/shared-informers.js";
+import type { InformerHandle, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
 
 /** A change of namespaces whose new state is known already. */
 export interface NamespaceChange {
@@ -30,8 +31,8 @@ export class ViewWatch {
   readonly #request: Omit<InformerRequest, "namespace">;
   #informers: SharedInformers | undefined;
   #shares: Shares = new Map();
-  /** Called when other shares replace them. */
-  readonly #onShares = new Set<() => void>();
+  /** Aborted when other shares replace them. */
+  #replaced = new AbortController();
 
   /** Creates the watch of what is requested, in whichever namespaces. */
   constructor(view: ResourceView, request: Omit<InformerRequest, "namespace">) {
@@ -63,7 +64,7 @@ export class ViewWatch {
       this.#setShares(this.#acquire(informers, this.#namesOf(namespaces)));
       this.#show();
     }
-    await this.#untilKnown((informer) => informer[mode]());
+    await this.#untilKnown(mode);
     if (mode === "startOrThrow" && this.#informers === undefined)
       throw new Error(`the watch of ${this.#view.definition.plural} was stopped`);
   }
@@ -112,28 +113,23 @@ export class ViewWatch {
   }
 
   // What is not watched any more may never be known, so whoever waits looks again when the namespaces change.
-  async #untilKnown(start: (informer: SharedInformer) => Promise<void>): Promise<void> {
-    for (;;) {
-      const shares = this.#shares;
-      let onChange = () => {};
-      const changed = new Promise<void>((resolve) => (onChange = resolve));
-      this.#onShares.add(onChange);
+  async #untilKnown(mode: StartMode): Promise<void> {
+    for (let shares: Shares | undefined; shares !== this.#shares;) {
+      shares = this.#shares;
+      const starts = [...shares.values()].map(({ informer }) => informer[mode]());
       try {
-        await Promise.race([changed, Promise.all([...shares.values()].map(({ informer }) => start(informer)))]);
+        await untilAborted(Promise.all(starts), this.#replaced.signal);
       } catch (error) {
         // How it ends for what was dropped is of no interest.
         if (shares === this.#shares) throw error;
-      } finally {
-        this.#onShares.delete(onChange);
       }
-      if (shares === this.#shares) return;
     }
   }
 
   #setShares(shares: Shares): void {
     this.#shares = shares;
-    for (const resolve of this.#onShares) resolve();
-    this.#onShares.clear();
+    this.#replaced.abort();
+    this.#replaced = new AbortController();
   }
 
   #show(): void {
