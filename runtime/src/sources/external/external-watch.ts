@@ -1,5 +1,5 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
-import type { ObjectKey } from "../../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSource, IndexedPrimaries } from "../event-source.js";
 import type { RegisteredSource } from "../registered-source.js";
 import { cachingInboundSource, type CachingInboundSourceOptions } from "./caching-inbound-source.js";
@@ -31,17 +31,8 @@ export interface ExternalWatch {
   readonly isWritten: boolean;
 }
 
-type Records = Pick<ExternalSource<unknown>, "invalidate" | "recordCreated" | "recordDeleted" | "recordUpdated">;
-
 /** The event source of an external dependent, as its driver needs it. */
-export interface ExternalDependentSource extends Records, Pick<EventSource, "load" | "secondariesOf"> {
-  /** Whether other dependents may look at it, too. */
-  readonly isShared: boolean;
-  /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Says that a primary does not need it; with the last one it is stopped. */
-  deactivate(primary: ObjectKey): Promise<void>;
-}
+export type ExternalDependentSource = ReturnType<typeof createExternalDependentSource>;
 
 /** Returns the name of the event source of the user that a dependent shares; undefined if it has one of its own. */
 export function sharedBy({ origin }: ExternalWatch): string | undefined {
@@ -68,27 +59,31 @@ export function createExternalDependentSource(
   watch: ExternalWatch,
   registered: RegisteredSource,
   primaries: IndexedPrimaries,
-): ExternalDependentSource {
+) {
   const source = checkRecording(watch, registered.source);
   const { name } = watch;
   return {
+    /** Whether other dependents may look at it, too. */
     isShared: sharedBy(watch) !== undefined,
-    secondariesOf: (primary) => source.secondariesOf(primary),
-    load: async (primary, signal) => source.load?.(primary, signal),
-    recordCreated: (...args) => source.recordCreated?.(...args),
-    recordUpdated: (...args) => source.recordUpdated?.(...args),
-    recordDeleted: (...args) => source.recordDeleted?.(...args),
-    invalidate: (primary) => source.invalidate?.(primary),
-    async activate(primary) {
+    secondariesOf: (primary: KubernetesObject) => source.secondariesOf(primary),
+    load: async (primary: KubernetesObject, signal: AbortSignal) => source.load?.(primary, signal),
+    recordCreated: (...args: Parameters<Recording["recordCreated"]>) => source.recordCreated?.(...args),
+    recordUpdated: (...args: Parameters<Recording["recordUpdated"]>) => source.recordUpdated?.(...args),
+    recordDeleted: (...args: Parameters<Recording["recordDeleted"]>) => source.recordDeleted?.(...args),
+    invalidate: (primary: ObjectKey) => source.invalidate?.(primary),
+    /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
+    async activate(primary: ObjectKey) {
       await registered.activate(name, primary);
       const object = registered.role === "user" ? undefined : primaries.get(primary)?.object;
       if (object !== undefined) await source.load?.(object, new AbortController().signal);
     },
-    deactivate: (primary) => registered.deactivate(name, primary),
+    deactivate: (primary: ObjectKey) => registered.deactivate(name, primary),
   };
 }
 
-function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): EventSource & Partial<Records> {
+type Recording = ExternalSource<unknown>;
+
+function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): EventSource & Partial<Recording> {
   // By what it can do: a source may come from another copy of this package.
   const isRecording = ["recordCreated", "recordUpdated", "recordDeleted"].every((member) => member in source);
   if (!isWritten || isRecording) return source;

@@ -3,18 +3,18 @@ import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
+import type { InformerRequest } from "../../watch/shared-informers.js";
 import { viewOf, type ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import type { RegisteredSource } from "../registered-source.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
 /** What a controller wants to know of one of its dependents. */
-export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filters"> {
+export interface DependentWatch
+  extends Pick<KindSourceOptions, "filters" | "mapper">, Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
   readonly name: string;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
   /** The cluster of its objects. Default: that of the operator. */
   readonly connection?: Connection | undefined;
   /** The name of the event source that knows its objects, instead of one of its own. */
@@ -25,21 +25,8 @@ export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filt
   readonly isActivatedLater: boolean;
 }
 
-/** Watches one dependent, or several that look at the same objects. */
-export interface DependentSource {
-  readonly cache: ResourceView;
-  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
-  readonly namespaces?: readonly string[] | "all" | undefined;
-  readonly source: EventSource;
-  /** Returns the keys of the objects that are tied to a primary as dependents are. */
-  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
-  /** Returns the objects that belong to a primary, by the mapping of the event source. */
-  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Stops watching for a primary; with the last one the state is forgotten. */
-  deactivate(primary: ObjectKey): Promise<void>;
-}
+/** How a dependent knows its objects. */
+export type DependentSource = ReturnType<typeof createDependentSource>;
 
 // The objects that are tied to a primary, in a source of the user that may map by something else.
 const LINK_INDEX = "link";
@@ -86,23 +73,24 @@ export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,
   primary: ResourceDefinition,
-): DependentSource {
+) {
   const { source, role } = registered;
-  const own: DependentSource = {
+  const cache = checkShared(dependent, source);
+  const own = {
     source,
-    cache: checkShared(dependent, source),
-    activate: (key) => registered.activate(dependent.name, key),
-    deactivate: (key) => registered.deactivate(dependent.name, key),
+    cache,
+    activate: (key: ObjectKey) => registered.activate(dependent.name, key),
+    deactivate: (key: ObjectKey) => registered.deactivate(dependent.name, key),
   };
   if (role !== "user") return own;
   const { connection, namespaces } = source as Partial<KindSource>;
   const definition = { definition: primary };
-  own.cache.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
+  cache.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
   return {
     ...own,
     namespaces: namespaces === "sameAsController" ? undefined : namespaces,
-    tiedTo: (key) => own.cache.keysByIndex(LINK_INDEX, key),
-    secondariesOf: (object) => source.secondariesOf(object) as readonly KubernetesObject[],
+    tiedTo: (key: ObjectKey) => cache.keysByIndex(LINK_INDEX, key),
+    secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };
 }
 

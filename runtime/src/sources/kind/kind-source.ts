@@ -9,14 +9,18 @@ import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
 import type { InformerRequest } from "../../watch/shared-informers.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
-import { SecondaryMapping, type MappingOptions } from "./secondary-mapping.js";
+import type { PrimaryToSecondaryMapper } from "../mappers.js";
+import { SecondaryMapping, type ContextualMapper } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
 /** What a source of one kind does; untyped, for informerSource has the types. */
-export interface KindSourceOptions extends MappingOptions {
+export interface KindSourceOptions {
   readonly name: string;
+  /** Returns the primaries that an object concerns; see InformerSourceOptions for the default. */
+  readonly mapper?: ContextualMapper | undefined;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
   readonly request: Omit<InformerRequest, "namespace">;
   /** Those of the controller, all, or these. */
   readonly namespaces: "sameAsController" | "all" | readonly string[];

@@ -10,7 +10,7 @@ import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
 import { checkedKeys, typeNameOf } from "../checked-keys.js";
 import type { HealthRecord } from "../health-record.js";
-import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { byAnyLink, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
 import { ALL_READ, isReconciledFor, NO_READS, PrimaryReads } from "./primary-reads.js";
@@ -20,16 +20,6 @@ export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObje
   secondary: Secondary,
   context: { readonly primaries: IndexedPrimaries },
 ) => Iterable<ObjectKey>;
-
-/** How objects and primaries belong together. */
-export interface MappingOptions {
-  /**
-   * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
-   * and in the annotations of the runtime.
-   */
-  readonly mapper?: ContextualMapper | undefined;
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
-}
 
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
 interface Mapped {
