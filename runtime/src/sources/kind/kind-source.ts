@@ -1,4 +1,5 @@
 import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../../base/kubernetes-object.js";
+import { OWNER_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -48,7 +49,8 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
-  readonly #mapping: SecondaryMapping | undefined;
+  /** Absent while the source is stopped, and for primaries. */
+  #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
 
   constructor(options: KindSourceOptions) {
@@ -61,14 +63,18 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
-    const mapping = (this.#mapping = isOfPrimaries ? undefined : new SecondaryMapping(options, record));
-    const indexes = { ...mapping?.indexes, ...options.indexes };
+    const { mapper, primaryToSecondary } = options;
+    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
+    // index remembers its primaries.
+    const isMapped = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
+    const index = (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [];
+    const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
       onIndexFailure: (...failure) => record.noteIndex(...failure),
     });
     this.#watch = new ViewWatch(this.view, request);
-    if (mapping !== undefined) this.view.onChange((change) => this.#onChange(change, mapping));
+    if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
   }
 
   get client(): ApiClient | undefined {
@@ -86,7 +92,8 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (this.#context === undefined) {
       this.#context = context;
       this.#record.start(context.logger);
-      this.#mapping?.begin(this.view, context);
+      const parts = { view: this.view, context, record: this.#record };
+      if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
     }
     const { namespaces } = this;
     const watched =
@@ -96,7 +103,7 @@ export class KindSource implements EventSource<KubernetesObject> {
 
   async stop(): Promise<void> {
     this.#mapping?.end();
-    this.#context = undefined;
+    this.#mapping = this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();
   }
@@ -141,7 +148,9 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#options.request.maxCachedObjects !== undefined;
   }
 
-  #onChange(change: ResourceChange, mapping: SecondaryMapping): void {
+  #onChange(change: ResourceChange): void {
+    const mapping = this.#mapping;
+    if (mapping === undefined) return;
     const { kind, key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
     const before = old === undefined ? [] : mapping.primariesOf(key, old);

@@ -4,7 +4,6 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
-import type { IndexFunction } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
@@ -13,7 +12,7 @@ import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
-import { ALL_READ, isReconciledFor, NO_READS, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, isReconciledFor, PrimaryReads } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -27,24 +26,25 @@ interface Mapped {
   readonly reads: ReadonlySet<string>;
 }
 
-interface Running {
-  /** With primaries that note how they are read. */
-  readonly context: EventSourceContext;
+/** What a mapping works with. */
+export interface MappingParts {
   readonly view: ResourceView;
-  readonly primaryReads: PrimaryReads;
-  /** Maps if neither the user nor the primaries do. */
-  readonly byLink: SecondaryToPrimaryMapper;
+  readonly context: EventSourceContext;
+  readonly record: HealthRecord;
 }
 
 const NONE: readonly ObjectKey[] = [];
 
-/** The mapping of one event source. */
+/** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
   readonly #options: KindSourceOptions;
-  readonly #record: HealthRecord;
-  #running: Running | undefined;
+  /** With primaries that note how they are read. */
+  readonly #parts: MappingParts;
+  readonly #reader: PrimaryReads;
+  /** Maps if neither the user nor the primaries do. */
+  readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
-  #mapped = new WeakMap<KubernetesObject, Mapped>();
+  readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
   readonly #contextual = new Links();
   /** What the mapper read for each of these objects. */
@@ -54,45 +54,36 @@ export class SecondaryMapping {
   /** The primaries that made them stale, and whether each is reconciled for that anyway. */
   readonly #changed = new Map<ObjectKey, boolean>();
   /** The states of primaries for which that was done. */
-  #seen = new WeakSet<KubernetesObject>();
+  readonly #seen = new WeakSet<KubernetesObject>();
   /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
   readonly #named = new Links();
 
-  constructor(options: KindSourceOptions, record: HealthRecord) {
+  constructor(options: KindSourceOptions, parts: MappingParts) {
+    const { primary, primaries } = parts.context;
     this.#options = options;
-    this.#record = record;
-  }
-
-  get indexes(): { readonly [name: string]: IndexFunction } {
-    const { mapper, primaryToSecondary, request } = this.#options;
-    const isBounded = request.maxCachedObjects !== undefined;
-    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
-    // index remembers its primaries.
-    const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && isBounded);
-    return isIndexed ? { [OWNER_INDEX]: (object) => this.#index(object) } : {};
-  }
-
-  begin(view: ResourceView, context: EventSourceContext): void {
-    const { primaryToSecondary, mapper } = this.#options;
-    const primaryReads = new PrimaryReads(context.primaries);
-    const byLink = byAnyLink({ definition: context.primary });
-    this.#running = { context: { ...context, primaries: primaryReads.primaries }, view, primaryReads, byLink };
-    if (primaryToSecondary !== undefined && mapper === undefined)
-      context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
+    this.#reader = new PrimaryReads(primaries);
+    this.#parts = { ...parts, context: { ...parts.context, primaries: this.#reader.primaries } };
+    this.#byLink = byAnyLink({ definition: primary });
+    if (options.primaryToSecondary !== undefined && options.mapper === undefined)
+      primaries.addIndex(this.#primaryIndex, (object) => this.#secondaryKeysOf(object));
   }
 
   end(): void {
-    this.#running?.context.primaries.removeIndex(this.#primaryIndex);
-    this.#running = undefined;
-    this.#mapped = new WeakMap();
-    this.#seen = new WeakSet();
-    for (const each of [this.#contextual, this.#reads, this.#stale, this.#changed, this.#named]) each.clear();
+    this.#parts.context.primaries.removeIndex(this.#primaryIndex);
+  }
+
+  /** Returns the keys of the primaries under which the view indexes an object. */
+  indexedOf(object: KubernetesObject): readonly ObjectKey[] {
+    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
+    if (this.#options.mapper === undefined) return this.#byLink(object);
+    const mapped = this.#mapOnce(object);
+    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
+    return mapped.reads.size === 0 ? mapped.primaries : NONE;
   }
 
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
     if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
-    if (this.#running === undefined) return NONE;
-    const { view } = this.#running;
+    const { view } = this.#parts;
     const key = keyOf(primary.metadata);
     const indexed = view.keysByIndex(OWNER_INDEX, key);
     if (this.#reads.isEmpty) return indexed;
@@ -104,8 +95,8 @@ export class SecondaryMapping {
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
   nameSecondaries(primary: KubernetesObject): readonly ObjectKey[] {
     const named = this.#secondaryKeysOf(primary);
-    const primaries = this.#running?.context.primaries;
-    if (this.#options.mapper !== undefined || primaries === undefined) return named;
+    if (this.#options.mapper !== undefined) return named;
+    const { primaries } = this.#parts.context;
     const key = keyOf(primary.metadata);
     const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
     this.#named.set(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
@@ -114,8 +105,7 @@ export class SecondaryMapping {
 
   /** Returns the keys of the primaries that a state of an object concerns. */
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#running === undefined) return NONE;
-    const { context, view } = this.#running;
+    const { context, view } = this.#parts;
     const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
@@ -123,7 +113,7 @@ export class SecondaryMapping {
       const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
       if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
     }
-    if (mapper === undefined) return this.#running.byLink(object);
+    if (mapper === undefined) return this.#byLink(object);
     this.#mapStale();
     const mapped = this.#mapOnce(object);
     if (mapped.reads.size === 0) return mapped.primaries;
@@ -138,14 +128,14 @@ export class SecondaryMapping {
   notePrimary(change: ResourceChange): void {
     const { key, kind, object, old } = change;
     if (kind === "deleted") this.#named.set(key, NONE);
-    if (this.#reads.isEmpty || this.#running === undefined) return;
+    if (this.#reads.isEmpty) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
     this.#makeStale(key, [object, old], isReconciledFor(change));
     this.#stale.add(ALL_READ);
   }
 
   forget(key: ObjectKey): void {
-    if (this.#reads.isEmpty || this.#running?.view.has(key) === true) return;
+    if (this.#reads.isEmpty || this.#parts.view.has(key)) return;
     this.#contextual.set(key, NONE);
     this.#reads.set(key, NONE);
   }
@@ -156,15 +146,7 @@ export class SecondaryMapping {
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
     const { primaryToSecondary } = this.#options;
-    return this.#record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
-  }
-
-  #index(object: KubernetesObject): readonly ObjectKey[] {
-    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (this.#options.mapper === undefined) return this.#running?.byLink(object) ?? NONE;
-    const mapped = this.#mapOnce(object);
-    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
-    return mapped.reads.size === 0 ? mapped.primaries : NONE;
+    return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
   }
 
   #take(key: ObjectKey, { primaries, reads }: Mapped): void {
@@ -178,10 +160,9 @@ export class SecondaryMapping {
 
   #map(object: KubernetesObject): Mapped {
     const { mapper } = this.#options;
-    if (mapper === undefined || this.#running === undefined) return { primaries: NONE, reads: NO_READS };
-    const { context, primaryReads } = this.#running;
-    const { result: primaries, reads } = primaryReads.record(() =>
-      this.#record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE),
+    const { context, record } = this.#parts;
+    const { result: primaries, reads } = this.#reader.record(() =>
+      record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE),
     );
     const mapped = { primaries, reads };
     this.#mapped.set(object, mapped);
@@ -190,20 +171,20 @@ export class SecondaryMapping {
 
   #makeStale(key: ObjectKey, states: readonly (KubernetesObject | undefined)[], isReconciled: boolean): void {
     for (const state of states) if (state !== undefined) this.#seen.add(state);
-    for (const read of this.#running?.primaryReads.readsOf(key, states) ?? []) this.#stale.add(read);
+    for (const read of this.#reader.readsOf(key, states)) this.#stale.add(read);
     this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
   }
 
   // There is no event for it. A mapper that reads all primaries is not called again for each status that is written.
   #noteOwnWrite(key: ObjectKey): void {
-    const current = this.#running?.context.primaries.get(key)?.object;
+    const current = this.#parts.context.primaries.get(key)?.object;
     if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, [current], true);
   }
 
   // Many primaries that come in one turn make an object stale once.
   #mapStale(): void {
-    if (this.#stale.size === 0 || this.#running === undefined) return;
-    const { context, view } = this.#running;
+    if (this.#stale.size === 0) return;
+    const { context, view } = this.#parts;
     const changed = new Map(this.#changed);
     const stale = new Set([...this.#stale].flatMap((read) => [...this.#reads.to(read)]));
     for (const primary of changed.keys()) for (const key of this.#contextual.to(primary)) stale.add(key);
