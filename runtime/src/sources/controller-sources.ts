@@ -86,17 +86,11 @@ export class ControllerSources implements SecondarySources {
       if (source !== undefined) this.#add(source, { role: "external", dependents: [name], isActivatedLater });
     }
     for (const source of sources) this.#add(source, { role: "user" });
-    this.dependents = new Map(
-      dependents.map((each) => [
-        each.name,
-        createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
-      ]),
+    this.dependents = byName(dependents, (each) =>
+      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
     );
-    this.externals = new Map(
-      externals.map((each) => [
-        each.name,
-        createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
-      ]),
+    this.externals = byName(externals, (each) =>
+      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
     );
   }
 
@@ -323,4 +317,11 @@ export class ControllerSources implements SecondarySources {
     }
     this.#listener?.onPrimaryChange(change);
   }
+}
+
+function byName<Each extends { readonly name: string }, Made>(
+  all: readonly Each[],
+  make: (each: Each) => Made,
+): ReadonlyMap<string, Made> {
+  return new Map(all.map((each) => [each.name, make(each)]));
 }
