@@ -2,7 +2,14 @@
 // are own writes, and notifies its listeners of all others.
 //
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
-import { keyOf, refOfKey, type KubernetesObject, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
+import {
+  compareResourceVersions,
+  describeObject,
+  keyOf,
+  refOfKey,
+  type KubernetesObject,
+  type ObjectKey,
+} from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
@@ -23,6 +30,8 @@ interface Attachment {
   readonly unsubscribe: () => void;
 }
 
+type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
+
 /** Settings of a view. */
 export interface ResourceViewOptions {
   /** Whether the caches keep only a part of each object, with which no write can be compared. */
@@ -31,8 +40,6 @@ export interface ResourceViewOptions {
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
 }
 
-// No namespace has this name.
-const ALL = "";
 const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** The objects of one kind as one controller sees them, from one cache for all namespaces or one for each. */
@@ -40,10 +47,13 @@ export class ResourceView {
   readonly definition: ResourceDefinition;
   /** Whether the caches keep only a part of each object: then nothing can be written through this view. */
   readonly isPartial: boolean;
-  readonly #attachments = new Map<string, Attachment>();
+  /** By namespace; that of all namespaces has no name. */
+  readonly #attachments = new Map<string | undefined, Attachment>();
   readonly #indexes = new Map<string, IndexFunction>();
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
+  /** What the view knew before the switch to other caches that is under way. */
+  #before: Entries | undefined;
   /** The owner of the view, which is not notified of its own writes and deletions. */
   #owner: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
@@ -65,9 +75,7 @@ export class ResourceView {
    * Shows the objects of a cache of one namespace, or of all. The listeners are notified of the objects that the cache has already as
    * added.
    */
-  attach(cache: ResourceCache, namespace: string = ALL): void {
-    if (this.#attachments.has(namespace))
-      throw new Error(`the cache of ${this.#describe(namespace)} is attached already`);
+  attach(cache: ResourceCache, namespace?: string): void {
     const ownEvents = new OwnEvents();
     ownEvents.setListing(cache.isListing);
     const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
@@ -80,7 +88,7 @@ export class ResourceView {
    * Stops showing the cache of one namespace, or of all, without notifications, and forgets own writes there. Returns the changes that were
    * held for these.
    */
-  detach(namespace: string = ALL): readonly ResourceChange[] {
+  detach(namespace?: string): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
     if (attachment === undefined) return [];
     this.#attachments.delete(namespace);
@@ -89,22 +97,39 @@ export class ResourceView {
     return attachment.ownEvents.drain();
   }
 
-  /** Detaches everything. */
-  clear(): void {
-    for (const namespace of [...this.#attachments.keys()]) this.detach(namespace);
+  /**
+   * Shows these caches, by their namespaces, and no others. A listener is notified of what has changed since the view knew it, and not of
+   * what goes with a namespace.
+   */
+  show(caches: ReadonlyMap<string | undefined, ResourceCache>): void {
+    const dropped = [...this.#attachments.keys()].filter((namespace) => !caches.has(namespace));
+    const added = [...caches].filter(([namespace]) => !this.#attachments.has(namespace));
+    // Only a change between one namespace and all of them brings again what is known.
+    const overlaps = [...dropped, ...added.map(([namespace]) => namespace)].includes(undefined);
+    const before = (this.#before = overlaps ? this.#entriesIn(caches) : new Map());
+    const held: ResourceChange[] = [];
+    try {
+      for (const namespace of dropped) held.push(...this.detach(namespace));
+      for (const [namespace, cache] of added) {
+        // An answer to an own write that the new watch has not come to stays readable.
+        for (const entry of before.values())
+          if (namespace === undefined || entry.object.metadata.namespace === namespace) cache.put(entry);
+        this.attach(cache, namespace);
+      }
+    } finally {
+      this.#before = undefined;
+    }
+    // What was held back for a write under way is known already, so that the new caches do not bring it.
+    for (const change of held) if (this.#attachmentOf(change.key) !== undefined) this.#tell(change);
+    for (const [key, { object }] of before)
+      if (!this.has(key))
+        this.#tell({ kind: "deleted", key, object, old: object, isInitial: true, isFinalStateUnknown: true });
   }
 
   /** Notifies `listener` of every change that is not an own one; returns the function that ends it. */
   onChange(listener: (change: ResourceChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
-  }
-
-  /** The number of known objects. */
-  get size(): number {
-    let size = 0;
-    for (const _key of this.keys()) size++;
-    return size;
   }
 
   /** The number of objects with own writes that are in flight or not echoed yet. */
@@ -336,24 +361,49 @@ export class ResourceView {
   }
 
   #tell(change: ResourceChange): void {
-    for (const listener of this.#listeners) listener(change);
+    const news = this.#before === undefined ? change : sinceBefore(change, this.#before);
+    if (news !== undefined) for (const listener of this.#listeners) listener(news);
+  }
+
+  #entriesIn(caches: ReadonlyMap<string | undefined, unknown>): Entries {
+    const entries = new Map<ObjectKey, DecodedResource>();
+    for (const key of this.keys()) {
+      const entry = caches.has(undefined) || caches.has(namespaceOf(key)) ? this.peek(key) : undefined;
+      if (entry !== undefined) entries.set(key, entry);
+    }
+    return entries;
   }
 
   #attachmentOf(key: ObjectKey): Attachment | undefined {
-    return this.#attachments.get(ALL) ?? this.#attachments.get(namespaceOf(key));
+    return this.#attachments.get(undefined) ?? this.#attachments.get(namespaceOf(key));
   }
 
   #keysIn(namespace: string | undefined): Iterable<ObjectKey> {
     const attachment = namespace === undefined ? undefined : this.#attachments.get(namespace);
     return attachment === undefined ? this.keys() : attachment.cache.keys();
   }
+}
 
-  #describe(namespace: string): string {
-    return `${this.definition.plural} in ${namespace === ALL ? "all namespaces" : `namespace "${namespace}"`}`;
-  }
+/**
+ * Returns what a controller sees of the objects of an event source; undefined if that is not of a kind of Kubernetes.
+ *
+ * The types of event sources lack it: what users have only reads.
+ */
+export function viewOf(source: object): ResourceView | undefined {
+  const { view } = source as { readonly view?: ResourceView };
+  // By what it can do: a source may come from another copy of this package.
+  return typeof view?.beginWrite === "function" ? view : undefined;
 }
 
 function namespaceOf(key: ObjectKey): string {
   const slash = key.indexOf("/");
-  return slash === -1 ? ALL : key.slice(0, slash);
+  return slash === -1 ? "" : key.slice(0, slash);
+}
+
+// A cache that is attached brings everything that it knows.
+function sinceBefore(change: ResourceChange, before: Entries): ResourceChange | undefined {
+  const known = before.get(change.key)?.object;
+  if (known === undefined) return change;
+  const versions = [change.object.metadata.resourceVersion ?? "0", known.metadata.resourceVersion ?? "0"] as const;
+  return compareResourceVersions(...versions) > 0 ? { ...change, kind: "updated", old: known } : undefined;
 }

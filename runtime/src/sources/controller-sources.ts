@@ -2,18 +2,17 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import type { SourceHealth } from "../base/health.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
+import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
-import type { ResourceView } from "../cache/resource-view.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { SharedInformers } from "../watch/shared-informers.js";
-import { Activation } from "./activation.js";
+import { viewOf, type ResourceView } from "../cache/resource-view.js";
+import { checkedKeys } from "./checked-keys.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
   createExternalSource,
+  sharedBy,
   type ExternalDependentSource,
   type ExternalWatch,
 } from "./external/external-watch.js";
@@ -25,15 +24,15 @@ import {
 } from "./kind/dependent-source.js";
 import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
-import type { Namespaces, ViewWatch } from "./kind/view-watch.js";
-import { isKindSource, RegisteredSource, type RegisteredSourceOptions } from "./registered-source.js";
+import type { Namespaces } from "./kind/view-watch.js";
+import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
 import type { SecondarySources } from "./secondary-sources.js";
 
 /** What a controller watches. */
-export interface ControllerSourcesOptions {
-  /** The name of the controller. */
-  readonly controller: string;
-  /** Watches the primaries. */
+export interface ControllerSourcesOptions extends Pick<
+  EventSourceContext,
+  "client" | "controller" | "fieldManager" | "informers" | "logger"
+> {
   readonly primary: KindSource;
   readonly dependents: readonly DependentWatch[];
   /** The dependents that Kubernetes does not have. */
@@ -42,10 +41,6 @@ export interface ControllerSourcesOptions {
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
-  readonly fieldManager: string;
-  readonly client: ApiClient;
-  readonly informers: SharedInformers;
-  readonly logger: Logger;
   readonly clock?: Clock | undefined;
 }
 
@@ -59,55 +54,46 @@ export interface SourcesListener {
 
 /** The event sources of one controller. */
 export class ControllerSources implements SecondarySources {
-  /** What the controller sees of its primaries. */
   readonly primaries: ResourceView;
   /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
   readonly dependents: ReadonlyMap<string, DependentSource>;
   /** How the resources of each external dependent are known, by its name. */
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
+  readonly #registrar: SourceRegistrar;
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
-  /** The dependents that share a source of the user, by the name of the source. */
-  readonly #sharing = new Map<string, string>();
   #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
-  /** Set while the sources run. */
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
-    const { primary, dependents, externals = [], sources = [] } = options;
+    const { controller, logger, primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
     this.#namespaces = options.namespaces;
     this.primaries = primary.view;
-    primary.onChange((change) => this.#onPrimaryChange(change));
+    this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
+    primary.view.onChange((change) => this.#onPrimaryChange(change));
     this.#primary = this.#register(primary, { role: "primaries" });
-    const activations = new Map<EventSource, Activation>();
-    const activate = (registered: RegisteredSource) => {
-      const { source } = registered;
-      activations.set(source, new Activation(registered, () => this.#contextOf(source)));
-    };
-    for (const { source, members } of groupDependents(dependents, primary.view.definition)) {
-      const { isActivatedLater } = members[0]!;
+    for (const [source, members] of groupDependents(dependents, primary.view.definition)) {
       const names = members.map(({ name }) => name);
-      activate(this.#add(source, { role: "dependents", dependents: names, isActivatedLater }));
+      this.#add(source, { role: "dependents", dependents: names, isActivatedLater: members[0]!.isActivatedLater });
     }
     for (const each of externals) {
       const { name, isActivatedLater } = each;
       const source = createExternalSource(each);
-      if (source !== undefined) activate(this.#add(source, { role: "external", dependents: [name], isActivatedLater }));
+      if (source !== undefined) this.#add(source, { role: "external", dependents: [name], isActivatedLater });
     }
     for (const source of sources) this.#add(source, { role: "user" });
-    for (const { name, origin } of externals) if (origin.kind === "eventSource") this.#sharing.set(origin.name, name);
-    for (const { name, eventSource } of dependents) if (eventSource !== undefined) this.#sharing.set(eventSource, name);
-    const activationOf = (source: EventSource) => activations.get(source);
-    const facts = { primary: primary.view.definition, primaries: this.primaries, sources: this, activationOf };
-    this.dependents = new Map(dependents.map((each) => [each.name, createDependentSource(each, facts)]));
-    this.externals = new Map(externals.map((each) => [each.name, createExternalDependentSource(each, facts)]));
+    this.dependents = byName(dependents, (each) =>
+      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
+    );
+    this.externals = byName(externals, (each) =>
+      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
+    );
   }
 
-  /** The namespaces that are watched, all of them if undefined. */
   get namespaces(): Namespaces {
     return this.#namespaces;
   }
@@ -121,8 +107,8 @@ export class ControllerSources implements SecondarySources {
     for (const next of this.#startOrder()) {
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
-      const present = next.filter((each) => this.#isRegistered(each) && !each.isActivatedLater);
-      await Promise.all(present.map((each) => each.start(this.#contextOf(each.source))));
+      const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
+      await Promise.all(present.map((each) => each.start()));
     }
   }
 
@@ -134,10 +120,7 @@ export class ControllerSources implements SecondarySources {
     this.#listener = undefined;
     const { clock = systemClock } = this.#options;
     const late = new AbortController();
-    const cancel =
-      deadlineMs < Infinity
-        ? clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")))
-        : () => {};
+    const cancel = clock.schedule(deadlineMs, () => late.abort(new Error("it did not return in time")));
     const [watches, ...others] = this.#startOrder();
     for (const next of others.reverse()) await Promise.all(next.map((each) => each.stop(late.signal)));
     await Promise.all(watches!.map((each) => each.stop()));
@@ -167,20 +150,20 @@ export class ControllerSources implements SecondarySources {
   async register(source: EventSource): Promise<EventSource> {
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
     // Before the start there is nothing to wait for, and dependents are activated.
-    if (this.#listener !== undefined && registered.dependents.length === 0)
-      await registered.startOrThrow(this.#contextOf(registered.source));
+    if (this.#listener !== undefined && registered.dependents.length === 0) await registered.startOrThrow();
     return registered.source;
   }
 
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
-    const { controller } = this.#options;
+    const { controller, dependents, externals = [] } = this.#options;
     if (registered.dependents.length > 0)
       throw new Error(`event source "${name}" belongs to a dependent of controller "${controller}"`);
-    const sharing = this.#sharing.get(name);
+    const sharing =
+      dependents.find(({ eventSource }) => eventSource === name) ?? externals.find((each) => sharedBy(each) === name);
     if (sharing !== undefined)
-      throw new Error(`event source "${name}" is shared by dependent "${sharing}" of controller "${controller}"`);
+      throw new Error(`event source "${name}" is shared by dependent "${sharing.name}" of controller "${controller}"`);
     this.#registered.delete(name);
     await registered.stop();
   }
@@ -206,7 +189,20 @@ export class ControllerSources implements SecondarySources {
    * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.
    */
   setNamespaces(namespaces: Namespaces): Promise<void> {
-    const change = this.#lastChange.then(() => this.#setNamespaces(namespaces));
+    const change = this.#lastChange.then(async () => {
+      // The primaries come last: whoever reconciles them finds the secondaries there.
+      const following = () =>
+        [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
+          isKindSource(source) ? (source.following ?? []) : [],
+        );
+      try {
+        await switchNamespaces(namespaces, following, () => (this.#namespaces = namespaces));
+      } catch (error) {
+        const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
+        throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+      }
+      await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
+    });
     this.#lastChange = change.catch(() => {});
     return change;
   }
@@ -219,37 +215,15 @@ export class ControllerSources implements SecondarySources {
   /** What is wrong with the sources, and which have not started yet, for whoever waits for their start. */
   get failures(): readonly string[] {
     const { controller, primary } = this.#options;
-    const isUnknown = (each: RegisteredSource) =>
-      each === this.#primary ? each.health.status === "unknown" : each.isStarting && each.health.reason === undefined;
-    const wrong = this.#all().flatMap(({ health }) =>
-      health.status === "unhealthy" && health.reason !== undefined ? [health.reason] : [],
+    const wrong = this.#all().flatMap(({ health: { status, reason } }) =>
+      status === "unhealthy" && reason !== undefined ? [reason] : [],
     );
-    const waiting = this.#all()
-      .filter(isUnknown)
-      .map((each) =>
-        each === this.#primary
-          ? `the ${primary.view.definition.plural} of controller "${controller}" are not known yet`
-          : `event source "${each.name}" of controller "${controller}" has not started yet`,
-      );
+    const waiting = [...this.#registered.values()]
+      .filter(({ isStarting, health }) => isStarting && health.reason === undefined)
+      .map(({ name }) => `event source "${name}" of controller "${controller}" has not started yet`);
+    if (this.#primary.health.status === "unknown")
+      waiting.unshift(`the ${primary.view.definition.plural} of controller "${controller}" are not known yet`);
     return [...new Set([...wrong, ...waiting])];
-  }
-
-  async #setNamespaces(namespaces: Namespaces): Promise<void> {
-    const onSwitch = () => void (this.#namespaces = namespaces);
-    try {
-      await switchNamespaces(namespaces, { following: () => this.#following(), onSwitch });
-    } catch (error) {
-      const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
-      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
-    }
-    await Promise.all([...this.#registered.values()].map((each) => each.setNamespaces(namespaces)));
-  }
-
-  // The primaries come last: whoever reconciles them finds the secondaries there.
-  #following(): readonly ViewWatch[] {
-    return [...this.#registered.values(), this.#primary].flatMap(({ source }) =>
-      isKindSource(source) ? (source.following ?? []) : [],
-    );
   }
 
   #all(): readonly RegisteredSource[] {
@@ -269,17 +243,21 @@ export class ControllerSources implements SecondarySources {
     ];
   }
 
-  #isRegistered(each: RegisteredSource): boolean {
-    return each === this.#primary || this.#registered.get(each.name) === each;
-  }
-
   #named(name: string): RegisteredSource | undefined {
     return (
       this.#registered.get(name) ?? [...this.#registered.values()].find(({ dependents }) => dependents.includes(name))
     );
   }
 
-  #add(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
+  /** Returns the source that a dependent looks at: its own, or the one that it shares; throws if there is none. */
+  #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
+    const source = this.#named(wanted);
+    if (source !== undefined) return source;
+    const all = this.names().join(", ") || "none";
+    throw new Error(`dependent "${dependent}" shares event source "${wanted}", which does not exist; there are ${all}`);
+  }
+
+  #add(source: EventSource, as: SourceRegistration): RegisteredSource {
     const { name } = source;
     const known = name === this.#primary.name ? this.#primary : this.#named(name);
     const registered = this.#register(source, as);
@@ -292,17 +270,20 @@ export class ControllerSources implements SecondarySources {
     return registered;
   }
 
-  #register(source: EventSource, as: Omit<RegisteredSourceOptions, "registrar">): RegisteredSource {
-    source.view?.setOwner(this, () => this.#otherViewsOf(source));
-    return new RegisteredSource(source, { ...as, registrar: this.#options });
+  #register(source: EventSource, as: SourceRegistration): RegisteredSource {
+    viewOf(source)?.setOwner(this, () => this.#otherViewsOf(source));
+    return new RegisteredSource(source, this.#registrar, as);
   }
 
   /** Yields the views of other sources that may show the same objects, each from a watch of its own. */
-  *#otherViewsOf({ view, client }: EventSource): Iterable<ResourceView> {
+  *#otherViewsOf(source: EventSource): Iterable<ResourceView> {
+    const view = viewOf(source);
     const kind = nameOfType(view?.definition);
-    for (const { source: other } of this.#all())
-      if (other.view !== undefined && other.view !== view && other.client === client)
-        if (nameOfType(other.view.definition) === kind) yield other.view;
+    for (const { source: other } of this.#all()) {
+      const found = viewOf(other);
+      if (found === undefined || found === view || other.client !== source.client) continue;
+      if (nameOfType(found.definition) === kind) yield found;
+    }
   }
 
   #contextOf({ name }: EventSource): EventSourceContext {
@@ -317,7 +298,13 @@ export class ControllerSources implements SecondarySources {
       primaries: this.primaries,
       namespaces: this.#namespaces,
       secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
-      notify: (primaries, cause) => this.notify(checkedKeys(name, primaries), { source: name, ...cause }),
+      notify: (primaries, cause) => {
+        // It would fail where nobody knows any more who gave it.
+        const keys = checkedKeys(primaries, (type) => {
+          return `event source "${name}" names a primary by ${type}; a key is "namespace/name" or "name"`;
+        });
+        this.notify(keys, { source: name, ...cause });
+      },
     };
   }
 
@@ -332,11 +319,9 @@ export class ControllerSources implements SecondarySources {
   }
 }
 
-/** Returns the keys that a source names; throws if one is none, which would fail where nobody knows any more who gave it. */
-function checkedKeys(source: string, primaries: Iterable<ObjectKey>): readonly ObjectKey[] {
-  const keys: readonly unknown[] = [...primaries];
-  const wrong = keys.findIndex((key) => typeof key !== "string");
-  if (wrong === -1) return keys as ObjectKey[];
-  const what = keys[wrong] === null ? "null" : typeof keys[wrong];
-  throw new TypeError(`event source "${source}" names a primary by ${what}; a key is "namespace/name" or "name"`);
+function byName<Each extends { readonly name: string }, Made>(
+  all: readonly Each[],
+  make: (each: Each) => Made,
+): ReadonlyMap<string, Made> {
+  return new Map(all.map((each) => [each.name, make(each)]));
 }

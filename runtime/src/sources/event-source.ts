@@ -52,9 +52,7 @@ export interface EventSource<Resource = unknown> {
   /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
   readonly health: SourceHealth;
-  /** What the controller sees of a kind of Kubernetes, and writes through; absent for anything else. */
-  readonly view?: ResourceView;
-  /** The client of the cluster whose objects the view shows, where that is another one than the operator's. */
+  /** The client of the cluster that it watches, where that is another one than the operator's. */
   readonly client?: ApiClient | undefined;
   /** Starts; resolves when the state is known. */
   start(context: EventSourceContext): Promise<void>;

@@ -19,7 +19,6 @@ export class HealthRecord {
     this.#source = source;
   }
 
-  /** Unknown unless the source runs. */
   get health(): SourceHealth {
     if (this.#logger === undefined) return { status: "unknown" };
     if (this.#problems.size === 0) return { status: "healthy" };
@@ -28,7 +27,6 @@ export class HealthRecord {
     return { status: "unhealthy", reason: reasons.join("; ") + (more > 0 ? `; and ${more} more` : "") };
   }
 
-  /** Begins with nothing wrong. */
   start(logger: Logger): void {
     this.#logger = logger;
     this.#problems.clear();
@@ -36,15 +34,13 @@ export class HealthRecord {
     this.#wasReported = false;
   }
 
-  /** Ends, and forgets what was wrong. */
   stop(): void {
     this.#logger = undefined;
     this.#problems.clear();
   }
 
-  /** Records that a part fails. */
   fail(part: string, error: unknown): void {
-    this.#report(part, { error, isNews: !this.#wasReported });
+    this.#report(part, error, !this.#wasReported);
   }
 
   /** Records that a part works, or no longer exists. */
@@ -83,11 +79,11 @@ export class HealthRecord {
 
   #noteGuarded(part: string, error: unknown): void {
     const message = messageOf(error);
-    this.#report(part, { error, isNews: this.#guarded.get(part) !== message });
+    this.#report(part, error, this.#guarded.get(part) !== message);
     this.#guarded.set(part, message);
   }
 
-  #report(part: string, { error, isNews }: { error: unknown; isNews: boolean }): void {
+  #report(part: string, error: unknown, isNews: boolean): void {
     const message = `${part} failed: ${messageOf(error)}`;
     this.#problems.set(part, message);
     const text = `event source "${this.#source}": ${message}`;

@@ -33,7 +33,7 @@ export interface PrimaryKeys {
 export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
   return ownersOf(
     definition,
-    ({ apiVersion, kind }) => kind === definition.kind && groupOf(apiVersion) === definition.group,
+    ({ apiVersion, kind }) => kind === definition.kind && apiVersion.replace(/\/?[^/]*$/, "") === definition.group,
   );
 }
 
@@ -44,12 +44,12 @@ export function byOwnerType({ definition }: PrimaryKind): SecondaryToPrimaryMapp
 
 /** Maps by labels. */
 export function byLabel(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
-  return ({ metadata }) => primariesIn(metadata.labels, { primary, keys, namespace: metadata.namespace });
+  return primaryIn("labels", primary, keys);
 }
 
 /** Maps by annotations. */
 export function byAnnotation(primary: PrimaryKind, keys: PrimaryKeys): SecondaryToPrimaryMapper {
-  return ({ metadata }) => primariesIn(metadata.annotations, { primary, keys, namespace: metadata.namespace });
+  return primaryIn("annotations", primary, keys);
 }
 
 /** Maps by the annotations that the runtime writes on dependents that cannot have an owner reference. */
@@ -86,21 +86,18 @@ function ownersOf(
   };
 }
 
-function primariesIn(
-  values: { readonly [key: string]: string } | undefined,
-  options: { primary: PrimaryKind; keys: PrimaryKeys; namespace: string | undefined },
-): readonly ObjectKey[] {
-  const { primary, keys } = options;
-  const { definition } = primary;
-  const name = values?.[keys.name];
-  if (values === undefined || name === undefined) return NONE;
-  const type = keys.type === undefined ? undefined : values[keys.type];
-  if (type !== undefined && type !== typeOfPrimary(definition)) return NONE;
-  if (definition.scope === "Cluster") return [name];
-  return [keyOf({ name, namespace: keys.namespace === undefined ? options.namespace : values[keys.namespace] })];
-}
-
-function groupOf(apiVersion: string): string {
-  const slash = apiVersion.indexOf("/");
-  return slash === -1 ? "" : apiVersion.slice(0, slash);
+function primaryIn(
+  member: "annotations" | "labels",
+  { definition }: PrimaryKind,
+  keys: PrimaryKeys,
+): SecondaryToPrimaryMapper {
+  return ({ metadata }) => {
+    const values = metadata[member];
+    const name = values?.[keys.name];
+    if (values === undefined || name === undefined) return NONE;
+    const type = keys.type === undefined ? undefined : values[keys.type];
+    if (type !== undefined && type !== typeOfPrimary(definition)) return NONE;
+    if (definition.scope === "Cluster") return [name];
+    return [keyOf({ name, namespace: keys.namespace === undefined ? metadata.namespace : values[keys.namespace] })];
+  };
 }

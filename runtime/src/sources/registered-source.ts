@@ -1,5 +1,7 @@
 // A source of a controller with what the controller knows of it, and what is asked of any source, whoever wrote it.
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { viewOf } from "../cache/resource-view.js";
 import { describeSource } from "../base/resource-definition.js";
 import type { SourceHealth } from "../base/health.js";
 import { untilAborted } from "../base/promises.js";
@@ -10,21 +12,20 @@ import type { KindSource } from "./kind/kind-source.js";
 /** Whose a source is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
 export type SourceRole = "primaries" | "dependents" | "external" | "user";
 
-/** Whom a source is registered for; one for each running controller. */
+/** Whom sources are registered for; one for each running controller. */
 export interface SourceRegistrar {
-  /** The name of the controller. */
   readonly controller: string;
   readonly logger: Logger;
+  /** Returns what a source is started with; throws if the controller is stopped. */
+  contextOf(source: EventSource): EventSourceContext;
 }
 
 /** What a source is registered as. */
-export interface RegisteredSourceOptions {
+export interface SourceRegistration {
   readonly role: SourceRole;
-  /** The names of the dependents that it watches. */
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
-  readonly registrar: SourceRegistrar;
 }
 
 // A source notifies one controller: if two shared it, one of them would get no events.
@@ -43,13 +44,16 @@ export class RegisteredSource {
   #started: Promise<void> | undefined;
   #isStarting = false;
   #endWait = () => {};
+  /** The dependents that need it now, each with its primary. */
+  readonly #users = new Set<string>();
+  /** The primaries for which it could not be started. */
+  readonly #refused = new Set<ObjectKey>();
 
-  constructor(source: EventSource, options: RegisteredSourceOptions) {
-    const { role, dependents = [], isActivatedLater = false, registrar } = options;
+  constructor(source: EventSource, registrar: SourceRegistrar, as: SourceRegistration) {
     this.source = source;
-    this.role = role;
-    this.dependents = dependents;
-    this.isActivatedLater = isActivatedLater;
+    this.role = as.role;
+    this.dependents = as.dependents ?? [];
+    this.isActivatedLater = as.isActivatedLater ?? false;
     this.#registrar = registrar;
     this.#record = new HealthRecord(source.name);
   }
@@ -58,7 +62,6 @@ export class RegisteredSource {
     return this.source.name;
   }
 
-  /** Whether its start is under way. */
   get isStarting(): boolean {
     return this.#isStarting;
   }
@@ -75,25 +78,48 @@ export class RegisteredSource {
   }
 
   /** Starts it, once; resolves when its state is known, or it is stopped before. */
-  start(context: EventSourceContext): Promise<void> {
+  start(): Promise<void> {
+    const context = this.#registrar.contextOf(this.source);
     this.#started ??= this.#begin(() => this.source.start(context));
     return this.#started;
   }
 
   /** Starts it for a reconcile, which must not wait for ever: throws as soon as an attempt fails. Both are tried again. */
-  async startOrThrow(context: EventSourceContext): Promise<void> {
+  async startOrThrow(): Promise<void> {
     const { source } = this;
     this.#reserve();
     if (isKindSource(source)) {
+      const context = this.#registrar.contextOf(source);
       this.#started ??= this.#begin(async () => {});
-      return source.startOrThrow(context);
+      return source.start(context, "startOrThrow");
     }
     try {
-      await this.start(context);
+      await this.start();
     } catch (error) {
       this.#started = undefined;
       throw error;
     }
+  }
+
+  /** Starts it for a dependent of a primary; resolves when the state is known, and throws if that fails now. */
+  async activate(dependent: string, primary: ObjectKey): Promise<void> {
+    // A source of the user runs whether or not a dependent needs it.
+    if (this.role === "user") return;
+    this.#users.add(`${dependent} ${primary}`);
+    const context = this.#registrar.contextOf(this.source);
+    try {
+      await this.startOrThrow();
+    } catch (error) {
+      this.#refuse(primary, context);
+      throw error;
+    }
+  }
+
+  /** Gives it up for a dependent of a primary; with the last one it is stopped, unless it runs in any case. */
+  async deactivate(dependent: string, primary: ObjectKey): Promise<void> {
+    const wasUsed = this.#users.delete(`${dependent} ${primary}`);
+    this.#refused.delete(primary);
+    if (wasUsed && this.#users.size === 0 && this.isActivatedLater) await this.stop();
   }
 
   /** Stops it, and waits for that until `late` is aborted. One that cannot be stopped is logged: it must not keep the others running. */
@@ -125,7 +151,6 @@ export class RegisteredSource {
     this.#record.callUnawaited(part, call);
   }
 
-  /** Says which source it is, for an error. */
   describe(): string {
     return this.role === "primaries" ? "that of its primaries" : describeSource(this.source);
   }
@@ -144,6 +169,18 @@ export class RegisteredSource {
     } finally {
       this.#isStarting = false;
     }
+  }
+
+  // The primaries that were refused are reconciled when the state is known after all.
+  #refuse(primary: ObjectKey, context: EventSourceContext): void {
+    const { source } = this;
+    const notify = () => {
+      const refused = [...this.#refused];
+      this.#refused.clear();
+      context.notify(refused);
+    };
+    if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
+    this.#refused.add(primary);
   }
 
   #reserve(): void {
@@ -167,5 +204,5 @@ export class RegisteredSource {
 
 /** Tells whether a source shows a kind of Kubernetes; by what it can do, for it may come from another copy of this package. */
 export function isKindSource(source: EventSource): source is KindSource {
-  return "startOrThrow" in source && "following" in source;
+  return viewOf(source) !== undefined && "following" in source;
 }

@@ -1,20 +1,9 @@
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { DeferredDecoder } from "../decode/deferred-decoder.js";
 import type { Range } from "../decode/json-scanner.js";
-import type { Projection } from "../decode/projection.js";
-
-/** Settings for decoding the objects of a list-watch. */
-export interface WatchedDecoding {
-  readonly definition: ResourceDefinition;
-  /** The field managers whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
-  /** Cuts the objects. Default: they stay whole. */
-  readonly project?: Projection | undefined;
-  /** Returns the known state of an object, which mostly equals the next one in large parts. */
-  readonly known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
-}
+import { compileProjection } from "../decode/projection.js";
+import type { ListWatchOptions } from "./list-watch-options.js";
 
 /** How one object is decoded. */
 export interface WatchedRange extends Range {
@@ -22,24 +11,22 @@ export interface WatchedRange extends Range {
   readonly lacksType: boolean;
 }
 
-/** Decodes the objects of one list-watch; their bytes are changed. */
-export class WatchedDecoder {
-  readonly #options: WatchedDecoding;
-  /** Absent if the objects are cut, for which they are parsed at once. */
-  readonly #deferred: DeferredDecoder | undefined;
-
-  constructor(options: WatchedDecoding) {
-    this.#options = options;
-    this.#deferred = options.project === undefined ? new DeferredDecoder(options) : undefined;
-  }
-
-  decode(bytes: Buffer, range: WatchedRange): DecodedResource {
-    const { definition, fieldManagers, project } = this.#options;
-    const { start, end } = range;
-    const entry = this.#deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
-    const { apiVersion, kind } = definition;
-    if (range.lacksType) Object.assign(entry.object, { apiVersion, kind });
+/** Returns what decodes the objects of one list-watch; their bytes are changed. */
+export function createWatchedDecoder({
+  definition: { apiVersion, kind },
+  projection,
+  fieldManagers,
+  cache,
+}: ListWatchOptions): (bytes: Buffer, range: WatchedRange) => DecodedResource {
+  const project = projection && compileProjection(projection);
+  const known = (key: ObjectKey) => cache.observedOf(key);
+  // Objects that are cut are parsed at once.
+  const deferred = project === undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;
+  return (bytes, range) => {
+    const { start, end, lacksType } = range;
+    const entry = deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });
+    if (lacksType) Object.assign(entry.object, { apiVersion, kind });
     // A cut object cannot be compared with a desired one, so that `owned` is of no use.
     return project === undefined ? entry : { object: project(entry.object) };
-  }
+  };
 }

@@ -14,25 +14,24 @@ export function createObjectFetcher(
   { client, fieldManagers }: { readonly client: ApiClient; readonly fieldManagers: Iterable<string> },
 ): (key: ObjectKey, signal: AbortSignal | undefined) => Promise<DecodedResource | undefined> {
   const project = projection && compileProjection(projection);
+  const accept = isMetadataOnly ? METADATA_OBJECT : undefined;
   return async (key, signal) => {
     const ref = refOfKey(key);
-    const path = objectPath(definition, ref);
-    const accept = isMetadataOnly ? { accept: METADATA_OBJECT } : {};
     try {
-      const { body } = await client.requester.send({ method: "GET", path, ...accept, ...(signal && { signal }) });
+      const { body } = await client.requester.send({
+        method: "GET",
+        path: objectPath(definition, ref),
+        accept,
+        signal,
+      });
       const entry = decodeResource(body, { fieldManagers });
       const { apiVersion, kind } = definition;
       if (project !== undefined) return { object: project(entry.object) };
       return isMetadataOnly ? { object: { ...entry.object, apiVersion, kind } } : entry;
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
-      const object = describeObject(definition, ref);
-      throw new Error(
-        `${object} was evicted from a bounded cache and could not be fetched again: ${messageOf(error)}`,
-        {
-          cause: error,
-        },
-      );
+      const what = `${describeObject(definition, ref)} was evicted from a bounded cache and could not be fetched again`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     }
   };
 }

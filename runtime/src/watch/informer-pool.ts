@@ -19,27 +19,28 @@ export interface InformerPoolOptions {
   readonly logger: Logger;
 }
 
-interface Shared<Value> {
-  readonly value: Value;
+/** A cluster whose objects are followed. */
+interface Cluster {
+  readonly id: number;
+  readonly client: ApiClient;
+  readonly restores: Restores;
+  /** How many informers follow it; whoever opened the client counts, too. */
   users: number;
 }
 
 /** Creates informers, one for all equal requests. */
 export class InformerPool implements SharedInformers {
   readonly #options: InformerPoolOptions;
-  readonly #informers = new Map<string, Shared<Informer>>();
-  /** The clients of other clusters. */
-  readonly #clients = new Map<Connection, Shared<ApiClient>>();
-  readonly #connectionIds = new WeakMap<Connection, number>();
-  readonly #restores = new WeakMap<ApiClient, Restores>();
-  #connections = 0;
-  /** Counts the informers with bounded caches that were created. */
-  #bounded = 0;
+  readonly #informers = new Map<string, { readonly informer: Informer; users: number }>();
+  /** That of the operator has no connection. */
+  readonly #clusters = new Map<Connection | undefined, Cluster>();
+  /** Counts what is told apart by a number. */
+  #ids = 0;
 
   constructor(options: InformerPoolOptions) {
     this.#options = options;
-    // The use of the caller is never released.
-    for (const client of options.clusters ?? []) this.#clients.set(client.connection, { value: client, users: 1 });
+    this.#addCluster(undefined, options.client).users++;
+    for (const client of options.clusters ?? []) this.#addCluster(client.connection, client).users++;
   }
 
   /** The number of informers. */
@@ -48,11 +49,15 @@ export class InformerPool implements SharedInformers {
   }
 
   acquire(request: InformerRequest): InformerHandle {
-    const key = this.#keyOf(request);
-    let shared = this.#informers.get(key);
-    if (shared === undefined) this.#informers.set(key, (shared = { value: this.#create(request), users: 0 }));
-    shared.users++;
-    const { value: informer } = shared;
+    const { connection } = request;
+    const cluster = this.#clusters.get(connection) ?? this.#addCluster(connection, new ApiClient(connection!));
+    const key = this.#keyOf(request, cluster);
+    const shared = this.#informers.get(key) ?? { informer: this.#create(request, cluster), users: 0 };
+    if (shared.users++ === 0) {
+      this.#informers.set(key, shared);
+      cluster.users++;
+    }
+    const { informer } = shared;
     let isReleased = false;
     const release = async () => {
       if (isReleased) return;
@@ -61,56 +66,35 @@ export class InformerPool implements SharedInformers {
       // A request from now on gets a new informer with an empty cache.
       this.#informers.delete(key);
       await informer.stop();
-      await this.#releaseClient(request.connection);
+      if (--cluster.users > 0) return;
+      this.#clusters.delete(connection);
+      await cluster.client.close();
     };
     return { informer, release };
   }
 
-  #create({ connection, comparesVersions = true, maxCachedObjects, ...scope }: InformerRequest): Informer {
-    const { client: own, clusters: _clusters, ...options } = this.#options;
-    const client = this.#acquireClient(connection) ?? own;
-    const fetch = createObjectFetcher(scope, { client, fieldManagers: options.fieldManagers });
+  #create(request: InformerRequest, { client, restores }: Cluster): Informer {
+    const { connection: _, comparesVersions = true, maxCachedObjects, ...scope } = request;
+    const { fieldManagers, logger } = this.#options;
+    const fetch = createObjectFetcher(scope, { client, fieldManagers });
     const bound = maxCachedObjects === undefined ? undefined : { maxObjects: maxCachedObjects, fetch };
-    const restores = this.#restoresOf(client);
     const cache = new ResourceCache({ comparesVersions, bound, isServerOutdated: () => restores.isUnderWay });
-    return new Informer({ ...scope, ...options, cache, client, restores });
+    return new Informer({ ...scope, fieldManagers, logger, cache, client, restores });
   }
 
-  #restoresOf(client: ApiClient): Restores {
-    const known = this.#restores.get(client) ?? new Restores();
-    this.#restores.set(client, known);
-    return known;
+  #addCluster(connection: Connection | undefined, client: ApiClient): Cluster {
+    const cluster = { id: this.#ids++, client, restores: new Restores(), users: 0 };
+    this.#clusters.set(connection, cluster);
+    return cluster;
   }
 
-  #acquireClient(connection: Connection | undefined): ApiClient | undefined {
-    if (connection === undefined) return undefined;
-    let shared = this.#clients.get(connection);
-    if (shared === undefined) this.#clients.set(connection, (shared = { value: new ApiClient(connection), users: 0 }));
-    shared.users++;
-    return shared.value;
-  }
-
-  async #releaseClient(connection: Connection | undefined): Promise<void> {
-    const shared = connection && this.#clients.get(connection);
-    if (connection === undefined || shared === undefined || --shared.users > 0) return;
-    this.#clients.delete(connection);
-    await shared.value.close();
-  }
-
-  #keyOf(request: InformerRequest): string {
-    const { definition, namespace, labelSelector, fieldSelector, shardSelector, connection } = request;
+  #keyOf(request: InformerRequest, { id }: Cluster): string {
+    const { definition, namespace, labelSelector, fieldSelector, shardSelector } = request;
     const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
     // A bounded cache is not shared: its reader decides which objects stay whole.
-    const bounded = maxCachedObjects === undefined ? undefined : ++this.#bounded;
+    const bounded = maxCachedObjects === undefined ? undefined : this.#ids++;
     const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
-    return JSON.stringify([this.#idOf(connection), ...scope, ...form, comparesVersions]);
-  }
-
-  #idOf(connection: Connection | undefined): number {
-    if (connection === undefined) return 0;
-    let id = this.#connectionIds.get(connection);
-    if (id === undefined) this.#connectionIds.set(connection, (id = ++this.#connections));
-    return id;
+    return JSON.stringify([id, ...scope, ...form, comparesVersions]);
   }
 }

@@ -1,22 +1,18 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
+import { untilAborted } from "../base/promises.js";
+import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { compileProjection } from "../decode/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
-import type { InformerScope, SharedInformer } from "./shared-informers.js";
 import { runListWatch } from "./list-watch.js";
-import type { Restores } from "./restores.js";
+import type { ListWatchOptions } from "./list-watch-options.js";
+import type { InformerScope } from "./shared-informers.js";
 import type { SourceHealth } from "../base/health.js";
 
 /** Settings of an informer. */
-export interface InformerOptions extends InformerScope {
+export interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
-  /** The list-watches of the same server. */
-  readonly restores?: Restores | undefined;
-  /** Whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
 }
 
@@ -30,22 +26,19 @@ interface Run {
 const MAX_BUSY_ANSWERS = 8;
 
 /** Keeps one cache up to date. It logs one line when the watch fails, and one when it works again. */
-export class Informer implements SharedInformer {
-  readonly definition: ResourceDefinition;
-  readonly namespace: string | undefined;
+export class Informer {
   readonly cache: ResourceCache;
+  /** The client of the watched cluster. */
   readonly client: ApiClient;
   readonly #options: InformerOptions;
   #run: Run | undefined;
   #lastFailure: unknown;
   /** How many attempts in succession the server was too busy for. */
   #busyAnswers = 0;
-  /** The rejections of the starts that wait for the first list. */
-  readonly #waiting = new Set<(reason: Error) => void>();
+  /** Aborted when whoever waits for the first list is to give up. */
+  #givenUp = new AbortController();
 
   constructor(options: InformerOptions) {
-    this.definition = options.definition;
-    this.namespace = options.namespace;
     this.cache = options.cache;
     this.client = options.client;
     this.#options = options;
@@ -58,11 +51,6 @@ export class Informer implements SharedInformer {
     return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
   }
 
-  /** The last failure of the watch; absent while it works. */
-  get lastFailure(): unknown {
-    return this.#lastFailure;
-  }
-
   /** Starts watching, unless it does already; resolves when the first list has ended. */
   start(): Promise<void> {
     this.#run ??= this.#begin();
@@ -73,16 +61,9 @@ export class Informer implements SharedInformer {
   async startOrThrow(): Promise<void> {
     const synced = this.start();
     if (this.#run?.isSynced === true) return;
-    let giveUp = (_reason: Error): void => {};
-    const failed = new Promise<never>((_, reject) => (giveUp = reject));
-    this.#waiting.add(giveUp);
     // The next attempt may take a while, and would fail for the same reason.
-    if (this.#lastFailure !== undefined && !this.#isBusy) giveUp(this.#errorOf(this.#lastFailure));
-    try {
-      await Promise.race([synced, failed]);
-    } finally {
-      this.#waiting.delete(giveUp);
-    }
+    if (this.#lastFailure !== undefined && !this.#isBusy) throw this.#errorOf(this.#lastFailure);
+    await untilAborted(synced, this.#givenUp.signal);
   }
 
   /** Stops watching. The cache keeps its objects. */
@@ -90,58 +71,38 @@ export class Informer implements SharedInformer {
     const run = this.#run;
     this.#run = undefined;
     this.#lastFailure = undefined;
-    this.#giveUpWaiting(new Error(`the watch of ${describeWatched(this.definition, this.namespace)} was stopped`));
+    this.#giveUpWaiting(new Error(`the watch of ${describeWatched(this.#options)} was stopped`));
     run?.controller.abort(new Error("the informer was stopped"));
     await run?.ended;
   }
 
   #begin(): Run {
-    const { cache, client, logger: _logger, projection, ...followed } = this.#options;
-    const project = projection && compileProjection(projection);
     let announceSynced = () => {};
     const synced = new Promise<void>((resolve) => (announceSynced = resolve));
     const controller = new AbortController();
-    const { transport, requester } = client;
-    const ended = runListWatch(
-      {
-        ...followed,
-        ...{ project, transport, requester },
-        known: (key) => cache.observedOf(key),
-        comparesVersions: cache.comparesVersions,
+    const options = {
+      ...this.#options,
+      onListed: () => {
+        run.isSynced = true;
+        this.#reportSuccess();
+        announceSynced();
       },
-      {
-        beginReplace: (options) => cache.beginReplace(options),
-        observeKnown: (key, version) => cache.observeKnown(key, version),
-        observeListed: (entry) => cache.observeListed(entry),
-        forgetListed: (object) => cache.forgetListed(object),
-        endReplace: (version) => {
-          cache.endReplace(version);
-          run.isSynced = true;
-          this.#reportSuccess();
-          announceSynced();
-        },
-        onConnected: () => {
-          if (run.isSynced) this.#reportSuccess();
-        },
-        observe: (entry) => cache.observe(entry),
-        expectsOwn: () => cache.expectsOwn,
-        observeOwn: (version) => cache.observeOwn(version),
-        observeDeletion: (object) => cache.observeDeletion(object),
-        observeVersion: (version) => cache.observeVersion(version),
-        onFailure: (error, retryAfterMs) => this.#reportFailure(error, retryAfterMs),
+      onConnected: () => {
+        if (run.isSynced) this.#reportSuccess();
       },
-      controller.signal,
-    );
-    const run: Run = { controller, synced, ended, isSynced: false };
+      onFailure: (error: unknown, retryAfterMs: number) => this.#reportFailure(error, retryAfterMs),
+    };
+    const run: Run = { controller, synced, ended: runListWatch(options, controller.signal), isSynced: false };
     return run;
   }
 
   #giveUpWaiting(reason: Error): void {
-    for (const giveUp of this.#waiting) giveUp(reason);
+    this.#givenUp.abort(reason);
+    this.#givenUp = new AbortController();
   }
 
   #errorOf(failure: unknown): Error {
-    const message = describeFailure(failure, this, this.#options.client.connection);
+    const message = describeFailure(failure, this.#options);
     return new Error(message.replace(/; trying again$/, ""), { cause: failure });
   }
 
@@ -149,15 +110,14 @@ export class Informer implements SharedInformer {
     this.#busyAnswers = 0;
     if (this.#lastFailure === undefined) return;
     this.#lastFailure = undefined;
-    const { server } = this.#options.client.connection;
-    const message = `${describeWatched(this.definition, this.namespace)} is watched again`;
-    this.#log("info", { kind: kindNameOf(this.definition), server }, message);
+    this.#log("info", {}, `${describeWatched(this.#options)} is watched again`);
   }
 
   // A logger that throws must not end the watch.
   #log(level: keyof Logger, fields: object, message: string): void {
+    const { client, definition, logger } = this.#options;
     try {
-      this.#options.logger[level](fields, message);
+      logger[level]({ kind: kindNameOf(definition), server: client.connection.server, ...fields }, message);
     } catch {
       // There is no other place to report it.
     }
@@ -166,15 +126,10 @@ export class Informer implements SharedInformer {
   #reportFailure(error: unknown, retryAfterMs: number): void {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
-    const { client, cache } = this.#options;
-    const fields = {
-      kind: kindNameOf(this.definition),
-      server: client.connection.server,
-      retryAfterMs: Math.round(retryAfterMs),
-    };
-    const message = describeFailure(error, this, client.connection);
+    const { cache } = this.#options;
     // A repeated failure would fill the log.
-    this.#log(isRepeated ? "debug" : "warn", fields, message);
+    const level = isRepeated ? "debug" : "warn";
+    this.#log(level, { retryAfterMs: Math.round(retryAfterMs) }, describeFailure(error, this.#options));
     // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();
@@ -191,20 +146,17 @@ export class Informer implements SharedInformer {
 }
 
 /** Names the kind that a list-watch follows, and its namespace if it is only one, for messages. */
-function describeWatched(definition: ResourceDefinition, namespace?: string): string {
+function describeWatched({ definition, namespace }: InformerScope): string {
   return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
 }
 
 /** Says why a kind cannot be watched and what to do about it. */
-function describeFailure(
-  error: unknown,
-  watched: { readonly definition: ResourceDefinition; readonly namespace?: string | undefined },
-  { server, origin }: { server: string; origin: string },
-): string {
-  const { definition, namespace } = watched;
+function describeFailure(error: unknown, watched: InformerOptions): string {
+  const { definition } = watched;
+  const { server, origin } = watched.client.connection;
   const apiError = findError<ApiError>(error, "ApiError");
   const kind = kindNameOf(definition);
-  const what = describeWatched(definition, namespace);
+  const what = describeWatched(watched);
   if (apiError?.code === 404 && definition.isCustom) {
     return (
       `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +

@@ -7,7 +7,8 @@ import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
 import { metadataOf } from "../client/list-page.js";
 import { collectionPath, queryOf } from "../client/resource-path.js";
-import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
+import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions, type WatchedCache } from "./list-watch-options.js";
+import type { InformerScope } from "./shared-informers.js";
 
 const ANSWER_TIMEOUT_MS = 8_000;
 // How long the watch may take to bring an event that the check has seen.
@@ -18,7 +19,11 @@ const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
 export class RestoredError extends Error {}
 
 /** Throws a RestoredError if a version of the server is older than one that was read from it before. */
-export function requireNotOlder({ comparesVersions = true }: ListWatchOptions, version: string, last: string): void {
+export function requireNotOlder(
+  { comparesVersions }: Pick<WatchedCache, "comparesVersions">,
+  version: string,
+  last: string,
+): void {
   if (!comparesVersions || !isNewerVersion(last, version)) return;
   throw new RestoredError(
     `the server is at version ${version} and was at ${last}: its store was restored; the whole state is read again`,
@@ -27,13 +32,21 @@ export function requireNotOlder({ comparesVersions = true }: ListWatchOptions, v
 
 /** Asks for the version of the server, by a list of one object; throws if it is older than `last`, or does not come in time. */
 export async function checkVersion(options: ListWatchOptions, last: string, signal: AbortSignal): Promise<void> {
-  const { definition, namespace, fieldSelector, requester } = options;
   // With a label selector the server would scan all objects. Roles with resourceNames need the field selector.
-  const path = collectionPath(definition, namespace) + queryOf({ fieldSelector, limit: 1 });
+  const path = pathOf(options, { labelSelector: undefined, shardSelector: undefined, limit: 1 });
   const { body } = await inTime(options, signal, (inner) =>
-    requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
+    options.client.requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
   );
-  requireNotOlder(options, metadataOf(body).resourceVersion, last);
+  requireNotOlder(options.cache, metadataOf(body).resourceVersion, last);
+}
+
+/** Returns the path of a request for what a list-watch follows. */
+export function pathOf(
+  { definition, namespace, labelSelector, fieldSelector, shardSelector }: InformerScope,
+  parameters: Parameters<typeof queryOf>[0],
+): string {
+  const query = queryOf({ labelSelector, fieldSelector, shardSelector, ...parameters });
+  return collectionPath(definition, namespace) + query;
 }
 
 /** Throws if the server has changes that a watch, which has come to `version()`, does not bring: its connection has died. */
@@ -46,15 +59,13 @@ export async function checkChanges(
   if (!(await hasChangesSince(options, before, signal))) return;
   await sleep(LATE_EVENT_MS, signal, options.clock);
   if (version() !== before) return;
-  const { server } = options.transport.connection;
+  const { server } = options.client.transport.connection;
   throw new ConnectionError(`the watch at ${server} has died: it does not bring what came after version ${before}`);
 }
 
 async function hasChangesSince(options: ListWatchOptions, version: string, signal: AbortSignal): Promise<boolean> {
-  const { definition, namespace, labelSelector, fieldSelector, shardSelector, transport } = options;
-  const selectors = { labelSelector, fieldSelector, shardSelector };
-  const query = queryOf({ watch: true, ...selectors, resourceVersion: version, timeoutSeconds: 1 });
-  const path = collectionPath(definition, namespace) + query;
+  const { transport } = options.client;
+  const path = pathOf(options, { watch: true, resourceVersion: version, timeoutSeconds: 1 });
   const enough = new AbortController();
   let first = "";
   const onData = (chunk: Buffer) => {
@@ -73,12 +84,12 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
 }
 
 async function inTime<Answer>(
-  { transport, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
+  { client, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
   const late = new AbortController();
-  const error = new ConnectionError(`${transport.connection.server} does not answer`);
+  const error = new ConnectionError(`${client.transport.connection.server} does not answer`);
   const cancel = clock.schedule(answerTimeoutMs, () => late.abort(error));
   try {
     return await ask(AbortSignal.any([signal, late.signal]));

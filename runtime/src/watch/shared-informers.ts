@@ -1,8 +1,6 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
 import type { Connection } from "../client/connect/connection.js";
-import type { ResourceCache } from "../cache/resource-cache.js";
-import type { SourceHealth } from "../base/health.js";
+import type { Informer } from "./informer.js";
 
 /** The objects that one list-watch follows. */
 export interface InformerScope {
@@ -29,17 +27,9 @@ export interface InformerRequest extends InformerScope {
   readonly maxCachedObjects?: number | undefined;
 }
 
-/** Keeps a cache up to date for all its users. */
-export interface SharedInformer {
-  readonly cache: ResourceCache;
-  /** The client of the watched cluster; absent in tests. */
-  readonly client?: ApiClient;
-  readonly health: SourceHealth;
-  /** Starts watching, unless it does already; resolves when the first list has ended. */
-  start(): Promise<void>;
-  /** Starts watching as `start` does, but rejects as soon as an attempt fails. Further attempts follow all the same. */
-  startOrThrow(): Promise<void>;
-}
+/** Keeps a cache up to date for all its users; tests simulate it, without a client. */
+export type SharedInformer = Pick<Informer, "cache" | "health" | "start" | "startOrThrow"> &
+  Partial<Pick<Informer, "client">>;
 
 /** A use of an informer, which runs as long as anybody uses it. */
 export interface InformerHandle {

@@ -13,8 +13,20 @@ export class Turns {
     this.#now = now;
   }
 
-  /** Whether more may be done at once; if not, `next` says when. */
-  mayGoOn(): boolean {
+  /**
+   * Visits all items in their order, in as many turns as it takes; returns nothing if one was enough. What is left when the signal is aborted
+   * is not visited.
+   */
+  visit<Item>(items: Iterator<Item>, visit: (item: Item) => void, signal: AbortSignal): void | Promise<void> {
+    while (this.#mayGoOn()) {
+      const next = items.next();
+      if (next.done === true) return;
+      visit(next.value);
+    }
+    return this.#next().then(() => (signal.aborted ? undefined : this.visit(items, visit, signal)));
+  }
+
+  #mayGoOn(): boolean {
     const now = this.#now();
     if (this.#startedAt === undefined) {
       // Whoever waits has waited for longer.
@@ -25,8 +37,8 @@ export class Turns {
     return now - this.#startedAt < LONGEST_TURN_MS;
   }
 
-  /** Resolves when the turn of the caller has come; those who wait are called in the order in which they came. */
-  next(): Promise<void> {
+  /** Resolves when the turn of the caller has come, in the order in which they came. */
+  #next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#arm();
@@ -45,34 +57,4 @@ export class Turns {
       resolve();
     });
   }
-}
-
-/** Work that is taken up in turns. */
-export interface TurnsOptions<Item> {
-  readonly turns: Turns;
-  /** Asked whenever a turn begins: work that nobody wants any more ends there. */
-  isOver(): boolean;
-  visit(item: Item): void;
-}
-
-/** Visits all items in their order, in as many turns as it takes; returns nothing if one was enough. */
-export function visitInTurns<Item>(items: Iterator<Item>, options: TurnsOptions<Item>): void | Promise<void> {
-  return visitSome(items, options) ? undefined : visitRest(items, options);
-}
-
-async function visitRest<Item>(items: Iterator<Item>, options: TurnsOptions<Item>): Promise<void> {
-  do {
-    await options.turns.next();
-    if (options.isOver()) return;
-  } while (!visitSome(items, options));
-}
-
-/** Visits items until they end, which it tells, or the turn does. */
-function visitSome<Item>(items: Iterator<Item>, { turns, visit }: TurnsOptions<Item>): boolean {
-  while (turns.mayGoOn()) {
-    const next = items.next();
-    if (next.done === true) return true;
-    visit(next.value);
-  }
-  return false;
 }

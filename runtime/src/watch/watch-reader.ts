@@ -3,8 +3,8 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { errorOfStatus } from "../client/requester.js";
 import { peekIdentity, peekResourceVersion, versionOf } from "../decode/decode-resource.js";
 import { asciiString, endOfValue, findMember, skipSpace, startsWith, type Range } from "../decode/json-scanner.js";
-import type { WatchedDecoder } from "./decode-watched.js";
-import type { ListWatchConsumer, ListWatchOptions } from "./list-watch-options.js";
+import { createWatchedDecoder } from "./decode-watched.js";
+import type { ListWatchOptions } from "./list-watch-options.js";
 import { requireNotOlder } from "./quiet-check.js";
 
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -12,71 +12,71 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 /** Thrown when the version to resume from is too old. */
 export class ExpiredError extends Error {}
 
-/** How far a list-watch has come. */
-export interface StreamState {
-  /** The last version that the server has sent; "0" before the first. */
-  version: string;
-  /** Whether the list is complete and the watch goes on from this version. */
-  isListed: boolean;
-  /** Whether an earlier list brought objects, whose versions are worth comparing. */
-  isRelist: boolean;
-  /** Whether the server was restored to an older version than this one. */
-  isRestored: boolean;
-  /** Whether the next list is a WatchList. */
-  usesWatchList: boolean;
-}
-
-/** The consumer of a list-watch, and how far the list-watch has come. */
-export interface WatchReaderRun {
-  readonly consumer: ListWatchConsumer;
-  readonly decoder: WatchedDecoder;
-  readonly state: StreamState;
-  /** Called when a list is complete. */
-  onListed(): void;
-}
-
-/** Ends a list as of `version`; throws a RestoredError if it is older than an earlier state, and was not expected to be. */
-export function endListing(options: ListWatchOptions, run: WatchReaderRun, version: string): void {
-  const { consumer, state } = run;
-  if (!state.isRestored) requireNotOlder(options, version, state.version);
-  consumer.endReplace(version);
-  state.version = version;
-  state.isListed = true;
-  state.isRestored = false;
-  run.onListed();
-}
-
-/** Turns the lines of a watch into calls of a consumer. */
+/** Turns the pages and events of a list-watch into calls of its cache, and knows how far the list-watch has come. */
 export class WatchReader {
+  /** The last version that the server has sent; "0" before the first. */
+  version = "0";
+  /** Whether the list is complete and the watch goes on from this version. */
+  isListed = false;
+  /** Whether the server was restored to an older version than this one. */
+  isRestored = false;
   readonly #options: ListWatchOptions;
-  readonly #run: WatchReaderRun;
+  readonly #onListed: () => void;
+  readonly #decode: ReturnType<typeof createWatchedDecoder>;
+  /** How many lists have begun: objects of the first one are unknown. */
+  #lists = 0;
 
-  constructor(options: ListWatchOptions, run: WatchReaderRun) {
+  constructor(options: ListWatchOptions, onListed: () => void) {
     this.#options = options;
-    this.#run = run;
+    this.#onListed = onListed;
+    this.#decode = createWatchedDecoder(options);
+  }
+
+  /** Begins a list. */
+  beginList(): void {
+    this.isListed = false;
+    this.#lists++;
+    this.#options.cache.beginReplace({ isRestored: this.isRestored });
+  }
+
+  /** Ends a list as of `version`; throws a RestoredError if it is older than an earlier state, and was not expected to be. */
+  endList(version: string): void {
+    const { cache } = this.#options;
+    if (!this.isRestored) requireNotOlder(cache, version, this.version);
+    cache.endReplace(version);
+    this.version = version;
+    this.isListed = true;
+    this.isRestored = false;
+    this.#onListed();
+  }
+
+  /** Takes an object of a page, and changes its bytes. */
+  readItem(page: Buffer, { start, end }: Range): void {
+    if (!this.#isKnown(page, start))
+      this.#options.cache.observeListed(this.#decode(page, { start, end, lacksType: true }));
   }
 
   /** Takes the line of one event, and changes its bytes. */
   read(line: Buffer): void {
-    const { consumer, decoder, state } = this.#run;
+    const { cache, isMetadataOnly = false } = this.#options;
     const { type, start, end } = eventIn(line);
-    const range = { start, end, lacksType: this.#options.isMetadataOnly === true };
-    const parse = () => JSON.parse(line.toString("utf8", range.start, range.end)) as unknown;
+    const decode = () => this.#decode(line, { start, end, lacksType: isMetadataOnly });
+    const parse = () => JSON.parse(line.toString("utf8", start, end)) as unknown;
     switch (type) {
       case "ADDED":
       case "MODIFIED": {
-        if (this.#isKnown(line, range.start)) return;
-        const entry = decoder.decode(line, range);
-        if (!state.isListed) return consumer.observeListed(entry);
-        consumer.observe(entry);
-        state.version = versionOf(entry);
+        if (this.#isKnown(line, start)) return;
+        const entry = decode();
+        if (!this.isListed) return cache.observeListed(entry);
+        cache.observe(entry);
+        this.version = versionOf(entry);
         return;
       }
       case "DELETED": {
-        const entry = decoder.decode(line, range);
-        if (!state.isListed) return consumer.forgetListed(entry.object);
-        consumer.observeDeletion(entry.object);
-        state.version = versionOf(entry);
+        const entry = decode();
+        if (!this.isListed) return cache.forgetListed(entry.object);
+        cache.observeDeletion(entry.object);
+        this.version = versionOf(entry);
         return;
       }
       case "BOOKMARK":
@@ -88,28 +88,28 @@ export class WatchReader {
   }
 
   // Known states are not decoded: decoding is most of the work.
-  #isKnown(line: Buffer, start: number): boolean {
-    const { consumer, state } = this.#run;
-    if (!state.isListed) {
-      const identity = state.isRelist ? peekIdentity(line, start) : undefined;
-      return identity !== undefined && consumer.observeKnown(identity.key, identity.version);
+  #isKnown(bytes: Buffer, start: number): boolean {
+    const { cache } = this.#options;
+    if (!this.isListed) {
+      const identity = this.#lists > 1 ? peekIdentity(bytes, start) : undefined;
+      return identity !== undefined && cache.observeKnown(identity.key, identity.version);
     }
-    const version = consumer.expectsOwn() ? peekResourceVersion(line, start) : undefined;
-    if (version === undefined || !consumer.observeOwn(version)) return false;
-    state.version = version;
+    const version = cache.expectsOwn ? peekResourceVersion(bytes, start) : undefined;
+    if (version === undefined || !cache.observeOwn(version)) return false;
+    this.version = version;
     return true;
   }
 
   #readBookmark({ metadata }: KubernetesObject): void {
-    const { consumer, state } = this.#run;
+    const { cache } = this.#options;
     const version = metadata.resourceVersion ?? "0";
-    if (!state.isListed) {
-      if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") endListing(this.#options, this.#run, version);
+    if (!this.isListed) {
+      if (metadata.annotations?.[INITIAL_EVENTS_END] === "true") this.endList(version);
       return;
     }
-    requireNotOlder(this.#options, version, state.version);
-    consumer.observeVersion(version);
-    state.version = version;
+    requireNotOlder(cache, version, this.version);
+    cache.observeVersion(version);
+    this.version = version;
   }
 }
 

@@ -13,19 +13,19 @@ export interface WatchdogOptions {
 
 /** Has a stream checked whenever it is quiet, and aborts it if the check fails. */
 export class Watchdog {
+  /** Aborted when a check failed, and when the outer signal is. */
+  readonly signal: AbortSignal;
+  /** Whether anything ever arrived. */
+  wasReset = false;
   readonly #options: WatchdogOptions;
   readonly #clock: Clock;
   readonly #failed = new AbortController();
   readonly #ended = new AbortController();
-  /** Aborted when a check failed, and when the outer signal is. */
-  readonly signal: AbortSignal;
   /** The time until which the stream may be quiet. */
   #deadline = 0;
   /** When the timer wakes; 0 without a timer. */
   #wakesAt = 0;
   #cancel = () => {};
-  /** Whether anything ever arrived. */
-  wasReset = false;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
@@ -64,18 +64,19 @@ export class Watchdog {
     this.#wakesAt = this.#deadline;
     this.#cancel = this.#clock.schedule(this.#deadline - this.#clock.now(), () => {
       this.#wakesAt = 0;
-      if (this.#deadline > this.#clock.now()) return this.#wait();
-      const signal = AbortSignal.any([this.signal, this.#ended.signal]);
-      this.#options.check(signal).then(
-        () => {
-          if (signal.aborted) return;
-          this.#postpone();
-          this.#wait();
-        },
-        (error: unknown) => {
-          if (!signal.aborted) this.#failed.abort(error);
-        },
-      );
+      if (this.#deadline > this.#clock.now()) this.#wait();
+      else void this.#check(AbortSignal.any([this.signal, this.#ended.signal]));
     });
+  }
+
+  async #check(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.check(signal);
+      if (signal.aborted) return;
+      this.#postpone();
+      this.#wait();
+    } catch (error) {
+      if (!signal.aborted) this.#failed.abort(error);
+    }
   }
 }

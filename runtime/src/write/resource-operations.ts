@@ -1,6 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../base/resource-definition.js";
+import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
@@ -170,7 +171,7 @@ export class ResourceOperations {
   #unwatched(definition: ResourceDefinition, unsuitable: EventSource | undefined): Error {
     const kind = kindNameOf(definition);
     const advice = `register an informer source for ${kind}, or write it with context.client`;
-    if (unsuitable?.view !== undefined)
+    if (unsuitable !== undefined && viewOf(unsuitable) !== undefined)
       return new Error(
         `event source "${unsuitable.name}" keeps only a part of each ${kind}, so none can be written through it; ${advice}`,
       );
@@ -185,10 +186,10 @@ export class ResourceOperations {
   }
 }
 
-type WritableSource = EventSource & Required<Pick<EventSource, "view">>;
+type WritableSource = EventSource & { readonly view: ResourceView };
 
 function isWritable(source: EventSource): source is WritableSource {
-  return source.view !== undefined && !source.view.isPartial;
+  return viewOf(source)?.isPartial === false;
 }
 
 function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {

@@ -9,6 +9,7 @@ import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
+import type { WatchedCache } from "#runtime/watch/list-watch-options.js";
 import { ConfigMap } from "./page-operator.js";
 
 const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };
@@ -25,40 +26,42 @@ export function follow(
   const listed: string[] = [];
   let replacements = 0;
   const abort = new AbortController();
-  const { transport, requester } = client;
+  const watched: WatchedCache = {
+    comparesVersions: true,
+    get expectsOwn() {
+      return cache.expectsOwn;
+    },
+    beginReplace: (replaced) => cache.beginReplace(replaced),
+    observeKnown: (key, version) => cache.observeKnown(key, version),
+    observeListed: (entry) => {
+      listed.push(entry.object.metadata.name);
+      cache.observeListed(entry);
+    },
+    forgetListed: (object) => cache.forgetListed(object),
+    endReplace: (version) => {
+      replacements++;
+      versions.push(version);
+      cache.endReplace(version);
+    },
+    observe: (entry) => cache.observe(entry),
+    observedOf: () => undefined,
+    observeOwn: (version) => cache.observeOwn(version),
+    observeDeletion: (object) => cache.observeDeletion(object),
+    observeVersion: (version) => {
+      versions.push(version);
+      cache.observeVersion(version);
+    },
+  };
   const ended = runListWatch(
     {
       definition: ConfigMap.definition,
       fieldManagers: [],
-      transport,
-      requester,
+      client,
+      cache: watched,
+      onFailure: (error) => void failures.push(messageOf(error)),
       backoff: new Backoff(QUICK),
       ...options,
     },
-    {
-      beginReplace: (replaced) => cache.beginReplace(replaced),
-      onConnected: () => undefined,
-      observeKnown: (key, version) => cache.observeKnown(key, version),
-      observeListed: (entry) => {
-        listed.push(entry.object.metadata.name);
-        cache.observeListed(entry);
-      },
-      forgetListed: (object) => cache.forgetListed(object),
-      endReplace: (version) => {
-        replacements++;
-        versions.push(version);
-        cache.endReplace(version);
-      },
-      observe: (entry) => cache.observe(entry),
-      expectsOwn: () => cache.expectsOwn,
-      observeOwn: (version: string) => cache.observeOwn(version),
-      observeDeletion: (object) => cache.observeDeletion(object),
-      observeVersion: (version) => {
-        versions.push(version);
-        cache.observeVersion(version);
-      },
-      onFailure: (error) => void failures.push(messageOf(error)),
-    } as Parameters<typeof runListWatch>[1],
     abort.signal,
   );
   return {

@@ -2,6 +2,7 @@
 import { startApiServer, type ApiServer, type FaultRule, type RequestRecord } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
+import { viewOf } from "#runtime/cache/resource-view.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { defineController } from "#runtime/codegen/define-controller.js";
@@ -113,10 +114,10 @@ suite("forms of event sources", (test) => {
     await operator.create("a");
     await waitFor("it is known", () => operator.source.get("default/a"));
     const writer = new Writer({ client: operator.client, fieldManager: "page" });
-    const target = { definition: ConfigMap.definition, cache: operator.source.view };
+    const target = { definition: ConfigMap.definition, cache: viewOf(operator.source)! };
     const desired = { metadata: { ...REF, name: "a" }, data: { text: "first" } };
     let message = "";
-    await writer.apply(target, desired, { live: operator.source.view.get("default/a") }).catch((error: Error) => {
+    await writer.apply(target, desired, { live: viewOf(operator.source)!.get("default/a") }).catch((error: Error) => {
       message = error.message;
     });
     assert.match(message, /ConfigMap "default\/a" cannot be written: .* give the source the form "full"/);

@@ -8,7 +8,8 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
-import { runListWatch, type ListWatchConsumer } from "#runtime/watch/list-watch.js";
+import { runListWatch } from "#runtime/watch/list-watch.js";
+import type { WatchedCache } from "#runtime/watch/list-watch-options.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap } from "./page-operator.js";
 
@@ -135,26 +136,18 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
   const abort = new AbortController();
   const names: string[] = [];
   const nothing = () => {};
-  const consumer: ListWatchConsumer = {
-    ...{
-      beginReplace: nothing,
-      onConnected: nothing,
-      observeListed: nothing,
-      forgetListed: nothing,
-      endReplace: nothing,
-    },
-    ...{ observeDeletion: nothing, observeVersion: nothing, onFailure: nothing },
-    ...{ observeKnown: () => false, expectsOwn: () => false, observeOwn: () => false },
+  const cache: WatchedCache = {
+    ...{ beginReplace: nothing, observeListed: nothing, forgetListed: nothing, endReplace: nothing },
+    ...{ observeDeletion: nothing, observeVersion: nothing, observedOf: nothing as () => undefined },
+    ...{ comparesVersions: true, expectsOwn: false, observeKnown: () => false, observeOwn: () => false },
     observe({ object }) {
       names.push(object.metadata.name);
       onEvent(names.length, abort);
     },
   };
-  const { transport, requester } = client;
   const definition = ConfigMap.definition;
   const backoff = new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 });
-  const options = { definition, fieldManagers: [], transport, requester, backoff };
-  await runListWatch(options, consumer, abort.signal);
+  await runListWatch({ definition, fieldManagers: [], client, cache, backoff }, abort.signal);
   await new Promise((resolve) => setTimeout(resolve, 20));
   await client.close();
   return names;

@@ -29,7 +29,7 @@ export interface WatchedKind {
 }
 
 /** An event source, as far as it is written through. */
-export type WrittenSource = Pick<EventSource, "name" | "type" | "view">;
+export type WrittenSource = Pick<EventSource, "name" | "type"> & { readonly view?: ResourceView };
 
 /** What a test writes with. */
 export interface WrittenKinds extends AsyncDisposable {

@@ -1,18 +1,8 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import type { EventSourceContext } from "../event-source.js";
-import type { Inbound, InboundChannel } from "./inbound.js";
-import { createEventGate } from "../event-gate.js";
-import { ExternalCache } from "./external-cache.js";
-import {
-  fetchTimeoutOf,
-  type ExternalSource,
-  type ExternalSourceOptions,
-  type FetchContext,
-  type MaybePromise,
-} from "./external-source.js";
-import { HealthRecord } from "../health-record.js";
 import { untilAborted } from "../../base/promises.js";
-import { SingleFetch } from "./single-fetch.js";
+import { ExternalCore } from "./external-core.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
+import type { Inbound, InboundChannel } from "./inbound.js";
 
 /** How a caching inbound source is configured. */
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
@@ -29,105 +19,68 @@ export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOpt
  */
 export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
-interface PrimaryFetch<Resource> {
-  readonly single: SingleFetch<readonly Resource[], void>;
-  /** The ids that were pushed as gone since the fetch began. */
-  readonly deleted: Set<string>;
-}
-
 /** Creates an event source that remembers what is pushed to it. */
 export function cachingInboundSource<Resource>(
   options: CachingInboundSourceOptions<Resource>,
 ): CachingInboundSource<Resource> {
-  const { name, type } = options;
-  const timeoutMs = fetchTimeoutOf(options);
-  const record = new HealthRecord(name);
-  const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
+  const core = new ExternalCore(options);
+  const { cache } = core;
   /** The primaries whose resources are complete, be it by a fetch or a push. */
   const complete = new Set<ObjectKey>();
-  const fetches = new Map<ObjectKey, PrimaryFetch<Resource>>();
-  let context: EventSourceContext | undefined;
+  /** The ids that were pushed as gone since the fetch of their primary began. */
+  const deleted = new Map<ObjectKey, Set<string>>();
   let disconnect = () => {};
 
-  const take = (primary: ObjectKey, change: () => boolean) => {
-    if (context !== undefined && change()) context.notify([primary]);
+  const notifyIf = (primary: ObjectKey, change: () => boolean) => {
+    if (core.context !== undefined && change()) core.context.notify([primary]);
   };
-  const createFetch = (key: ObjectKey, { clock }: EventSourceContext): PrimaryFetch<Resource> => {
-    const deleted = new Set<string>();
-    const single = new SingleFetch<readonly Resource[], void>({
-      ...{ part: `the fetch for "${key}"`, timeoutMs, clock, record, now: () => cache.now },
-      take(resources) {
-        // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
-        for (const resource of resources) if (!deleted.has(options.idOf(resource))) cache.recordCreated(key, resource);
-        complete.add(key);
-        fetches.delete(key);
-      },
-    });
-    return { single, deleted };
-  };
-  const cancel = (key: ObjectKey, reason: string) => {
-    fetches.get(key)?.single.close(new Error(reason));
-    fetches.delete(key);
-  };
-  const forget = (key: ObjectKey) => {
-    cache.forget(key);
-    complete.delete(key);
-    cancel(key, `the primary "${key}" is gone`);
-    record.succeed(`the fetch for "${key}"`);
+  const take = (key: ObjectKey, resources: readonly Resource[]) => {
+    // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
+    const gone = deleted.get(key);
+    for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
+    complete.add(key);
+    deleted.delete(key);
   };
 
-  const source: CachingInboundSource<Resource> = {
-    name,
-    type,
-    get health() {
-      return record.health;
-    },
-    async start(given) {
-      context = given;
-      record.start(given.logger);
-      disconnect();
+  const source = core.createSource(options.type, {
+    onStart() {
       disconnect = options.channel?.connect(source) ?? disconnect;
     },
-    async stop() {
+    onStop() {
       disconnect();
-      context = undefined;
-      record.stop();
-      cache.forget();
       complete.clear();
-      for (const key of [...fetches.keys()]) cancel(key, `event source "${name}" was stopped`);
+      deleted.clear();
     },
-    secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
-      if (context === undefined || options.fetch === undefined || complete.has(key)) return;
-      const fetch = fetches.get(key) ?? createFetch(key, context);
-      fetches.set(key, fetch);
-      const secondary = context.secondaryOf?.(primary) ?? {};
-      const ended = fetch.single.run((given) => {
-        fetch.deleted.clear();
-        return options.fetch?.(primary, { signal: given, secondary }) ?? [];
+      if (core.context === undefined || options.fetch === undefined || complete.has(key)) return;
+      const single = core.fetchOf(key, { take: (resources) => take(key, resources) });
+      const ended = single.run((given) => {
+        deleted.set(key, new Set());
+        return options.fetch?.(primary, core.contextOf(primary, given)) ?? [];
       });
       await untilAborted(ended, signal);
     },
     onPrimaryChange({ kind, key }) {
-      if (kind === "deleted") forget(key);
+      if (kind !== "deleted") return;
+      core.forget(key);
+      complete.delete(key);
+      deleted.delete(key);
     },
-    put: (primary, resource) => take(primary, () => cache.put(primary, resource)),
-    replace(primary, resources) {
-      if (context !== undefined) complete.add(primary);
-      take(primary, () => cache.replace(primary, resources));
+    put: (primary: ObjectKey, resource: Resource) => notifyIf(primary, () => cache.put(primary, resource)),
+    replace(primary: ObjectKey, resources: readonly Resource[]) {
+      if (core.context !== undefined) complete.add(primary);
+      notifyIf(primary, () => cache.replace(primary, resources));
     },
-    delete(primary, id) {
-      fetches.get(primary)?.deleted.add(id);
-      take(primary, () => cache.delete(primary, id));
+    delete(primary: ObjectKey, id: string) {
+      deleted.get(primary)?.add(id);
+      notifyIf(primary, () => cache.delete(primary, id));
     },
-    recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
-    recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
-    recordDeleted(primary, resource) {
-      fetches.get(primary)?.deleted.add(options.idOf(resource));
+    recordDeleted(primary: ObjectKey, resource: Resource) {
+      deleted.get(primary)?.add(options.idOf(resource));
       cache.recordDeleted(primary, resource);
     },
-    invalidate: (primary) => void complete.delete(primary),
-  };
+    invalidate: (primary: ObjectKey) => void complete.delete(primary),
+  });
   return source;
 }

@@ -53,11 +53,12 @@ export class ExternalCache<Resource> {
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
     // Ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));
-    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary) && this.#empty(primary, since));
-    const changed = [...byId].filter(([primary, fetched]) =>
+    const gone = [...this.#resources.keys()].filter((primary) => !byId.has(primary));
+    const changed = [...gone.map((primary) => [primary, NONE] as const), ...byId].filter(([primary, fetched]) =>
       this.#store(primary, this.#newest(primary, fetched, since)),
     );
-    return [...gone, ...changed.map(([primary]) => primary)];
+    for (const primary of gone) if (this.#of(primary).size === 0) this.forget(primary);
+    return changed.map(([primary]) => primary);
   }
 
   /** Takes everything that there is of a primary; `since` is when it was asked for, unless it is the newest in any case. */
@@ -74,13 +75,6 @@ export class ExternalCache<Resource> {
   delete(primary: ObjectKey, id: string): boolean {
     if (!this.#of(primary).has(id)) return false;
     return this.#store(primary, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
-  }
-
-  /** Takes that a primary has nothing any more, and forgets the primary. */
-  deleteAll(primary: ObjectKey): boolean {
-    const hasEvent = this.#hasEvent(this.#of(primary), NONE);
-    this.forget(primary);
-    return hasEvent;
   }
 
   /** Takes what the controller itself has created, unless something newer is known already. */
@@ -117,11 +111,6 @@ export class ExternalCache<Resource> {
     this.#resources.set(primary, resources);
   }
 
-  #empty(primary: ObjectKey, since: number): boolean {
-    const left = this.#newest(primary, NONE, since);
-    return left.size === 0 ? this.deleteAll(primary) : this.#store(primary, left);
-  }
-
   /** Returns what was fetched, with what the controller itself changed after the fetch began. */
   #newest(primary: ObjectKey, fetched: ReadonlyMap<string, Resource>, since: number): ReadonlyMap<string, Resource> {
     const recorded = this.#recorded.get(primary);
@@ -155,19 +144,14 @@ export class ExternalCache<Resource> {
   #store(primary: ObjectKey, resources: ReadonlyMap<string, Resource>): boolean {
     const known = this.#of(primary);
     this.#resources.set(primary, resources);
-    return this.#hasEvent(known, resources);
-  }
-
-  #hasEvent(known: ReadonlyMap<string, Resource>, resources: ReadonlyMap<string, Resource>): boolean {
-    for (const [id, resource] of resources) {
-      const old = known.get(id);
-      if (old === undefined ? this.#gate.passesAdd(resource) : this.#passesUpdate(resource, old)) return true;
-    }
-    for (const [id, old] of known) if (!resources.has(id) && this.#gate.passesDelete(old, false)) return true;
-    return false;
-  }
-
-  #passesUpdate(resource: Resource, old: Resource): boolean {
-    return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);
+    const isNews = (resource: Resource, old: Resource | undefined) => {
+      if (old === undefined) return this.#gate.passesAdd(resource);
+      return !isDeepStrictEqual(resource, old) && this.#gate.passesUpdate(resource, old);
+    };
+    const isGone = (id: string, old: Resource) => !resources.has(id) && this.#gate.passesDelete(old, false);
+    return (
+      [...resources].some(([id, resource]) => isNews(resource, known.get(id))) ||
+      [...known].some(([id, old]) => isGone(id, old))
+    );
   }
 }

@@ -43,16 +43,6 @@ export interface FetchContext {
 /** A result that may take a while. */
 export type MaybePromise<Result> = Result | Promise<Result>;
 
-const FETCH_TIMEOUT_MS = 60_000;
-
-/** Returns how long one fetch of an event source may take; throws if that is no time. */
-export function fetchTimeoutOf({
-  name,
-  fetchTimeoutMs,
-}: Pick<ExternalSourceOptions<never>, "name" | "fetchTimeoutMs">) {
-  return checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
-}
-
 /** Returns an interval; throws if it is no time, for that would be polled without a pause. */
 export function checkInterval<Interval extends number | undefined>(what: string, intervalMs: Interval): Interval {
   synchronous(intervalMs);

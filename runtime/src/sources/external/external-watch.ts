@@ -1,38 +1,22 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
 import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
-import type { Activation } from "../activation.js";
 import type { EventSource, IndexedPrimaries } from "../event-source.js";
-import { sharedSource, type NamedSources } from "../kind/dependent-source.js";
-import type { InboundChannel } from "./inbound.js";
-import { cachingInboundSource } from "./caching-inbound-source.js";
+import type { RegisteredSource } from "../registered-source.js";
+import { cachingInboundSource, type CachingInboundSourceOptions } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
-import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
+import type { ExternalSource } from "./external-source.js";
 import { isolated } from "./isolated-source.js";
-import { perPrimaryPollingSource } from "./per-primary-polling-source.js";
-import { createPollingSource } from "./polling-source.js";
+import { perPrimaryPollingSource, type PerPrimaryPollingSourceOptions } from "./per-primary-polling-source.js";
+import { createPollingSource, type PollingSourceOptions } from "./polling-source.js";
 
-type Resources = readonly unknown[];
+// What the dependent says itself is left out.
+type Polled<Options> = Omit<Options, "filters" | "idOf" | "name" | "type">;
 
 /** Where the resources of an external dependent come from. */
 export type ExternalOrigin =
-  | {
-      readonly kind: "poll";
-      readonly intervalMs: number;
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (context: FetchContext) => MaybePromise<ReadonlyMap<ObjectKey, Resources>>;
-    }
-  | {
-      readonly kind: "perPrimaryPoll";
-      readonly intervalMs: number;
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
-    }
-  | {
-      readonly kind: "inbound";
-      readonly fetchTimeoutMs?: number;
-      readonly fetch?: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
-      readonly channel?: InboundChannel<unknown>;
-    }
+  | ({ readonly kind: "poll" } & Polled<PollingSourceOptions<unknown>>)
+  | ({ readonly kind: "perPrimaryPoll" } & Polled<PerPrimaryPollingSourceOptions<unknown>>)
+  | ({ readonly kind: "inbound" } & Polled<CachingInboundSourceOptions<unknown>>)
   | { readonly kind: "eventSource"; readonly name: string };
 
 /** What a controller wants to know of one of its external dependents. */
@@ -48,83 +32,61 @@ export interface ExternalWatch {
 }
 
 /** The event source of an external dependent, as its driver needs it. */
-export interface ExternalDependentSource extends Pick<EventSource, "secondariesOf" | "load"> {
-  /** Whether other dependents may look at it, too. */
-  readonly isShared: boolean;
-  readonly source: EventSource;
-  recordCreated(primary: ObjectKey, resource: unknown): void;
-  recordUpdated(primary: ObjectKey, resource: unknown, previous: unknown): void;
-  recordDeleted(primary: ObjectKey, resource: unknown): void;
-  invalidate(primary: ObjectKey): void;
-  /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Says that a primary does not need it; with the last one it is stopped. */
-  deactivate(primary: ObjectKey): Promise<void>;
+export type ExternalDependentSource = ReturnType<typeof createExternalDependentSource>;
+
+/** Returns the name of the event source of the user that a dependent shares; undefined if it has one of its own. */
+export function sharedBy({ origin }: ExternalWatch): string | undefined {
+  return origin.kind === "eventSource" ? origin.name : undefined;
 }
 
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
 export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
-  const shared = { name, type: name, idOf };
+  const own = { name, type: name, idOf };
   switch (origin.kind) {
     case "eventSource":
       return undefined;
-    case "poll": {
-      const { kind: _, ...rest } = origin;
-      return isolated(createPollingSource({ ...shared, ...rest }, { isAwaited: false }));
-    }
-    case "perPrimaryPoll": {
-      const { kind: _, ...rest } = origin;
-      return isolated(perPrimaryPollingSource({ ...shared, ...rest }));
-    }
-    case "inbound": {
-      const { kind: _, ...rest } = origin;
-      return isolated(cachingInboundSource({ ...shared, ...rest }));
-    }
+    case "poll":
+      return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
+    case "perPrimaryPoll":
+      return isolated(perPrimaryPollingSource({ ...origin, ...own }));
+    case "inbound":
+      return isolated(cachingInboundSource({ ...origin, ...own }));
   }
-}
-
-/** What the source of an external dependent is made of. */
-export interface ExternalSourceFacts {
-  readonly sources: NamedSources;
-  readonly primaries: IndexedPrimaries;
-  /** Returns what runs a source of dependents; undefined for a source of the user. */
-  activationOf(source: EventSource): Activation | undefined;
 }
 
 /** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */
 export function createExternalDependentSource(
   watch: ExternalWatch,
-  { sources, primaries, activationOf }: ExternalSourceFacts,
-): ExternalDependentSource {
-  const { name, origin } = watch;
-  const wanted = origin.kind === "eventSource" ? origin.name : name;
-  const source = checkRecording(watch, sharedSource(name, { wanted, sources }));
-  const activation = watch.isActivatedLater ? activationOf(source) : undefined;
+  registered: RegisteredSource,
+  primaries: IndexedPrimaries,
+) {
+  const source = checkRecording(watch, registered.source);
+  const { name } = watch;
   return {
-    source,
-    isShared: origin.kind === "eventSource",
-    secondariesOf: (primary) => source.secondariesOf(primary),
-    load: async (primary, signal) => source.load?.(primary, signal),
-    recordCreated: (...args) => source.recordCreated?.(...args),
-    recordUpdated: (...args) => source.recordUpdated?.(...args),
-    recordDeleted: (...args) => source.recordDeleted?.(...args),
-    invalidate: (primary) => source.invalidate?.(primary),
-    async activate(primary) {
-      await activation?.activate(name, primary);
-      const object = activation && primaries.get(primary)?.object;
+    /** Whether other dependents may look at it, too. */
+    isShared: sharedBy(watch) !== undefined,
+    secondariesOf: (primary: KubernetesObject) => source.secondariesOf(primary),
+    load: async (primary: KubernetesObject, signal: AbortSignal) => source.load?.(primary, signal),
+    recordCreated: (...args: Parameters<Recording["recordCreated"]>) => source.recordCreated?.(...args),
+    recordUpdated: (...args: Parameters<Recording["recordUpdated"]>) => source.recordUpdated?.(...args),
+    recordDeleted: (...args: Parameters<Recording["recordDeleted"]>) => source.recordDeleted?.(...args),
+    invalidate: (primary: ObjectKey) => source.invalidate?.(primary),
+    /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
+    async activate(primary: ObjectKey) {
+      await registered.activate(name, primary);
+      const object = registered.role === "user" ? undefined : primaries.get(primary)?.object;
       if (object !== undefined) await source.load?.(object, new AbortController().signal);
     },
-    deactivate: async (primary) => activation?.deactivate(name, primary),
+    deactivate: (primary: ObjectKey) => registered.deactivate(name, primary),
   };
 }
 
-type Records = "recordCreated" | "recordUpdated" | "recordDeleted" | "invalidate";
-type RecordingSource = EventSource & Partial<Pick<ExternalSource<unknown>, Records>>;
+type Recording = ExternalSource<unknown>;
 
-function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): RecordingSource {
+function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): EventSource & Partial<Recording> {
   // By what it can do: a source may come from another copy of this package.
   const isRecording = ["recordCreated", "recordUpdated", "recordDeleted"].every((member) => member in source);
-  if (!isWritten || isRecording) return source as RecordingSource;
+  if (!isWritten || isRecording) return source;
   throw new Error(
     `dependent "${name}" cannot share event source "${source.name}": that takes no resources of the controller's own (recordCreated, ` +
       "recordUpdated, recordDeleted); use a polling or a caching inbound source, or only read it",

@@ -19,17 +19,11 @@ export interface InboundChannel<Resource> extends Inbound<Resource> {
 /** Creates a channel that is connected to nothing yet. */
 export function createInbound<Resource>(): InboundChannel<Resource> {
   const targets = new Set<Inbound<Resource>>();
-  return Object.freeze({
-    put(primary: ObjectKey, resource: Resource) {
-      for (const target of targets) target.put(primary, resource);
-    },
-    replace(primary: ObjectKey, resources: readonly Resource[]) {
-      for (const target of targets) target.replace(primary, resources);
-    },
-    delete(primary: ObjectKey, id: string) {
-      for (const target of targets) target.delete(primary, id);
-    },
-    connect(target: Inbound<Resource>) {
+  return Object.freeze<InboundChannel<Resource>>({
+    put: (...args) => targets.forEach((target) => target.put(...args)),
+    replace: (...args) => targets.forEach((target) => target.replace(...args)),
+    delete: (...args) => targets.forEach((target) => target.delete(...args)),
+    connect(target) {
       targets.add(target);
       return () => void targets.delete(target);
     },

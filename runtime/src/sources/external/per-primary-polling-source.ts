@@ -1,20 +1,15 @@
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSourceContext } from "../event-source.js";
-import { createEventGate } from "../event-gate.js";
-import { ExternalCache } from "./external-cache.js";
+import { ExternalCore } from "./external-core.js";
 import {
   checkInterval,
-  fetchTimeoutOf,
   type ExternalSource,
   type ExternalSourceOptions,
   type FetchContext,
   type MaybePromise,
 } from "./external-source.js";
-import { HealthRecord } from "../health-record.js";
 import { startPollLoop } from "./poll-loop.js";
-import { PrimaryLoads } from "./primary-loads.js";
-import { SingleFetch } from "./single-fetch.js";
 
 /** What a polling source of single primaries polls. */
 export interface PerPrimaryPollingSourceOptions<
@@ -46,33 +41,20 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
 ): ExternalSource<Resource> {
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = MAX_CONCURRENT_POLLS } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
-  const timeoutMs = fetchTimeoutOf(options);
-  const record = new HealthRecord(name);
-  const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
-  const loads = new PrimaryLoads();
+  // A fetch tells whether it brought an event.
+  const core = new ExternalCore<Resource, boolean>(options);
+  const { cache, loads, record } = core;
   const turns = new Semaphore(maxConcurrentPolls);
   /** How to end the poll loop of each primary. */
   const loops = new Map<ObjectKey, () => void>();
-  /** The fetch of each primary; resolves with whether it brought an event. */
-  const fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], boolean>>();
-  let context: EventSourceContext | undefined;
 
-  const partOf = (key: ObjectKey) => `the fetch for "${key}"`;
-  const primaryOf = (key: ObjectKey) => context?.primaries.get(key)?.object as Primary | undefined;
+  const primaryOf = (key: ObjectKey) => core.context?.primaries.get(key)?.object as Primary | undefined;
   const isPolled = (primary: KubernetesObject) =>
     options.isPolled === undefined || record.guard("isPolled", () => options.isPolled!(primary as Primary), true);
   const fetchFor = (primary: Primary) => (signal: AbortSignal) =>
-    options.fetch(primary, { signal, secondary: context?.secondaryOf?.(primary) ?? {} });
-  const fetchOf = (key: ObjectKey, { clock }: EventSourceContext) => {
-    const fetch =
-      fetches.get(key) ??
-      new SingleFetch<readonly Resource[], boolean>({
-        ...{ part: partOf(key), timeoutMs, clock, record, turns, now: () => cache.now },
-        take: (resources, since) => cache.replace(key, resources, since),
-      });
-    fetches.set(key, fetch);
-    return fetch;
-  };
+    options.fetch(primary, core.contextOf(primary, signal));
+  const fetchOf = (key: ObjectKey) =>
+    core.fetchOf(key, { turns, take: (resources, since) => cache.replace(key, resources, since) });
   const delayOf = (key: ObjectKey): number => {
     const primary = primaryOf(key);
     if (intervalOf === undefined || primary === undefined) return intervalMs;
@@ -80,9 +62,10 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
   };
   const poll = async (key: ObjectKey, isEnded: () => boolean) => {
+    const { context } = core;
     const primary = primaryOf(key);
     if (primary === undefined || context === undefined) return;
-    const hasEvent = await fetchOf(key, context)
+    const hasEvent = await fetchOf(key)
       .run(fetchFor(primary))
       .catch(() => undefined);
     const wasRefused = hasEvent !== undefined && loads.release(key);
@@ -97,37 +80,18 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     loops.get(key)?.();
     loops.delete(key);
   };
-  /** Ends what is under way: it would keep others waiting for their turn. */
-  const cancel = (key: ObjectKey, reason: string) => {
-    fetches.get(key)?.close(new Error(reason));
-    fetches.delete(key);
-  };
 
-  return {
-    name,
-    type,
-    get health() {
-      return record.health;
+  return core.createSource(type, {
+    onStart(context) {
+      for (const { object } of context.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata), context);
     },
-    async start(given) {
-      if (context !== undefined) throw new Error(`event source "${name}" is started already`);
-      context = given;
-      record.start(given.logger);
-      for (const { object } of given.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata), given);
-    },
-    async stop() {
-      context = undefined;
+    onStop() {
       for (const key of [...loops.keys()]) remove(key);
-      for (const key of [...fetches.keys()]) cancel(key, `event source "${name}" was stopped`);
-      record.stop();
-      cache.forget();
-      loads.forget();
     },
-    secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     async load(primary, signal) {
-      if (context === undefined) return;
+      if (core.context === undefined) return;
       const key = keyOf(primary.metadata);
-      const single = fetchOf(key, context);
+      const single = fetchOf(key);
       const fetch = fetchFor(primary as Primary);
       await loads.load(key, {
         signal,
@@ -136,17 +100,10 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       });
     },
     onPrimaryChange({ kind, key, object }) {
-      if (context === undefined) return;
-      if (kind !== "deleted") return isPolled(object) ? add(key, context) : remove(key);
+      if (core.context === undefined) return;
+      if (kind !== "deleted") return isPolled(object) ? add(key, core.context) : remove(key);
       remove(key);
-      cancel(key, `the primary "${key}" is gone`);
-      cache.forget(key);
-      loads.forget(key);
-      record.succeed(partOf(key));
+      core.forget(key);
     },
-    recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
-    recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
-    recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-    invalidate: (primary) => loads.invalidate(primary),
-  };
+  });
 }

@@ -1,20 +1,16 @@
 import { Backoff } from "../../base/backoff.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSourceContext } from "../event-source.js";
-import { createEventGate } from "../event-gate.js";
-import { ExternalCache } from "./external-cache.js";
+import { ExternalCore } from "./external-core.js";
 import {
   checkInterval,
-  fetchTimeoutOf,
   type ExternalSource,
   type ExternalSourceOptions,
   type FetchContext,
   type MaybePromise,
 } from "./external-source.js";
-import { HealthRecord } from "../health-record.js";
 import { startPollLoop } from "./poll-loop.js";
-import { PrimaryLoads } from "./primary-loads.js";
-import { SingleFetch } from "./single-fetch.js";
+import type { SingleFetch } from "./single-fetch.js";
 
 /** What a polling source polls. */
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
@@ -49,10 +45,8 @@ export function createPollingSource<Resource>(
 ): ExternalSource<Resource> {
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
-  const timeoutMs = fetchTimeoutOf(options);
-  const record = new HealthRecord(name);
-  const cache = new ExternalCache(options.idOf, createEventGate(options.filters, record));
-  const loads = new PrimaryLoads();
+  const core = new ExternalCore(options);
+  const { cache, loads } = core;
   const fetch = (signal: AbortSignal) => options.fetch({ signal });
   /** Absent while the source is stopped. */
   let single: SingleFetch<All<Resource>, void> | undefined;
@@ -64,8 +58,7 @@ export function createPollingSource<Resource>(
     const { clock } = context;
     const backoff = new Backoff(START_BACKOFF);
     let isSynced = false;
-    const own = (single = new SingleFetch({
-      ...{ part: "fetch", timeoutMs, clock, record, now: () => cache.now },
+    const own = (single = core.createFetch<All<Resource>, void>("fetch", {
       take(all, since) {
         const primaries = new Set([...cache.replaceAll(all, since), ...loads.releaseAll()]);
         if (primaries.size > 0) context.notify(primaries, { isInitial: !isSynced });
@@ -94,25 +87,12 @@ export function createPollingSource<Resource>(
     };
   };
 
-  return {
-    name,
-    type,
-    get health() {
-      return record.health;
-    },
-    async start(context) {
-      if (single !== undefined) throw new Error(`event source "${name}" is started already`);
-      record.start(context.logger);
-      await new Promise<void>((resolve) => pollForever(context, resolve));
-    },
-    async stop() {
+  return core.createSource(type, {
+    onStart: (context) => new Promise<void>((resolve) => pollForever(context, resolve)),
+    onStop() {
       stopPolls();
       single = failure = undefined;
-      record.stop();
-      cache.forget();
-      loads.forget();
     },
-    secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
     load: ({ metadata }, signal) =>
       loads.load(keyOf(metadata), {
         signal,
@@ -122,9 +102,5 @@ export function createPollingSource<Resource>(
         },
       }),
     onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && loads.release(key)),
-    recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
-    recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
-    recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-    invalidate: (primary) => loads.invalidate(primary),
-  };
+  });
 }

@@ -4,20 +4,24 @@ import type { Semaphore } from "../../base/semaphore.js";
 import type { HealthRecord } from "../health-record.js";
 import type { MaybePromise } from "./external-source.js";
 
+/** What becomes of what is fetched. */
+export interface FetchOptions<Fetched, Taken> {
+  /** Limits how many fetches run at once. */
+  readonly turns?: Semaphore;
+  /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
+  take(fetched: Fetched, since: number): Taken;
+}
+
 /** How something is fetched. */
-export interface SingleFetchOptions<Fetched, Taken> {
+export interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
   /** What the health calls it. */
   readonly part: string;
   /** How long one fetch may take. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly record: HealthRecord;
-  /** Limits how many fetches run at once. */
-  readonly turns?: Semaphore;
   /** Returns a mark of the time at which a fetch begins. */
   now(): number;
-  /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
-  take(fetched: Fetched, since: number): Taken;
 }
 
 /**
@@ -58,16 +62,22 @@ export class SingleFetch<Fetched, Taken> {
   }
 
   async #run(fetch: (signal: AbortSignal) => MaybePromise<Fetched>, abort: AbortController): Promise<Taken> {
-    const { part, record, now, take } = this.#options;
-    let since = 0;
-    const call = async (signal: AbortSignal) => {
-      since = now();
-      return fetch(signal);
-    };
+    const { part, record, now, take, timeoutMs, clock, turns } = this.#options;
+    const { signal } = abort;
     try {
-      const fetched = await this.#callInTurn(call, abort);
+      // Whoever starts a fetch relies on its begin, so there is no turn without a need.
+      const turn = turns?.acquire(signal);
+      if (turn !== undefined) await turn;
+      const miss = () => abort.abort(new Error(`no answer within ${timeoutMs} ms`));
+      const cancelDeadline = clock.schedule(timeoutMs, miss);
+      const since = now();
+      const call = async () => fetch(signal);
+      const fetched = await untilAborted(call(), signal).finally(() => {
+        cancelDeadline();
+        turns?.release();
+      });
       // It may have been closed in the turn in which the answer came.
-      abort.signal.throwIfAborted();
+      signal.throwIfAborted();
       const taken = take(fetched, since);
       record.succeed(part);
       return taken;
@@ -76,23 +86,6 @@ export class SingleFetch<Fetched, Taken> {
       throw error;
     } finally {
       if (this.#underWay?.abort === abort) this.#underWay = undefined;
-    }
-  }
-
-  async #callInTurn(
-    call: (signal: AbortSignal) => Promise<Fetched>,
-    abort: AbortController,
-  ): Promise<Awaited<Fetched>> {
-    const { timeoutMs, clock, turns } = this.#options;
-    const { signal } = abort;
-    const turn = turns?.acquire(signal);
-    if (turn !== undefined) await turn;
-    const cancelDeadline = clock.schedule(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
-    try {
-      return await untilAborted(call(signal), signal);
-    } finally {
-      cancelDeadline();
-      turns?.release();
     }
   }
 }

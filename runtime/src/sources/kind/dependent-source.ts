@@ -2,19 +2,19 @@ import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.j
 import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
-import type { Activation } from "../activation.js";
 import type { EventSource } from "../event-source.js";
-import type { ResourceView } from "../../cache/resource-view.js";
+import type { InformerRequest } from "../../watch/shared-informers.js";
+import { viewOf, type ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
+import type { RegisteredSource } from "../registered-source.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
 /** What a controller wants to know of one of its dependents. */
-export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filters"> {
+export interface DependentWatch
+  extends Pick<KindSourceOptions, "filters" | "mapper">, Pick<InformerRequest, "fieldSelector" | "labelSelector"> {
   readonly name: string;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
   /** The cluster of its objects. Default: that of the operator. */
   readonly connection?: Connection | undefined;
   /** The name of the event source that knows its objects, instead of one of its own. */
@@ -25,36 +25,19 @@ export interface DependentWatch extends Pick<KindSourceOptions, "mapper" | "filt
   readonly isActivatedLater: boolean;
 }
 
-/** Watches one dependent, or several that look at the same objects. */
-export interface DependentSource {
-  readonly cache: ResourceView;
-  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
-  readonly namespaces?: readonly string[] | "all" | undefined;
-  /** What knows the objects. */
-  readonly source: EventSource;
-  /** Returns the keys of the objects that are tied to a primary as dependents are. */
-  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
-  /** Returns the objects that belong to a primary, by the mapping of the event source. */
-  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Stops watching for a primary; with the last one the state is forgotten. */
-  deactivate(primary: ObjectKey): Promise<void>;
-}
-
-/** Dependents that look at the same objects, and the event source that watches those. */
-export interface DependentGroup {
-  /** Has the name of the first member. */
-  readonly source: KindSource;
-  readonly members: readonly DependentWatch[];
-}
+/** How a dependent knows its objects. */
+export type DependentSource = ReturnType<typeof createDependentSource>;
 
 // The objects that are tied to a primary, in a source of the user that may map by something else.
 const LINK_INDEX = "link";
 
-/** Creates the event sources of dependents: those that differ in nothing share one. */
-export function groupDependents(dependents: readonly DependentWatch[], primary: ResourceDefinition): DependentGroup[] {
-  const groups = new Map<string, { source: KindSource; members: DependentWatch[] }>();
+/** Creates the event sources of dependents, each with those that it is of: those that differ in nothing share one, named after the first. */
+export function groupDependents(
+  dependents: readonly DependentWatch[],
+  primary: ResourceDefinition,
+): ReadonlyMap<KindSource, readonly DependentWatch[]> {
+  const groups = new Map<string, DependentWatch[]>();
+  const sources = new Map<KindSource, readonly DependentWatch[]>();
   const clusters: Connection[] = [];
   for (const dependent of dependents) {
     const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, filters } = dependent;
@@ -68,33 +51,18 @@ export function groupDependents(dependents: readonly DependentWatch[], primary: 
     const key = JSON.stringify(isShared ? scope : [...scope, name]);
     const group = groups.get(key);
     if (group !== undefined) {
-      group.members.push(dependent);
+      group.push(dependent);
       continue;
     }
+    const members = [dependent];
+    groups.set(key, members);
     const request = { definition: resource, labelSelector, fieldSelector, connection };
     const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
-    const members = [dependent];
     const dependentOf = ({ metadata }: KubernetesObject) =>
       members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
-    const source = new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
-    groups.set(key, { source, members });
+    sources.set(new KindSource({ name, request, namespaces, mapper, filters, dependentOf }), members);
   }
-  return [...groups.values()];
-}
-
-/** Finds the event sources of a controller by their names, or those of their dependents. */
-export interface NamedSources {
-  get(name: string): EventSource | undefined;
-  names(): readonly string[];
-}
-
-/** What the source of a dependent is made of. */
-export interface DependentSourceFacts {
-  /** The kind of the primaries. */
-  readonly primary: ResourceDefinition;
-  readonly sources: NamedSources;
-  /** Returns what runs a source of dependents; undefined for a source of the user. */
-  activationOf(source: EventSource): Activation | undefined;
+  return sources;
 }
 
 /**
@@ -103,49 +71,26 @@ export interface DependentSourceFacts {
  */
 export function createDependentSource(
   dependent: DependentWatch,
-  { primary, sources, activationOf }: DependentSourceFacts,
-): DependentSource {
-  const { name, eventSource } = dependent;
-  const source = sharedSource(name, { wanted: eventSource ?? name, sources });
-  const activation = activationOf(source);
-  if (activation === undefined) return createSharedSource(dependent, source, primary);
-  return {
-    source,
-    cache: checkShared(dependent, source),
-    activate: (key) => activation.activate(name, key),
-    deactivate: (key) => activation.deactivate(name, key),
-  };
-}
-
-/** Returns the event source that a dependent looks at; throws if there is none. */
-export function sharedSource(
-  dependent: string,
-  { wanted, sources }: { readonly wanted: string; readonly sources: NamedSources },
-): EventSource {
-  const source = sources.get(wanted);
-  if (source !== undefined) return source;
-  const all = sources.names().join(", ") || "none";
-  throw new Error(`dependent "${dependent}" shares event source "${wanted}", which does not exist; there are ${all}`);
-}
-
-// A source of the user runs whether or not a dependent is active.
-function createSharedSource(
-  dependent: DependentWatch,
-  source: EventSource,
+  registered: RegisteredSource,
   primary: ResourceDefinition,
-): DependentSource {
-  const view = checkShared(dependent, source);
+) {
+  const { source, role } = registered;
+  const cache = checkShared(dependent, source);
+  const own = {
+    source,
+    cache,
+    activate: (key: ObjectKey) => registered.activate(dependent.name, key),
+    deactivate: (key: ObjectKey) => registered.deactivate(dependent.name, key),
+  };
+  if (role !== "user") return own;
   const { connection, namespaces } = source as Partial<KindSource>;
   const definition = { definition: primary };
-  view.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
+  cache.addIndex(LINK_INDEX, connection === undefined ? byAnyLink(definition) : byDefaultAnnotations(definition));
   return {
-    source,
-    cache: view,
+    ...own,
     namespaces: namespaces === "sameAsController" ? undefined : namespaces,
-    tiedTo: (key) => view.keysByIndex(LINK_INDEX, key),
-    secondariesOf: (object) => source.secondariesOf(object) as readonly KubernetesObject[],
-    activate: async () => {},
-    deactivate: async () => {},
+    tiedTo: (key: ObjectKey) => cache.keysByIndex(LINK_INDEX, key),
+    secondariesOf: (object: KubernetesObject) => source.secondariesOf(object) as readonly KubernetesObject[],
   };
 }
 
@@ -154,7 +99,7 @@ function checkShared({ name, resource, isReadOnly = false }: DependentWatch, sou
     new Error(`dependent "${name}" cannot share event source "${source.name}": ${problem}`);
   if (!hasType(source, resource))
     throw fail(`that is of ${nameOfType(source.type) ?? "no type"}, and the dependent is a ${kindNameOf(resource)}`);
-  const { view } = source;
+  const view = viewOf(source);
   if (view === undefined) throw fail("that is no informer");
   if (view.isPartial && !isReadOnly)
     throw fail('that keeps only a part of each object, with which nothing can be compared; give it the form "full"');

@@ -4,7 +4,6 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { createConnection, type Connection, type ConnectionOptions } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
-import type { ResourceView } from "../../cache/resource-view.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
@@ -58,7 +57,6 @@ export interface InformerSourceOptions<
 /** An event source of one kind of Kubernetes. */
 export interface InformerSource<Resource extends KubernetesObject>
   extends EventSource<Resource>, ResourceReader<Resource> {
-  readonly view: ResourceView;
   get(ref: ObjectRef | ObjectKey): Resource | undefined;
   /** Returns the objects of a namespace, or of all, that fulfil a condition; evicted ones are left out. */
   list(options?: {
@@ -66,11 +64,6 @@ export interface InformerSource<Resource extends KubernetesObject>
     readonly where?: (resource: Resource) => boolean;
   }): readonly Resource[];
 }
-
-type StorageOptions = Pick<
-  InformerSourceOptions<KubernetesObject>,
-  "name" | "form" | "comparesVersions" | "maxCachedObjects"
->;
 
 /**
  * Creates an event source that watches one kind (JOSDK InformerEventSource).
@@ -80,42 +73,32 @@ type StorageOptions = Pick<
 export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
-  const { name, resource, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority } = options;
-  const { labelSelector, fieldSelector, shardSelector, comparesVersions, filters, indexes, form, maxCachedObjects } =
-    options;
   checkStorage(options);
-  const connection = options.connection === undefined ? undefined : connectionOf(options.connection);
+  const { name, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority, ...rest } = options;
+  const { resource, filters, indexes, form, connection: cluster, ...selected } = rest;
+  const { definition } = resource;
+  const connection = cluster === undefined ? undefined : connectionOf(cluster);
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
-      `event source "${name}" watches ${resource.definition.plural} in another cluster, where owner references mean nothing: give it a ` +
+      `event source "${name}" watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
         "mapper, such as byLabel or byAnnotation",
     );
-  const request = {
-    definition: resource.definition,
-    labelSelector,
-    fieldSelector,
-    shardSelector,
-    comparesVersions,
-    connection,
-    isMetadataOnly: form === "metadata",
-    projection: typeof form === "object" ? form.paths : undefined,
-    maxCachedObjects,
-  };
-  // A view holds what the definition says, so the types of the options are those of its objects.
+  const isMetadataOnly = form === "metadata";
+  const projection = typeof form === "object" ? form.paths : undefined;
+  const request = { ...selected, definition, connection, isMetadataOnly, projection };
   const source = new KindSource({
-    name,
-    request,
-    namespaces,
-    mapper,
-    primaryToSecondary,
-    filters,
-    indexes,
-    startPriority,
+    ...{ name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority },
+    // A view holds what the definition says, so the types of the options are those of its objects.
   } as KindSourceOptions);
   return source as unknown as InformerSource<Resource>;
 }
 
-function checkStorage({ name, form, comparesVersions, maxCachedObjects: max }: StorageOptions): void {
+function checkStorage({
+  name,
+  form,
+  comparesVersions,
+  maxCachedObjects: max,
+}: Pick<InformerSourceOptions<KubernetesObject>, "comparesVersions" | "form" | "maxCachedObjects" | "name">): void {
   if (typeof form === "object")
     try {
       compileProjection(form.paths);

@@ -1,4 +1,5 @@
 import { keyFrom, keyOf, type KubernetesObject, type ObjectKey, type ObjectRef } from "../../base/kubernetes-object.js";
+import { OWNER_INDEX } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
@@ -9,14 +10,18 @@ import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
 import type { InformerRequest } from "../../watch/shared-informers.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
-import { SecondaryMapping, type MappingOptions } from "./secondary-mapping.js";
-import { ViewWatch, type Namespaces } from "./view-watch.js";
+import type { PrimaryToSecondaryMapper } from "../mappers.js";
+import { SecondaryMapping, type ContextualMapper } from "./secondary-mapping.js";
+import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
 
 /** What a source of one kind does; untyped, for informerSource has the types. */
-export interface KindSourceOptions extends MappingOptions {
+export interface KindSourceOptions {
   readonly name: string;
+  /** Returns the primaries that an object concerns; see InformerSourceOptions for the default. */
+  readonly mapper?: ContextualMapper | undefined;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
   readonly request: Omit<InformerRequest, "namespace">;
   /** Those of the controller, all, or these. */
   readonly namespaces: "sameAsController" | "all" | readonly string[];
@@ -37,48 +42,43 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
+  /** The cluster that is watched, if it is another one than the operator's. */
+  readonly connection: Connection | undefined;
+  readonly namespaces: KindSourceOptions["namespaces"];
   readonly #options: KindSourceOptions;
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
   readonly #record: HealthRecord;
-  readonly #mapping: SecondaryMapping | undefined;
-  readonly #listeners = new Set<(change: ResourceChange) => void>();
+  /** Absent while the source is stopped, and for primaries. */
+  #mapping: SecondaryMapping | undefined;
   #context: EventSourceContext | undefined;
 
   constructor(options: KindSourceOptions) {
-    const { name, request, filters, indexes = {}, mapper, primaryToSecondary } = options;
+    const { name, request, isInternal = false, isOfPrimaries = false } = options;
     this.name = name;
-    this.type = options.isInternal === true || options.isOfPrimaries === true ? undefined : request.definition;
+    this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
+    this.connection = request.connection;
+    this.namespaces = options.namespaces;
     this.#options = options;
-    this.#record = new HealthRecord(name);
-    this.#gate = createEventGate(filters, this.#record);
-    const mapped = { name, mapper, primaryToSecondary, record: this.#record, isBounded: this.#isBounded };
-    this.#mapping = options.isOfPrimaries === true ? undefined : new SecondaryMapping(mapped);
-    const isPartial = request.isMetadataOnly === true || request.projection !== undefined;
-    this.view = new ResourceView(
-      request.definition,
-      { ...this.#mapping?.indexes, ...indexes },
-      {
-        isPartial,
-        onIndexFailure: (...failure) => this.#record.noteIndex(...failure),
-      },
-    );
-    this.#watch = new ViewWatch({ view: this.view, request, onChange: (change) => this.#onChange(change) });
+    const record = (this.#record = new HealthRecord(name));
+    this.#gate = createEventGate(options.filters, record);
+    const { mapper, primaryToSecondary } = options;
+    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
+    // index remembers its primaries.
+    const isMapped = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
+    const index = (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [];
+    const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };
+    this.view = new ResourceView(request.definition, indexes, {
+      isPartial: request.isMetadataOnly === true || request.projection !== undefined,
+      onIndexFailure: (...failure) => record.noteIndex(...failure),
+    });
+    this.#watch = new ViewWatch(this.view, request);
+    if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
   }
 
   get client(): ApiClient | undefined {
     return this.#watch.client;
-  }
-
-  /** The cluster that is watched, if it is another one than the operator's. */
-  get connection(): Connection | undefined {
-    return this.#options.request.connection;
-  }
-
-  /** The namespaces that are watched. */
-  get namespaces(): KindSourceOptions["namespaces"] {
-    return this.#options.namespaces;
   }
 
   /** Unhealthy if the watch or a function of the user fails. */
@@ -87,27 +87,30 @@ export class KindSource implements EventSource<KubernetesObject> {
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  async start(context: EventSourceContext): Promise<void> {
-    this.#begin(context);
-    await this.#watch.start(context.informers, this.#namespacesIn(context.namespaces));
-  }
-
-  /** Starts as `start` does, but throws as soon as an attempt fails; further attempts are made all the same. */
-  async startOrThrow(context: EventSourceContext): Promise<void> {
-    this.#begin(context);
-    await this.#watch.startOrThrow(context.informers, this.#namespacesIn(context.namespaces));
+  /** Starts; with `startOrThrow` it throws as soon as an attempt fails, and further attempts are made all the same. */
+  async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
+    if (this.#context === undefined) {
+      this.#context = context;
+      this.#record.start(context.logger);
+      const parts = { view: this.view, context, record: this.#record };
+      if (this.#options.isOfPrimaries !== true) this.#mapping = new SecondaryMapping(this.#options, parts);
+    }
+    const { namespaces } = this;
+    const watched =
+      namespaces === "sameAsController" ? context.namespaces : namespaces === "all" ? undefined : namespaces;
+    await this.#watch.start(context.informers, watched, mode);
   }
 
   async stop(): Promise<void> {
     this.#mapping?.end();
-    this.#context = undefined;
+    this.#mapping = this.#context = undefined;
     this.#record.stop();
     await this.#watch.stop();
   }
 
   /** What watches the namespaces of the controller; undefined if this source does not. */
   get following(): ViewWatch | undefined {
-    return this.#options.namespaces === "sameAsController" ? this.#watch : undefined;
+    return this.namespaces === "sameAsController" ? this.#watch : undefined;
   }
 
   secondariesOf(primary: KubernetesObject): readonly KubernetesObject[] {
@@ -119,12 +122,10 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.view.get(keyFrom(ref))?.object;
   }
 
-  /** Returns the objects for which an index function of the source gave `value`. */
   byIndex(index: string, value: string): readonly KubernetesObject[] {
     return this.view.byIndex(index, value).map(({ object }) => object);
   }
 
-  /** Returns the objects of a namespace, or of all, that fulfil a condition. */
   list(options?: ListOptions): readonly KubernetesObject[] {
     return this.view.list(options).map(({ object }) => object);
   }
@@ -139,11 +140,6 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (this.#isBounded) this.view.release(primary);
   }
 
-  /** Calls `listener` for every change that is not the controller's own, before any filter. */
-  onChange(listener: (change: ResourceChange) => void): void {
-    this.#listeners.add(listener);
-  }
-
   onPrimaryChange(change: ResourceChange): void {
     this.#mapping?.notePrimary(change);
   }
@@ -152,21 +148,14 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#options.request.maxCachedObjects !== undefined;
   }
 
-  #begin(context: EventSourceContext): void {
-    if (this.#context !== undefined) return;
-    this.#context = context;
-    this.#record.start(context.logger);
-    this.#mapping?.begin(this.view, context);
-  }
-
   #onChange(change: ResourceChange): void {
-    for (const listener of this.#listeners) listener(change);
-    if (this.#mapping === undefined) return;
+    const mapping = this.#mapping;
+    if (mapping === undefined) return;
     const { kind, key, object, old, isInitial } = change;
     // Whoever the object pointed to before is concerned, too.
-    const before = old === undefined ? [] : this.#mapping.primariesOf(key, old);
-    const primaries = new Set([...this.#mapping.primariesOf(key, object), ...before]);
-    if (kind === "deleted") this.#mapping.forget(key);
+    const before = old === undefined ? [] : mapping.primariesOf(key, old);
+    const primaries = new Set([...mapping.primariesOf(key, object), ...before]);
+    if (kind === "deleted") mapping.forget(key);
     if (primaries.size === 0 || !this.#passes(change)) return;
     const { request, dependentOf } = this.#options;
     const dependent = dependentOf?.(object);
@@ -179,10 +168,5 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (old === undefined) return this.#gate.passesAdd(object);
     // What had to make room cannot be compared any more, and an event must not be lost.
     return isEvictedCopy(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
-  }
-
-  #namespacesIn(controller: Namespaces): Namespaces {
-    const { namespaces } = this.#options;
-    return namespaces === "sameAsController" ? controller : namespaces === "all" ? undefined : namespaces;
   }
 }

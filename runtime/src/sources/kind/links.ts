@@ -26,12 +26,10 @@ export class Links {
     }
   }
 
-  /** Returns what `origin` leads to. */
   from(origin: string): ReadonlySet<string> {
     return this.#targets.get(origin) ?? NONE;
   }
 
-  /** Returns what leads to `target`. */
   to(target: string): ReadonlySet<string> {
     return this.#origins.get(target) ?? NONE;
   }

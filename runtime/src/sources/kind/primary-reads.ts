@@ -6,8 +6,7 @@ import type { IndexedPrimaries } from "../event-source.js";
 /** The read of all primaries. */
 export const ALL_READ = "all";
 
-/** The reads of a function that looked at no primary. */
-export const NO_READS: ReadonlySet<string> = new Set();
+const NO_READS: ReadonlySet<string> = new Set();
 
 /** Primaries that note how they are read. */
 export class PrimaryReads {

@@ -4,14 +4,15 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
 import { isEvictedCopy } from "../../cache/bounded-entries.js";
-import type { IndexFunction } from "../../cache/object-index.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
+import { checkedKeys, typeNameOf } from "../checked-keys.js";
 import type { HealthRecord } from "../health-record.js";
-import { byAnyLink, type PrimaryToSecondaryMapper, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { byAnyLink, type SecondaryToPrimaryMapper } from "../mappers.js";
+import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
-import { ALL_READ, isReconciledFor, NO_READS, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, isReconciledFor, PrimaryReads } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -19,48 +20,31 @@ export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObje
   context: { readonly primaries: IndexedPrimaries },
 ) => Iterable<ObjectKey>;
 
-/** How objects and primaries belong together. */
-export interface MappingOptions {
-  /**
-   * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
-   * and in the annotations of the runtime.
-   */
-  readonly mapper?: ContextualMapper | undefined;
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
-}
-
-/** What a mapping is of. */
-interface MappedSource extends MappingOptions {
-  /** The name of the event source. */
-  readonly name: string;
-  /** Whether the cache keeps only some objects whole. */
-  readonly isBounded: boolean;
-  readonly record: HealthRecord;
-}
-
 /** What a mapper returned for a state of an object, and what it read of the primaries for that. */
 interface Mapped {
   readonly primaries: readonly ObjectKey[];
   readonly reads: ReadonlySet<string>;
 }
 
-interface Running {
-  /** With primaries that note how they are read. */
-  readonly context: EventSourceContext;
+/** What a mapping works with. */
+export interface MappingParts {
   readonly view: ResourceView;
-  readonly primaryReads: PrimaryReads;
-  /** Maps if neither the user nor the primaries do. */
-  readonly byLink: SecondaryToPrimaryMapper;
+  readonly context: EventSourceContext;
+  readonly record: HealthRecord;
 }
 
 const NONE: readonly ObjectKey[] = [];
 
-/** The mapping of one event source. */
+/** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {
-  readonly #source: MappedSource;
-  #running: Running | undefined;
+  readonly #options: KindSourceOptions;
+  /** With primaries that note how they are read. */
+  readonly #parts: MappingParts;
+  readonly #reader: PrimaryReads;
+  /** Maps if neither the user nor the primaries do. */
+  readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
-  #mapped = new WeakMap<KubernetesObject, Mapped>();
+  readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
   readonly #contextual = new Links();
   /** What the mapper read for each of these objects. */
@@ -70,47 +54,36 @@ export class SecondaryMapping {
   /** The primaries that made them stale, and whether each is reconciled for that anyway. */
   readonly #changed = new Map<ObjectKey, boolean>();
   /** The states of primaries for which that was done. */
-  #seen = new WeakSet<KubernetesObject>();
+  readonly #seen = new WeakSet<KubernetesObject>();
   /** What primaries named in their last reconcile, where the index of the primaries does not know it. */
   readonly #named = new Links();
 
-  constructor(source: MappedSource) {
-    this.#source = source;
+  constructor(options: KindSourceOptions, parts: MappingParts) {
+    const { primary, primaries } = parts.context;
+    this.#options = options;
+    this.#reader = new PrimaryReads(primaries);
+    this.#parts = { ...parts, context: { ...parts.context, primaries: this.#reader.primaries } };
+    this.#byLink = byAnyLink({ definition: primary });
+    if (options.primaryToSecondary !== undefined && options.mapper === undefined)
+      primaries.addIndex(this.#primaryIndex, (object) => this.#secondaryKeysOf(object));
   }
 
-  /** The indexes that the view of the source needs. */
-  get indexes(): { readonly [name: string]: IndexFunction } {
-    const { mapper, primaryToSecondary, isBounded } = this.#source;
-    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
-    // index remembers its primaries.
-    const isIndexed = primaryToSecondary === undefined || (mapper !== undefined && isBounded);
-    return isIndexed ? { [OWNER_INDEX]: (object) => this.#index(object) } : {};
-  }
-
-  /** Begins to map the objects of a view. */
-  begin(view: ResourceView, context: EventSourceContext): void {
-    const { primaryToSecondary, mapper } = this.#source;
-    const primaryReads = new PrimaryReads(context.primaries);
-    const byLink = byAnyLink({ definition: context.primary });
-    this.#running = { context: { ...context, primaries: primaryReads.primaries }, view, primaryReads, byLink };
-    if (primaryToSecondary !== undefined && mapper === undefined)
-      context.primaries.addIndex(this.#primaryIndex, (primary) => this.#secondaryKeysOf(primary));
-  }
-
-  /** Ends, and forgets everything. */
   end(): void {
-    this.#running?.context.primaries.removeIndex(this.#primaryIndex);
-    this.#running = undefined;
-    this.#mapped = new WeakMap();
-    this.#seen = new WeakSet();
-    for (const each of [this.#contextual, this.#reads, this.#stale, this.#changed, this.#named]) each.clear();
+    this.#parts.context.primaries.removeIndex(this.#primaryIndex);
   }
 
-  /** Returns the keys of the objects that a primary has. */
+  /** Returns the keys of the primaries under which the view indexes an object. */
+  indexedOf(object: KubernetesObject): readonly ObjectKey[] {
+    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
+    if (this.#options.mapper === undefined) return this.#byLink(object);
+    const mapped = this.#mapOnce(object);
+    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
+    return mapped.reads.size === 0 ? mapped.primaries : NONE;
+  }
+
   secondariesOf(primary: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#source.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
-    if (this.#running === undefined) return NONE;
-    const { view } = this.#running;
+    if (this.#options.primaryToSecondary !== undefined) return this.nameSecondaries(primary);
+    const { view } = this.#parts;
     const key = keyOf(primary.metadata);
     const indexed = view.keysByIndex(OWNER_INDEX, key);
     if (this.#reads.isEmpty) return indexed;
@@ -122,8 +95,8 @@ export class SecondaryMapping {
   /** Returns the keys of the objects that a primary names now, and remembers them: what it names may depend on more than its own state. */
   nameSecondaries(primary: KubernetesObject): readonly ObjectKey[] {
     const named = this.#secondaryKeysOf(primary);
-    const primaries = this.#running?.context.primaries;
-    if (this.#source.mapper !== undefined || primaries === undefined) return named;
+    if (this.#options.mapper !== undefined) return named;
+    const { primaries } = this.#parts.context;
     const key = keyOf(primary.metadata);
     const isUnknown = (each: ObjectKey) => !primaries.keysByIndex(this.#primaryIndex, each).has(key);
     this.#named.set(key, primaries.has(key) ? named.filter(isUnknown) : NONE);
@@ -132,16 +105,15 @@ export class SecondaryMapping {
 
   /** Returns the keys of the primaries that a state of an object concerns. */
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
-    if (this.#running === undefined) return NONE;
-    const { context, view } = this.#running;
-    const { mapper, primaryToSecondary } = this.#source;
+    const { context, view } = this.#parts;
+    const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
     if (isEvictedCopy(object)) {
       const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
       if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
     }
-    if (mapper === undefined) return this.#running.byLink(object);
+    if (mapper === undefined) return this.#byLink(object);
     this.#mapStale();
     const mapped = this.#mapOnce(object);
     if (mapped.reads.size === 0) return mapped.primaries;
@@ -156,34 +128,25 @@ export class SecondaryMapping {
   notePrimary(change: ResourceChange): void {
     const { key, kind, object, old } = change;
     if (kind === "deleted") this.#named.set(key, NONE);
-    if (this.#reads.isEmpty || this.#running === undefined) return;
+    if (this.#reads.isEmpty) return;
     if (this.#stale.size === 0) queueMicrotask(() => this.#mapStale());
-    this.#makeStale(key, { states: [object, old], isReconciled: isReconciledFor(change) });
+    this.#makeStale(key, [object, old], isReconciledFor(change));
     this.#stale.add(ALL_READ);
   }
 
-  /** Forgets an object that is gone. */
   forget(key: ObjectKey): void {
-    if (this.#reads.isEmpty || this.#running?.view.has(key) === true) return;
+    if (this.#reads.isEmpty || this.#parts.view.has(key)) return;
     this.#contextual.set(key, NONE);
     this.#reads.set(key, NONE);
   }
 
   get #primaryIndex(): string {
-    return `event source ${this.#source.name}`;
+    return `event source ${this.#options.name}`;
   }
 
   #secondaryKeysOf(primary: KubernetesObject): readonly ObjectKey[] {
-    const { primaryToSecondary, record } = this.#source;
-    return record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
-  }
-
-  #index(object: KubernetesObject): readonly ObjectKey[] {
-    // Our own mapper is pure, and cheaper than to remember what it returned for every object.
-    if (this.#source.mapper === undefined) return this.#running?.byLink(object) ?? NONE;
-    const mapped = this.#mapOnce(object);
-    if (mapped.reads.size > 0 || !this.#reads.isEmpty) this.#take(keyOf(object.metadata), mapped);
-    return mapped.reads.size === 0 ? mapped.primaries : NONE;
+    const { primaryToSecondary } = this.#options;
+    return this.#parts.record.guard("primaryToSecondary", () => keysFrom(primaryToSecondary?.(primary)), NONE);
   }
 
   #take(key: ObjectKey, { primaries, reads }: Mapped): void {
@@ -196,40 +159,32 @@ export class SecondaryMapping {
   }
 
   #map(object: KubernetesObject): Mapped {
-    const { mapper, record } = this.#source;
-    if (mapper === undefined || this.#running === undefined) return { primaries: NONE, reads: NO_READS };
-    const { context, primaryReads } = this.#running;
-    const { result: primaries, reads } = primaryReads.record(() =>
-      record.guard("the mapper", () => keysFrom(mapper(object, context)), NONE),
+    const { mapper } = this.#options;
+    const { context, record } = this.#parts;
+    const { result: primaries, reads } = this.#reader.record(() =>
+      record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE),
     );
     const mapped = { primaries, reads };
     this.#mapped.set(object, mapped);
     return mapped;
   }
 
-  #makeStale(
-    key: ObjectKey,
-    {
-      states,
-      isReconciled,
-    }: { readonly states: readonly (KubernetesObject | undefined)[]; readonly isReconciled: boolean },
-  ): void {
+  #makeStale(key: ObjectKey, states: readonly (KubernetesObject | undefined)[], isReconciled: boolean): void {
     for (const state of states) if (state !== undefined) this.#seen.add(state);
-    for (const read of this.#running?.primaryReads.readsOf(key, states) ?? []) this.#stale.add(read);
+    for (const read of this.#reader.readsOf(key, states)) this.#stale.add(read);
     this.#changed.set(key, isReconciled || this.#changed.get(key) === true);
   }
 
   // There is no event for it. A mapper that reads all primaries is not called again for each status that is written.
   #noteOwnWrite(key: ObjectKey): void {
-    const current = this.#running?.context.primaries.get(key)?.object;
-    if (current !== undefined && !this.#seen.has(current))
-      this.#makeStale(key, { states: [current], isReconciled: true });
+    const current = this.#parts.context.primaries.get(key)?.object;
+    if (current !== undefined && !this.#seen.has(current)) this.#makeStale(key, [current], true);
   }
 
   // Many primaries that come in one turn make an object stale once.
   #mapStale(): void {
-    if (this.#stale.size === 0 || this.#running === undefined) return;
-    const { context, view } = this.#running;
+    if (this.#stale.size === 0) return;
+    const { context, view } = this.#parts;
     const changed = new Map(this.#changed);
     const stale = new Set([...this.#stale].flatMap((read) => [...this.#reads.to(read)]));
     for (const primary of changed.keys()) for (const key of this.#contextual.to(primary)) stale.add(key);
@@ -260,10 +215,8 @@ export class SecondaryMapping {
 function keysFrom(returned: Iterable<ObjectKey> | undefined): readonly ObjectKey[] {
   const value: unknown = synchronous(returned);
   const isList = typeof value === "object" && value !== null && Symbol.iterator in value;
-  if (!isList) throw new TypeError(`it returned ${value === null ? "null" : typeof value}, and not a list of keys`);
-  const keys: unknown[] = [...(value as Iterable<unknown>)];
-  const other = keys.find((key) => typeof key !== "string");
-  if (other === undefined && !keys.includes(undefined)) return keys as ObjectKey[];
-  const what = other === null ? "null" : typeof other;
-  throw new TypeError(`it returned ${what} among its keys; a key is a string, "namespace/name" or "name"`);
+  if (!isList) throw new TypeError(`it returned ${typeNameOf(value)}, and not a list of keys`);
+  return checkedKeys(value as Iterable<unknown>, (type) => {
+    return `it returned ${type} among its keys; a key is a string, "namespace/name" or "name"`;
+  });
 }

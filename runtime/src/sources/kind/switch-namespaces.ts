@@ -1,47 +1,35 @@
 import type { NamespaceChange, Namespaces, ViewWatch } from "./view-watch.js";
 
-/** Whose namespaces change. */
-export interface NamespaceSwitch {
-  /** The watches that follow them now, in the order in which they change. */
-  following(): readonly ViewWatch[];
-  /** Called when the new state is known, in the turn in which it is shown and before it is. */
-  onSwitch(): void;
-}
-
 /**
  * Shows the state of other namespaces in all watches that follow them, in one turn; throws, and leaves everything as it was, if one cannot
  * be watched now. Resolves when the watches that are not needed any more have ended.
  *
- * Watches are started, stopped and added while the state is read, so who follows is asked again until all that do are ready.
+ * `following` returns the watches that follow them now, in their order. Watches are started, stopped and added while the state is read: then
+ * it is read again. `onSwitch` is called in the turn in which the state is shown, before it is.
  */
 export async function switchNamespaces(
   namespaces: Namespaces,
-  { following, onSwitch }: NamespaceSwitch,
+  following: () => readonly ViewWatch[],
+  onSwitch: () => void,
 ): Promise<void> {
-  const prepared = new Map<ViewWatch, NamespaceChange>();
-  const rollback = async (watches: readonly ViewWatch[]) => {
-    for (const watch of watches) {
-      const change = prepared.get(watch);
-      prepared.delete(watch);
-      await change?.rollback();
-    }
-  };
+  let outdated: readonly NamespaceChange[] = [];
   for (;;) {
     const watches = following();
-    const missing = watches.filter((watch) => prepared.get(watch)?.isCurrent !== true);
-    const outdated = [...prepared.keys()].filter((watch) => missing.includes(watch) || !watches.includes(watch));
-    if (missing.length + outdated.length === 0) {
-      onSwitch();
-      await Promise.all(watches.map((watch) => prepared.get(watch)!.commit()));
-      return;
-    }
-    await rollback(outdated);
-    const settled = await Promise.allSettled(
-      missing.map(async (watch) => prepared.set(watch, await watch.prepare(namespaces))),
-    );
+    const settled = await Promise.allSettled(watches.map((watch) => watch.prepare(namespaces)));
+    const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    // What was prepared before is shared with the watches of now until then, so that it is not read twice.
+    for (const change of outdated) await change.rollback();
+    outdated = changes;
     const failed = settled.find((each) => each.status === "rejected");
-    if (failed === undefined) continue;
-    await rollback([...prepared.keys()]);
-    throw failed.reason;
+    if (failed !== undefined) {
+      for (const change of changes) await change.rollback();
+      throw failed.reason;
+    }
+    const now = following();
+    const isSame = now.length === watches.length && now.every((watch, index) => watch === watches[index]);
+    if (!isSame || !changes.every((change) => change.isCurrent())) continue;
+    onSwitch();
+    await Promise.all(changes.map((change) => change.commit()));
+    return;
   }
 }

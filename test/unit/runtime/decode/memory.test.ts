@@ -51,7 +51,7 @@ function createCycles(cache: ResourceCache) {
     if (index % 4 === 0) view.beginDeletion(`x/a-${index}`, `u-${index}`)({ isGone: true });
     cache.observeDeletion(objectOf(index, ++version));
   };
-  const counts = () => ({ ...cache.counts, ownWrites: view.ownWrites, known: view.size });
+  const counts = () => ({ ...cache.counts, ownWrites: view.ownWrites, known: [...view.keys()].length });
   return { cycle, counts, told: () => told };
 }
 

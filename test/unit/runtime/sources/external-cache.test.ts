@@ -43,9 +43,9 @@ suite("external cache", (test) => {
     assert.is(cache.delete("home/one", "c"), false);
     assert.is(cache.delete("home/one", "a"), true);
     assert.equal(cache.of("home/one"), [b1]);
-    assert.is(cache.deleteAll("home/one"), true);
-    assert.is(cache.deleteAll("home/one"), false);
-    assert.is(cache.deleteAll("home/two"), false, "unknown");
+    assert.is(cache.replace("home/one", []), true);
+    assert.is(cache.replace("home/one", []), false);
+    assert.is(cache.replace("home/two", []), false, "unknown");
     assert.is(cache.delete("home/two", "a"), false, "unknown");
   });
 
@@ -81,14 +81,14 @@ suite("external cache", (test) => {
     assert.equal([update.replace("x", [a2]), update.replace("x", [a1])], [true, false]);
     const removal = createCache({ onDelete: isOne });
     removal.replace("x", [a2, b1]);
-    assert.equal([removal.replace("x", [b1]), removal.deleteAll("x")], [false, true]);
+    assert.equal([removal.replace("x", [b1]), removal.replace("x", [])], [false, true]);
     removal.replaceAll(new Map([["x", [a2]]]));
     assert.equal(removal.replaceAll(new Map()), [], "an implicit deletion is filtered, too");
   });
 
   test("a generic filter alone decides about everything [genericFilteringEvents]", () => {
     const cache = createCache({ generic: () => false });
-    assert.equal([cache.replace("x", [a1]), cache.replace("x", [a2]), cache.deleteAll("x")], [false, false, false]);
+    assert.equal([cache.replace("x", [a1]), cache.replace("x", [a2]), cache.replace("x", [])], [false, false, false]);
   });
 
   test("what was read is a snapshot [returnedResourcesAreASnapshot]", () => {

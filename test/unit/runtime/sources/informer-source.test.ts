@@ -1,6 +1,7 @@
 // JOSDK's InformerEventSourceTest and PrimaryToSecondaryIndexTest; the titles in brackets are its own. What concerns the cache of answers
 // and the windows of own writes alone is tested beside those.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { viewOf } from "#runtime/cache/resource-view.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
@@ -94,7 +95,7 @@ suite("informer source", (test) => {
 
   test("an own write is read at once and told nobody; what others change meanwhile is told (own event deferred, foreign update during own update)", async () => {
     const { source, informer, notified, next, secondaries } = await startSource();
-    const { view } = source;
+    const view = viewOf(source)!;
     const own = next("home/a", ownedBy("one"));
     view.beginWrite("home/a");
     view.endWrite("home/a", { entry: { object: own }, isOwn: true });
@@ -122,14 +123,14 @@ suite("informer source", (test) => {
     const { source, informer, notified, next } = await startSource({ filters: { onUpdate } }, [
       objectOf("home/a", ownedBy("one")),
     ]);
-    const before = versionOf(source.view.get("home/a")!.object);
+    const before = versionOf(viewOf(source)!.get("home/a")!.object);
     notified();
-    source.view.beginWrite("home/a");
+    viewOf(source)!.beginWrite("home/a");
     const [foreign, own] = [next("home/a", ownedBy("one")), next("home/a", ownedBy("one"))];
     informer.observe(foreign);
     informer.observe(own);
     assert.equal(asked, [], "nothing is told while the write is under way");
-    source.view.endWrite("home/a", { entry: { object: own }, isOwn: true });
+    viewOf(source)!.endWrite("home/a", { entry: { object: own }, isOwn: true });
     assert.equal(asked, [[before, versionOf(own)]]);
     assert.equal(notified(), [], "what the filter rejects is told nobody");
     await source.stop();
@@ -137,9 +138,9 @@ suite("informer source", (test) => {
 
   test("a write that fails holds nothing back", async () => {
     const { source, informer, notified, next } = await startSource();
-    source.view.beginWrite("home/a");
+    viewOf(source)!.beginWrite("home/a");
     informer.observe(next("home/a", ownedBy("one")));
-    source.view.endWrite("home/a");
+    viewOf(source)!.endWrite("home/a");
     assert.equal(notified(), ["home/one"]);
     informer.observe(next("home/a", ownedBy("one")));
     assert.equal(notified(), ["home/one"]);
@@ -151,8 +152,8 @@ suite("informer source", (test) => {
     const { source, next } = await startSource({ indexes }, [objectOf("home/a", { labels: { x: "1" } })]);
     assert.equal(keysOf(source.byIndex("owner", "1")), ["home/a"]);
     const own = next("home/b", { labels: { x: "1" } });
-    source.view.put({ object: own });
-    source.view.put({ object: next("home/a", { labels: { x: "2" } }) });
+    viewOf(source)!.put({ object: own });
+    viewOf(source)!.put({ object: next("home/a", { labels: { x: "2" } }) });
     assert.equal(keysOf(source.byIndex("owner", "1")), ["home/b"]);
     assert.equal(keysOf(source.byIndex("owner", "2")), ["home/a"]);
     assert.equal(keysOf(source.list({ where: ({ metadata }) => metadata.labels?.["x"] === "1" })), ["home/b"]);
@@ -256,7 +257,7 @@ suite("primary-to-secondary index", (test) => {
             informer.delete(object);
           } else {
             there.set(key, owners);
-            if (isOwn) source.view.put({ object });
+            if (isOwn) viewOf(source)!.put({ object });
             informer.observe(object);
           }
         }

@@ -1,5 +1,6 @@
 // Informer sources that keep only a part of their objects, or only some of them whole, and the watches that they share.
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
+import { viewOf } from "#runtime/cache/resource-view.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
@@ -87,8 +88,8 @@ suite("what informer sources keep", (test) => {
   test("namespaces that are watched later have what made room before they were shown in the indexes", async () => {
     const { informers, source } = await startBounded();
     const pageOf = (object: KubernetesObject) => [(object as Config).data!.page];
-    source.view.addIndex("page", pageOf);
-    const watch = new ViewWatch({ view: source.view, request: { definition }, onChange: () => {} });
+    viewOf(source)!.addIndex("page", pageOf);
+    const watch = new ViewWatch(viewOf(source)!, { definition });
     await source.stop();
     const started = watch.start(informers, ["x"]);
     informers.of("ConfigMap", "x").sync("10");
@@ -96,7 +97,7 @@ suite("what informer sources keep", (test) => {
     const preparing = watch.prepare(["home"]);
     informers.of("ConfigMap", "home").sync("10", config("a", 1, "one"), config("b", 2, "two"));
     await (await preparing).commit();
-    assert.equal([...source.view.keysByIndex("page", "one")], ["home/a"]);
+    assert.equal([...viewOf(source)!.keysByIndex("page", "one")], ["home/a"]);
     assert.equal([source.get("home/a"), source.get("home/b")?.data?.page], [undefined, "two"]);
     await watch.stop();
   });

@@ -1,6 +1,7 @@
 // What a source reads while answers to own writes are ahead of its watch: the cases of JOSDK's InformerEventSourceTest on list, byIndex and keys,
 // and on objects that are known from an answer only ("ghosts").
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
+import { viewOf } from "#runtime/cache/resource-view.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -37,7 +38,7 @@ async function startSource(
   return {
     ...{ ...support, source, informer },
     /** Takes the answer to an own write. */
-    answer: (object: KubernetesObject) => source.view.put({ object }),
+    answer: (object: KubernetesObject) => viewOf(source)!.put({ object }),
     list: (tier?: string) =>
       source.list(tier === undefined ? {} : { where: (object) => tiersOf(object).includes(tier) }).map(wordOf),
     byTier: (tier: string) => source.byIndex("tier", tier).map(wordOf),
@@ -96,7 +97,7 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
     const { answer, source } = await startSource([config("a", 5), config("b", 6)]);
     answer(config("a", 11));
     answer(config("c", 12));
-    assert.equal([...source.view.keys()].sort(), ["home/a", "home/b", "home/c"]);
+    assert.equal([...viewOf(source)!.keys()].sort(), ["home/a", "home/b", "home/c"]);
   });
 
   test("an object of an answer that a later list does not have is gone, and its deletion is told [ghost delete propagated]", async () => {
@@ -132,22 +133,22 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
 
   test("the window of a write that has ended goes with an object that only its answer knew [ghost orphan window]", async () => {
     const { source, informer } = await startSource();
-    source.view.beginWrite("home/a");
-    source.view.endWrite("home/a", { entry: { object: config("a", 11) }, isOwn: true });
-    assert.is(source.view.ownWrites, 1);
+    viewOf(source)!.beginWrite("home/a");
+    viewOf(source)!.endWrite("home/a", { entry: { object: config("a", 11) }, isOwn: true });
+    assert.is(viewOf(source)!.ownWrites, 1);
     informer.sync("20");
-    assert.is(source.view.ownWrites, 0);
+    assert.is(viewOf(source)!.ownWrites, 0);
   });
 
   test("the window of a write that is under way stays when the object of an earlier answer is gone [ghost active window]", async () => {
     const { source, informer, answer, notified } = await startSource();
     answer(config("a", 11));
-    source.view.beginWrite("home/a");
+    viewOf(source)!.beginWrite("home/a");
     informer.sync("20");
-    assert.is(source.view.ownWrites, 1);
+    assert.is(viewOf(source)!.ownWrites, 1);
     notified();
-    source.view.endWrite("home/a", { entry: { object: config("a", 21, undefined, { uid: "new" }) }, isOwn: true });
+    viewOf(source)!.endWrite("home/a", { entry: { object: config("a", 21, undefined, { uid: "new" }) }, isOwn: true });
     informer.observe(config("a", 21, undefined, { uid: "new" }));
-    assert.equal([notified(), source.view.ownWrites], [[], 0]);
+    assert.equal([notified(), viewOf(source)!.ownWrites], [[], 0]);
   });
 });

@@ -43,7 +43,8 @@ function createWatch() {
   const server = createServer();
   const changes: ResourceChange[] = [];
   const view = new ResourceView(definition);
-  const watch = new ViewWatch({ view, request: { definition }, onChange: (change) => void changes.push(change) });
+  view.onChange((change) => void changes.push(change));
+  const watch = new ViewWatch(view, { definition });
   const told = () => changes.splice(0).map(({ kind, key }) => `${kind} ${key}`);
   const switchTo = async (namespaces: Namespaces) => (await watch.prepare(namespaces)).commit();
   return { ...server, watch, view, changes, told, switchTo };
@@ -155,7 +156,7 @@ suite("namespaces of a view", (test) => {
   test("a cluster-scoped kind is watched whatever the namespaces (N1)", async () => {
     const informers = createServer().informers;
     const cluster = { ...definition, scope: "Cluster" as const };
-    const watch = new ViewWatch({ view: new ResourceView(cluster), request: { definition: cluster }, onChange() {} });
+    const watch = new ViewWatch(new ResourceView(cluster), { definition: cluster });
     await watch.start(informers, ["a"]);
     assert.equal(informers.namespacesOf("ConfigMap"), [undefined]);
     await watch.stop();

@@ -3,7 +3,8 @@ import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
-import { runListWatch, type ListWatchConsumer, type ListWatchOptions } from "#runtime/watch/list-watch.js";
+import { runListWatch } from "#runtime/watch/list-watch.js";
+import type { ListWatchOptions, WatchedCache } from "#runtime/watch/list-watch-options.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
@@ -67,7 +68,7 @@ interface Script extends Selectors {
 /** Lets a list-watch meet these answers, one for each watch, and returns what it asked for and when. */
 async function meet(
   answers: readonly Answer[],
-  more: Partial<ListWatchConsumer> = {},
+  more: Partial<ListWatchOptions> = {},
   { versions = [], ...selectors }: Script = {},
 ) {
   const clock = new VirtualClock();
@@ -103,35 +104,35 @@ async function meet(
       return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason as Error)));
     },
   } as unknown as ApiRequester;
-  const consumer: ListWatchConsumer = {
-    beginReplace: ({ isRestored }) => void restores.push(isRestored),
+  const cache: WatchedCache = {
+    comparesVersions: true,
+    expectsOwn: false,
+    beginReplace: ({ isRestored = false } = {}) => void restores.push(isRestored),
     observeKnown: () => false,
     observeListed: () => {},
     forgetListed: () => {},
     endReplace: (version) => void lists.push(version),
     observe: () => {},
-    onConnected: () => {},
-    expectsOwn: () => false,
+    observedOf: () => undefined,
     observeOwn: () => false,
     observeDeletion: () => {},
     observeVersion: () => {},
-    onFailure: (error, retryAfterMs) => {
-      failures.push(retryAfterMs);
-      reasons.push(messageOf(error));
-    },
-    ...more,
   };
   const ended = runListWatch(
     {
       definition: builtinDefinition("v1", "ConfigMap"),
       ...selectors,
       fieldManagers: [],
-      transport,
-      requester,
+      client: { transport, requester },
+      cache,
+      onFailure: (error, retryAfterMs) => {
+        failures.push(retryAfterMs);
+        reasons.push(messageOf(error));
+      },
       backoff: new Backoff(BACKOFF, () => 0),
       clock,
+      ...more,
     },
-    consumer,
     abort.signal,
   );
   let isOver = false;

@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { Turns, visitInTurns } from "#runtime/watch/turns.js";
+import { Turns } from "#runtime/watch/turns.js";
 import { assert, suite } from "../../../support/suite.js";
+
+const wanted = new AbortController().signal;
 
 /** Turns on a clock that only work moves. */
 function createTurns() {
@@ -17,7 +19,7 @@ suite("turns", (test) => {
       work(1);
       visited.push(item);
     };
-    assert.is(visitInTurns([1, 2, 3].values(), { turns, isOver: () => false, visit }), undefined);
+    assert.is(turns.visit([1, 2, 3].values(), visit, wanted), undefined);
     assert.equal(visited, [1, 2, 3]);
   });
 
@@ -35,17 +37,17 @@ suite("turns", (test) => {
         };
         eachRound();
         const each = streams.map((stream, index) =>
-          visitInTurns(stream.entries(), {
-            turns,
-            isOver: () => false,
-            visit([position, cost]) {
+          turns.visit(
+            stream.entries(),
+            ([position, cost]) => {
               visited[index]!.push(position);
               // Nothing begins in a turn that has lasted for long enough.
               assert.ok(spent < 10, `${spent} ms in one turn`);
               spent += cost;
               work(cost);
             },
-          }),
+            wanted,
+          ),
         );
         await Promise.all(each);
         isDone = true;
@@ -61,15 +63,13 @@ suite("turns", (test) => {
   test("one stream with much to do does not keep another from its turn", async () => {
     const { turns, work } = createTurns();
     const order: string[] = [];
-    const follow = (name: string, count: number) =>
-      visitInTurns(Array.from({ length: count }).keys(), {
-        turns,
-        isOver: () => false,
-        visit() {
-          order.push(name);
-          work(10);
-        },
-      });
+    const follow = (name: string, count: number) => {
+      const visit = () => {
+        order.push(name);
+        work(10);
+      };
+      return turns.visit(Array.from({ length: count }).keys(), visit, wanted);
+    };
     await Promise.all([follow("many", 10), follow("few", 2)]);
     assert.equal(order.slice(0, 5), ["many", "many", "few", "many", "few"]);
     assert.is(order.length, 12);
@@ -78,30 +78,24 @@ suite("turns", (test) => {
   test("nothing is visited any more once it is over", async () => {
     const { turns, work } = createTurns();
     const visited: number[] = [];
-    let isOver = false;
-    const rest = visitInTurns([1, 2, 3].values(), {
-      turns,
-      isOver: () => isOver,
-      visit(item) {
-        work(10);
-        visited.push(item);
-      },
-    });
-    isOver = true;
+    const over = new AbortController();
+    const visit = (item: number) => {
+      work(10);
+      visited.push(item);
+    };
+    const rest = turns.visit([1, 2, 3].values(), visit, over.signal);
+    over.abort();
     await rest;
     assert.equal(visited, [1]);
   });
 
   test("what goes wrong in a later turn reaches whoever waits", async () => {
     const { turns, work } = createTurns();
-    const rest = visitInTurns([1, 2].values(), {
-      turns,
-      isOver: () => false,
-      visit(item) {
-        work(10);
-        if (item === 2) throw new Error("no");
-      },
-    });
+    const visit = (item: number) => {
+      work(10);
+      if (item === 2) throw new Error("no");
+    };
+    const rest = turns.visit([1, 2].values(), visit, wanted);
     let failure: unknown;
     await Promise.resolve(rest).catch((error: unknown) => (failure = error));
     assert.is((failure as Error).message, "no");

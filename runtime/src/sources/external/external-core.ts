@@ -1,0 +1,114 @@
+// What the event sources of external resources share: what they know and how they are, their start and stop, and their fetches.
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import type { EventSource, EventSourceContext } from "../event-source.js";
+import { createEventGate } from "../event-gate.js";
+import { HealthRecord } from "../health-record.js";
+import { ExternalCache } from "./external-cache.js";
+import {
+  checkInterval,
+  type ExternalSource,
+  type ExternalSourceOptions,
+  type FetchContext,
+} from "./external-source.js";
+import { PrimaryLoads } from "./primary-loads.js";
+import { SingleFetch, type FetchOptions } from "./single-fetch.js";
+
+const FETCH_TIMEOUT_MS = 60_000;
+
+/** What an event source does besides what all of them do. */
+interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange"> {
+  onStart?(context: EventSourceContext): void | Promise<void>;
+  onStop(): void;
+}
+
+/** The core of one event source of external resources. */
+export class ExternalCore<Resource, Taken = void> {
+  readonly cache: ExternalCache<Resource>;
+  readonly record: HealthRecord;
+  readonly loads = new PrimaryLoads();
+  /** What the source was started with; absent while it is stopped. */
+  context: EventSourceContext | undefined;
+  readonly #name: string;
+  readonly #timeoutMs: number;
+  /** The fetch of each primary. */
+  readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], Taken>>();
+
+  constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>) {
+    const timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs);
+    this.#name = name;
+    this.#timeoutMs = timeoutMs ?? FETCH_TIMEOUT_MS;
+    this.record = new HealthRecord(name);
+    this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
+  }
+
+  /** Returns what a fetch for a primary is given. */
+  contextOf(primary: KubernetesObject, signal: AbortSignal): FetchContext {
+    return { signal, secondary: this.context?.secondaryOf?.(primary) ?? {} };
+  }
+
+  /** Creates a fetch; the health calls it `part`. */
+  createFetch<Fetched, Result>(part: string, options: FetchOptions<Fetched, Result>): SingleFetch<Fetched, Result> {
+    const { record, cache } = this;
+    // Nothing is fetched before the start.
+    const { clock } = this.context!;
+    return new SingleFetch({ ...options, part, clock, record, timeoutMs: this.#timeoutMs, now: () => cache.now });
+  }
+
+  /** Returns the fetch of a primary, which ends with the primary. */
+  fetchOf(key: ObjectKey, options: FetchOptions<readonly Resource[], Taken>): SingleFetch<readonly Resource[], Taken> {
+    const fetch = this.#fetches.get(key) ?? this.createFetch(partOf(key), options);
+    this.#fetches.set(key, fetch);
+    return fetch;
+  }
+
+  /** Forgets a primary that is gone. */
+  forget(key: ObjectKey): void {
+    // What is under way would keep others waiting for their turn.
+    this.#cancel(key, `the primary "${key}" is gone`);
+    this.cache.forget(key);
+    this.loads.forget(key);
+    this.record.succeed(partOf(key));
+  }
+
+  /** Creates the event source; `own` is in what it differs from others. */
+  createSource<Own extends OwnParts>(type: string | undefined, own: Own): ExternalSource<Resource> & Own {
+    const { cache, record, loads } = this;
+    const name = this.#name;
+    const source: ExternalSource<Resource> = {
+      name,
+      type,
+      get health() {
+        return record.health;
+      },
+      start: async (context) => {
+        if (this.context !== undefined) throw new Error(`event source "${name}" is started already`);
+        this.context = context;
+        record.start(context.logger);
+        await own.onStart?.(context);
+      },
+      stop: async () => {
+        this.context = undefined;
+        own.onStop();
+        for (const key of [...this.#fetches.keys()]) this.#cancel(key, `event source "${name}" was stopped`);
+        record.stop();
+        cache.forget();
+        loads.forget();
+      },
+      secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
+      recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
+      recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
+      recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
+      invalidate: (primary) => loads.invalidate(primary),
+    };
+    return Object.assign(source, own);
+  }
+
+  #cancel(key: ObjectKey, reason: string): void {
+    this.#fetches.get(key)?.close(new Error(reason));
+    this.#fetches.delete(key);
+  }
+}
+
+function partOf(key: ObjectKey): string {
+  return `the fetch for "${key}"`;
+}
