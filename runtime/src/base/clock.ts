@@ -41,17 +41,71 @@ export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClo
   });
 }
 
-// Work that waits for nothing keeps the event loop to itself: the lease, probes and watches wait for it meanwhile.
+// How long work without a wait may occupy the event loop, for which leader election, probes and answers wait, too.
 const LONGEST_TURN_MS = 10;
 
-let startedAt: number | undefined;
+/** Shares the event loop out among those who have much to do: each in its turn, one for each round of the loop. */
+export class Turns {
+  readonly #now: () => number;
+  readonly #waiting: (() => void)[] = [];
+  /** Absent if nothing was done yet in this round. */
+  #startedAt: number | undefined;
+  #isArmed = false;
 
-/** Ends the current turn of the event loop if long work has filled it; returns `undefined` if the work may go on at once. */
-export function yieldIfLong(): Promise<void> | undefined {
-  const now = performance.now();
-  if (startedAt === undefined) {
-    startedAt = now;
-    setImmediate(() => (startedAt = undefined));
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
   }
-  return now - startedAt < LONGEST_TURN_MS ? undefined : new Promise((resolve) => setImmediate(resolve));
+
+  /**
+   * Visits all items in their order, in as many turns as it takes; returns nothing if one was enough. What is left when the signal is aborted
+   * is not visited.
+   */
+  visit<Item>(items: Iterator<Item>, visit: (item: Item) => void, signal: AbortSignal): void | Promise<void> {
+    while (this.#mayGoOn()) {
+      const next = items.next();
+      if (next.done === true) return;
+      visit(next.value);
+    }
+    return this.#next().then(() => (signal.aborted ? undefined : this.visit(items, visit, signal)));
+  }
+
+  /** Returns nothing if more may be done at once, else a promise of the next turn of the caller. */
+  pause(): Promise<void> | undefined {
+    return this.#mayGoOn() ? undefined : this.#next();
+  }
+
+  #mayGoOn(): boolean {
+    const now = this.#now();
+    if (this.#startedAt === undefined) {
+      // Whoever waits has waited for longer.
+      if (this.#waiting.length > 0) return false;
+      this.#startedAt = now;
+      this.#arm();
+    }
+    return now - this.#startedAt < LONGEST_TURN_MS;
+  }
+
+  /** Resolves when the turn of the caller has come, in the order in which they came. */
+  #next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#arm();
+    });
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => {
+      this.#isArmed = false;
+      const resolve = this.#waiting.shift();
+      this.#startedAt = resolve === undefined ? undefined : this.#now();
+      if (resolve === undefined) return;
+      this.#arm();
+      resolve();
+    });
+  }
 }
+
+/** The turns of all that runs in this process. */
+export const turns = new Turns();

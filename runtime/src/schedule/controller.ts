@@ -1,4 +1,4 @@
-import { systemClock, yieldIfLong, type Clock } from "../base/clock.js";
+import { systemClock, turns, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
@@ -328,7 +328,7 @@ export class Controller<Result = unknown> {
       // An empty queue needs no turn.
       if (this.#queue.size === 0) return;
       // Thousands of reconciles without a write never wait, and would starve watches, the lease and probes.
-      const pause = yieldIfLong();
+      const pause = turns.pause();
       if (pause !== undefined) return this.#wakeUp(pause);
       const primary = this.#queue.take();
       if (primary === undefined) return;

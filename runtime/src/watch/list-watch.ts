@@ -4,7 +4,7 @@
 // the watch is resumed at the last version. A version that is too old (410), and a server that is older than the version, cause a relist.
 // Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
-import { sleep, systemClock } from "../base/clock.js";
+import { sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
@@ -12,7 +12,6 @@ import { LineSplitter } from "../decode/line-splitter.js";
 import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
-import { Turns } from "./turns.js";
 import { ExpiredError, WatchReader } from "./watch-reader.js";
 import { Watchdog } from "./watchdog.js";
 
@@ -27,9 +26,6 @@ const MIN_TIMEOUT_SECONDS = 300;
 const QUIET_MS = 15_000;
 const INITIAL_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
-
-// All list-watches of a process share its event loop.
-const turns = new Turns();
 
 /** Thrown when the server does not send a list in a watch. */
 class WatchListUnsupportedError extends Error {}

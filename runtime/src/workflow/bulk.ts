@@ -2,7 +2,7 @@
 // takes no place while it waits.
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
-import { yieldIfLong } from "../base/clock.js";
+import { turns } from "../base/clock.js";
 import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
 import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
 import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
@@ -153,7 +153,7 @@ export class BulkRun {
       } catch (problem) {
         items.push({ target, problem });
       }
-      const pause = yieldIfLong();
+      const pause = turns.pause();
       if (pause !== undefined) await pause;
     }
     return items;
@@ -189,7 +189,7 @@ export class BulkRun {
       if (turn !== undefined) await turn;
       const settled = this.#settle(item, work).then(() => void settling.delete(settled));
       settling.add(settled);
-      const pause = yieldIfLong();
+      const pause = turns.pause();
       if (pause !== undefined) await pause;
     }
     await Promise.all(settling);

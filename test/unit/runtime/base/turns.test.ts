@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { Turns } from "#runtime/watch/turns.js";
+import { Turns } from "#runtime/base/clock.js";
 import { assert, suite } from "../../../support/suite.js";
 
 const wanted = new AbortController().signal;
