@@ -46,7 +46,8 @@ export function createTunnelConnector(options: TunnelOptions): buildConnector.co
       }
       if (!isSecure) return settle(null, socket as Socket);
       const name = withoutBrackets(hostname);
-      const secure = connectTls({ host: name, ...(isIP(name) === 0 && { servername: name }), ...tls, socket });
+      const servername = tls.servername ?? (isIP(name) === 0 ? name : undefined);
+      const secure = connectTls({ host: name, ...tls, servername, socket });
       waitedFor = secure.on("error", fail);
       secure.once("secureConnect", () => settle(null, secure));
     });

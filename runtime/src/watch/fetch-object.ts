@@ -1,7 +1,7 @@
 import { isApiError } from "../base/errors.js";
 import { refOfKey, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
+import { requesterOf, type ApiClient } from "../client/api-client.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { compileProjection } from "../decode/projection.js";
 import { objectPath } from "../client/resource-path.js";
@@ -19,7 +19,7 @@ export function createObjectFetcher(
     const path = objectPath(definition, ref);
     const accept = isMetadataOnly ? { accept: METADATA_OBJECT } : {};
     try {
-      const { body } = await client.requester.send({ method: "GET", path, ...accept, ...(signal && { signal }) });
+      const { body } = await requesterOf(client).send({ method: "GET", path, ...accept, ...(signal && { signal }) });
       const entry = decodeResource(body, { fieldManagers });
       const { apiVersion, kind } = definition;
       if (project !== undefined) return { object: project(entry.object) };

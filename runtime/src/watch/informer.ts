@@ -1,7 +1,7 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
+import { requesterOf, type ApiClient } from "../client/api-client.js";
 import { compileProjection } from "../decode/projection.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { InformerScope, SharedInformer } from "./shared-informers.js";
@@ -101,7 +101,8 @@ export class Informer implements SharedInformer {
     let announceSynced = () => {};
     const synced = new Promise<void>((resolve) => (announceSynced = resolve));
     const controller = new AbortController();
-    const { transport, requester } = client;
+    const requester = requesterOf(client);
+    const { transport } = requester;
     const ended = runListWatch(
       {
         ...followed,

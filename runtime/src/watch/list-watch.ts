@@ -185,7 +185,7 @@ async function watch(options: ListWatchOptions, run: Run): Promise<void> {
   let isOver = false;
   const eachLine = { turns, visit: (line: Buffer) => reader.read(line), isOver: () => isOver };
   try {
-    const response = await transport.stream(
+    const response = await transport.send(
       {
         method: "GET",
         path: collectionPath(definition, namespace) + query,

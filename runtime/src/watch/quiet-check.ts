@@ -64,7 +64,7 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
   try {
     await inTime(options, signal, (inner) => {
       const either = AbortSignal.any([inner, enough.signal]);
-      return transport.stream({ method: "GET", path, accept: METADATA_OBJECT, signal: either }, { onData });
+      return transport.send({ method: "GET", path, accept: METADATA_OBJECT, signal: either }, { onData });
     });
   } catch (error) {
     if (!enough.signal.aborted) throw error;

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
@@ -25,7 +25,8 @@ export function follow(
   const listed: string[] = [];
   let replacements = 0;
   const abort = new AbortController();
-  const { transport, requester } = client;
+  const requester = requesterOf(client);
+  const { transport } = requester;
   const ended = runListWatch(
     {
       definition: ConfigMap.definition,

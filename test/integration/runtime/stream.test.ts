@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
 import { runListWatch, type ListWatchConsumer } from "#runtime/watch/list-watch.js";
@@ -35,7 +35,7 @@ async function streamFrom(
   await using server = await startScripted((_, response) => answer(response.writeHead(200)));
   const transport = new Transport(createConnection({ url: server.url }));
   try {
-    await transport.stream({ method: "GET", path: "/", ...(signal === undefined ? {} : { signal }) }, consumer);
+    await transport.send({ method: "GET", path: "/", ...(signal === undefined ? {} : { signal }) }, consumer);
   } finally {
     await transport.close();
   }
@@ -150,7 +150,8 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
       onEvent(names.length, abort);
     },
   };
-  const { transport, requester } = client;
+  const requester = requesterOf(client);
+  const { transport } = requester;
   const definition = ConfigMap.definition;
   const backoff = new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 });
   const options = { definition, fieldManagers: [], transport, requester, backoff };

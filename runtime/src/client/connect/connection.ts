@@ -11,7 +11,7 @@ export interface Connection {
   /** The namespace to work in where one is needed and none is stated. */
   readonly namespace?: string;
   /** PEM of the certificate authorities to trust. Default: those of Node. */
-  readonly ca?: string | Buffer;
+  readonly ca?: string | Buffer | undefined;
   /** The file that holds `ca`; it is read again when the certificate of the server cannot be verified. */
   readonly caFile?: string;
   readonly serverName?: string;
@@ -30,11 +30,11 @@ export interface Connection {
 /** What identifies a client: a header, a client certificate, or both. */
 export interface Credentials {
   /** Value of the Authorization header. */
-  readonly authorization?: string;
+  readonly authorization?: string | undefined;
   /** PEM of the client certificate. */
-  readonly cert?: string | Buffer;
+  readonly cert?: string | Buffer | undefined;
   /** PEM of the private key of the client certificate. */
-  readonly key?: string | Buffer;
+  readonly key?: string | Buffer | undefined;
 }
 
 /** The identity that requests are carried out as, in place of that of the credentials (kubectl's `--as`). */
@@ -55,8 +55,8 @@ export interface ConnectionOptions extends Pick<
   readonly url?: string;
   readonly token?: string;
   readonly ca?: string | Buffer | undefined;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
 }
 
 /** Returns the address and the base path of an API server. */

@@ -84,7 +84,7 @@ async function meet(
   const left = [...answers];
   const transport = {
     connection: { server: "https://example" },
-    async stream({ path, signal }: TransportRequest, consumer: StreamConsumer) {
+    async send({ path, signal }: TransportRequest, consumer: StreamConsumer) {
       const query = new URL(path, "https://example").searchParams;
       queries.push(query);
       requests.push({ at: clock.now(), isList: query.has("sendInitialEvents"), version: query.get("resourceVersion") });
