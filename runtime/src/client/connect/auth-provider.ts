@@ -24,10 +24,6 @@ async function askPlugin(config: {
   const options: RequestOptions = {};
   await config.applyToHTTPSOptions(options);
   const headers = (options.headers ?? {}) as Record<string, string | undefined>;
-  const authorization = headers["Authorization"]?.trim();
-  return {
-    ...(authorization === undefined ? {} : { authorization }),
-    ...(options.cert === undefined ? {} : { cert: options.cert as string | Buffer }),
-    ...(options.key === undefined ? {} : { key: options.key as string | Buffer }),
-  };
+  const { cert, key } = options as Credentials;
+  return { authorization: headers["Authorization"]?.trim(), cert, key };
 }

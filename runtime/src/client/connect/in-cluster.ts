@@ -19,14 +19,13 @@ export function createInClusterConnection(
   const namespaceFile = join(folder, "namespace");
   const caFile = join(folder, "ca.crt");
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const proxyUrl = proxyFromEnvironment(server, env);
   return {
     server,
     origin: `service account in ${folder}`,
     ca: readFileSync(caFile),
     caFile,
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(existsSync(namespaceFile) ? { namespace: readFileSync(namespaceFile, "utf8").trim() } : {}),
+    proxyUrl: proxyFromEnvironment(server, env),
+    namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, "utf8").trim() : undefined,
     credentials: createRenewedCredentials({
       what: `reading the token file ${tokenFile}`,
       read: () => readTokenFile(tokenFile),
