@@ -1,10 +1,5 @@
 // Own writes and own deletions that the watch has not brought yet.
-import {
-  compareResourceVersions,
-  isNewerVersion,
-  type KubernetesObject,
-  type ObjectKey,
-} from "../base/kubernetes-object.js";
+import { isNewerVersion, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
 /** An object under its key. */
@@ -15,9 +10,8 @@ export interface KeyedObject {
 
 /** The newest answers to own writes, at most one per object, until the watch reaches their versions. */
 export class PendingWrites {
+  /** In the order of arrival, which is about that of their events. */
   readonly #entries = new Map<ObjectKey, DecodedResource>();
-  /** The keys by the version of the answer, in the order of arrival. */
-  readonly #keys = new Map<string, ObjectKey>();
 
   get size(): number {
     return this.#entries.size;
@@ -34,37 +28,30 @@ export class PendingWrites {
 
   /** Returns the answer that has this version. */
   ofVersion(version: string): DecodedResource | undefined {
-    const key = this.#keys.get(version);
-    return key === undefined ? undefined : this.#entries.get(key);
-  }
-
-  set(key: ObjectKey, entry: DecodedResource): void {
-    this.delete(key);
-    this.#entries.set(key, entry);
-    this.#keys.set(versionOf(entry), key);
-  }
-
-  delete(key: ObjectKey): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    this.#entries.delete(key);
-    this.#keys.delete(versionOf(entry));
-  }
-
-  /** Returns the key of the oldest answer if it is not newer than `version`. */
-  passedBy(version: string): ObjectKey | undefined {
-    for (const [answered, key] of this.#keys) return compareResourceVersions(answered, version) <= 0 ? key : undefined;
+    for (const entry of this.#entries.values()) if (versionOf(entry) === version) return entry;
     return undefined;
   }
 
-  /** Returns the answers that are not newer than `version`. */
-  allPassedBy(version: string): KeyedObject[] {
-    return this.all().filter(({ object }) => !isNewerVersion(object.metadata.resourceVersion ?? "0", version));
+  set(key: ObjectKey, entry: DecodedResource): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
   }
 
-  /** Returns all answers. */
-  all(): KeyedObject[] {
-    return [...this.#entries].map(([key, { object }]) => ({ key, object }));
+  delete(key: ObjectKey): void {
+    this.#entries.delete(key);
+  }
+
+  /** Returns the key of the oldest answer if it is not newer than `version`. */
+  firstPassedBy(version: string): ObjectKey | undefined {
+    for (const [key, entry] of this.#entries) return isNewerVersion(versionOf(entry), version) ? undefined : key;
+    return undefined;
+  }
+
+  /** Returns the answers that are not newer than `version`; all of them without one. */
+  passedBy(version?: string): KeyedObject[] {
+    return [...this.#entries].flatMap(([key, entry]) =>
+      version !== undefined && isNewerVersion(versionOf(entry), version) ? [] : [{ key, object: entry.object }],
+    );
   }
 }
 
@@ -107,16 +94,14 @@ export class OwnDeletions {
     if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
   }
 
-  /** Returns the deletions that a watch at `version` will not bring, because it holds another object of that name, or none. */
-  passedBy(version: string, observed: { get(key: ObjectKey): DecodedResource | undefined }): KeyedObject[] {
+  /**
+   * Returns the deletions that a watch at `version` will not bring, because it holds another object of that name, or none; without a version
+   * all that it has not brought.
+   */
+  passedBy(version?: string, observed?: { get(key: ObjectKey): DecodedResource | undefined }): KeyedObject[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
-      const isExpected = uidOf(observed.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version);
-      return isExpected ? [] : [{ key, object: entry.object }];
+      const isExpected = uidOf(observed?.get(key)) === uidOf(entry) || isNewerVersion(versionOf(entry), version ?? "");
+      return version !== undefined && isExpected ? [] : [{ key, object: entry.object }];
     });
-  }
-
-  /** Returns all deletions that the watch has not brought. */
-  all(): KeyedObject[] {
-    return [...this.#deletions].map(([key, { entry }]) => ({ key, object: entry.object }));
   }
 }

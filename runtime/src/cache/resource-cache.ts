@@ -3,15 +3,12 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOptions } from "./bounded-entries.js";
+import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound, type LoadOptions } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
+import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { OwnDeletions, PendingWrites, type KeyedObject } from "./pending-writes.js";
-import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
-
-export type { LoadOptions } from "./bounded-entries.js";
-export type { ResourceChange } from "./resource-change.js";
+import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 /** Settings of a cache. */
 export interface ResourceCacheOptions {
@@ -22,6 +19,8 @@ export interface ResourceCacheOptions {
   /** Tells whether a cached kind may be newer than the API server, because its store was restored. Default: false. */
   readonly isServerOutdated?: (() => boolean) | undefined;
 }
+
+const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** A list that is under way. */
 interface Listing {
@@ -36,14 +35,13 @@ export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
   /** The states that the watch brought. */
-  readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
-  /** The same, if it is bounded. */
-  readonly #bounded: BoundedEntries | undefined;
-  readonly #loader: BoundedLoader | undefined;
+  readonly #observed = new Map<ObjectKey, DecodedResource>();
+  readonly #bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
   readonly #pending = new PendingWrites();
   readonly #ownDeletions = new OwnDeletions();
-  readonly #indexes = new SharedIndexes();
+  /** Readers with the same function share an index. */
+  readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
   #observedVersion = "0";
   #listing: Listing | undefined;
@@ -51,14 +49,12 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    // The copy of an evicted object does not say under which values an index holds the object.
     this.#bounded =
-      bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
-    this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
-    this.#loader =
       bound &&
-      new BoundedLoader(this.#bounded!, bound, {
+      new BoundedObjects(bound, {
         find: (key) => this.#find(key),
+        observed: (key) => this.#observed.get(key),
+        evict: (key) => this.#evict(key),
         put: (entry) => this.put(entry),
         complete: (key, entry) => this.#take(key, entry),
       });
@@ -88,14 +84,15 @@ export class ResourceCache {
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
-    return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
+    const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
+    return { observed, pending, ownDeletions, indexed, held: this.#bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
     if (this.#bounded === undefined || entry === undefined) return entry;
-    if (isEvicted(entry)) return undefined;
+    if (isEvicted(entry.object)) return undefined;
     this.#bounded.touch(key);
     return entry;
   }
@@ -117,25 +114,20 @@ export class ResourceCache {
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
-  /** Returns the states that the watch brought, without pending writes. */
-  observed(): Iterable<readonly [ObjectKey, DecodedResource]> {
+  /** The states that the watch brought, and evicted copies, without pending writes. */
+  get observed(): ReadonlyMap<ObjectKey, DecodedResource> {
     return this.#observed;
-  }
-
-  /** Returns the state that the watch brought of an object, or its evicted copy, without a pending write. */
-  observedOf(key: ObjectKey): DecodedResource | undefined {
-    return this.#observed.get(key);
   }
 
   /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
-    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
+    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
   }
 
   /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    await this.#loader?.load(keys, options);
+    await this.#bounded?.load(keys, options);
   }
 
   /** Allows the eviction of the objects that were loaded for `holder`. */
@@ -145,23 +137,29 @@ export class ResourceCache {
 
   /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
-    const known = () => [...this.keys()].map((key) => [key, this.#find(key)!.object] as const);
-    this.#indexes.acquire(valuesOf, known, report);
+    const shared = this.#indexes.get(valuesOf);
+    if (shared !== undefined) return void shared.users++;
+    const index = new ObjectIndex(valuesOf, report);
+    this.#indexes.set(valuesOf, index);
+    for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
   /** Ends one use of an index; the last one removes the index. */
   removeIndex(valuesOf: IndexFunction): void {
-    this.#indexes.release(valuesOf);
+    const index = this.#indexes.get(valuesOf);
+    if (index === undefined || --index.users > 0) return;
+    this.#indexes.delete(valuesOf);
+    index.clear();
   }
 
   /** Returns the values under which an index holds an object or its evicted copy; undefined without such an index. */
   indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
-    return this.#indexes.valuesOf(valuesOf, object);
+    return this.#indexes.get(valuesOf)?.valuesOf(object);
   }
 
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
-    return this.#indexes.keysOf(valuesOf, value);
+    return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
   /** Takes a state from the watch. */
@@ -191,7 +189,7 @@ export class ResourceCache {
     { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
   ): void {
     const version = object.metadata.resourceVersion ?? "0";
-    this.#delete(object, { version, isInitial: false, isFinalStateUnknown });
+    this.#delete(object, version, { isInitial: false, isFinalStateUnknown });
     if (!isFinalStateUnknown) this.#advance(version);
   }
 
@@ -201,7 +199,7 @@ export class ResourceCache {
     // A watch that has passed an object without bringing it will not bring its deletion either.
     for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
       this.#ownDeletions.delete(key, object.metadata.uid);
-    this.#tell((listener) => listener.onVersion(version));
+    for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   /**
@@ -213,10 +211,10 @@ export class ResourceCache {
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
-    this.#tell((listener) => listener.onListing(true));
+    for (const listener of this.#listeners) listener.onListing(true);
     if (!isRestored) return;
-    this.#tell((listener) => listener.onReset());
-    this.#forgetOwn(this.#ownDeletions.all(), this.#pending.all(), "0");
+    for (const listener of this.#listeners) listener.onReset();
+    this.#forgetOwn(this.#ownDeletions.passedBy(), this.#pending.passedBy(), "0");
     this.#observedVersion = "0";
   }
 
@@ -245,15 +243,15 @@ export class ResourceCache {
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
-      if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
+      if (known !== undefined) this.#delete(known.object, version, { isInitial: true, isFinalStateUnknown: true });
     }
-    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.allPassedBy(version), version);
+    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.passedBy(version), version);
     this.#advance(version);
     this.#listing = undefined;
-    this.#tell((listener) => {
+    for (const listener of this.#listeners) {
       listener.onListing(false);
       listener.onVersion(version);
-    });
+    }
   }
 
   /** Takes a whole list at once. */
@@ -267,7 +265,7 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry)) return;
+    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
     if (!isNewerVersion(version, this.#observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
@@ -312,10 +310,11 @@ export class ResourceCache {
     const known = this.#observed.get(key);
     if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
-    const change = arrivalOf(key, { object, old: known?.object, isInitial });
     // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
-    this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
+    const kind = known === undefined || isSame ? "added" : "updated";
+    const change: ResourceChange = { kind, key, object, old: known?.object, isInitial };
+    for (const listener of this.#listeners) listener.onChange(change, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
@@ -323,15 +322,25 @@ export class ResourceCache {
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
       this.#observed.set(key, entry);
+      this.#bounded?.add(key);
       if (isPassed) this.#pending.delete(key);
     });
   }
 
+  #evict(key: ObjectKey): void {
+    const { object } = this.#observed.get(key)!;
+    const copy = createEvictedCopy(object);
+    this.#observed.set(key, { object: copy });
+    // The copy does not say under which values an index holds the object.
+    for (const index of this.#indexes.values()) index.remember(copy, object);
+  }
+
   #delete(
     object: KubernetesObject,
-    deletion: { version: string; isInitial: boolean; isFinalStateUnknown: boolean },
+    version: string,
+    facts: { readonly isInitial: boolean; readonly isFinalStateUnknown: boolean },
   ): void {
-    const { version, isInitial, isFinalStateUnknown } = deletion;
+    const { isInitial, isFinalStateUnknown } = facts;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
@@ -341,10 +350,11 @@ export class ResourceCache {
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
+      this.#bounded?.delete(key);
       if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     });
-    const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
-    this.#tellChange(change, version);
+    const change: ResourceChange = { kind: "deleted", key, object, old: known?.object, ...facts };
+    for (const listener of this.#listeners) listener.onChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -352,7 +362,7 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes a pending write without bringing it if the selector does not match the object.
-    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) {
+    for (let key; (key = this.#pending.firstPassedBy(version)) !== undefined;) {
       const passed = key;
       this.#change(passed, () => this.#pending.delete(passed));
     }
@@ -373,15 +383,8 @@ export class ResourceCache {
 
   /** Notifies the deletion of an object that the watch never brought. */
   #tellMissing(key: ObjectKey, object: KubernetesObject, version: string): void {
-    this.#tellChange({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
-  }
-
-  #tellChange(change: ResourceChange, version: string): void {
+    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
     for (const listener of this.#listeners) listener.onChange(change, version);
-  }
-
-  #tell(tell: (listener: CacheListener) => void): void {
-    for (const listener of this.#listeners) tell(listener);
   }
 
   #isNews(version: string, before: string): boolean {
@@ -390,9 +393,10 @@ export class ResourceCache {
 
   /** Changes what is cached of an object, and updates the indexes. */
   #change(key: ObjectKey, change: () => void): void {
-    if (this.#indexes.isEmpty) return change();
+    if (this.#indexes.size === 0) return change();
     const before = this.#find(key)?.object;
     change();
-    this.#indexes.update(key, before, this.#find(key)?.object);
+    const after = this.#find(key)?.object;
+    if (before !== after) for (const index of this.#indexes.values()) index.update(key, before, after);
   }
 }

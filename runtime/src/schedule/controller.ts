@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
-import type { ResourceChange } from "../cache/resource-cache.js";
+import type { ResourceChange } from "../cache/resource-change.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";

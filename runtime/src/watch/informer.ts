@@ -107,7 +107,7 @@ export class Informer implements SharedInformer {
       {
         ...followed,
         ...{ project, transport, requester },
-        known: (key) => cache.observedOf(key),
+        known: (key) => cache.observed.get(key),
         comparesVersions: cache.comparesVersions,
       },
       {
