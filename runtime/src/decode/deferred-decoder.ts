@@ -22,7 +22,7 @@ import {
   type ObjectHead,
   type OwnedRange,
 } from "./object-head.js";
-import { hasText, hasTextAround, hasTextBehindFirst } from "./same-text.js";
+import { hasText, hasTextAround } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
 /** Settings of a decoder. */
@@ -111,7 +111,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
     parseHead(decoding, { before, version, behind });
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return object;
-  const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
+  const isKnownRest = known !== undefined && hasText(bytes, { start: comma + 1, end }, known.text.slice(1));
   const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
   // Of two members of one name a parser takes the last.
   if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
@@ -178,13 +178,12 @@ function readOwned({ bytes, encoding, head: { owned }, before, known }: OwnedRea
   let isSame = owned.length === ownedBefore.length;
   const read = owned.map((range, at) => {
     const candidate = ownedBefore[at];
-    if (candidate !== undefined && isOf(candidate, range)) {
-      const { fieldsStart: start, fieldsEnd: end } = range;
-      if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
-    }
+    const same = candidate !== undefined && isOf(candidate, range) ? candidate : undefined;
+    const { fieldsStart: start, fieldsEnd: end } = range;
+    if (same !== undefined && known !== undefined && hasText(bytes, { start, end }, same.fieldsV1)) return same;
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
     // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-    if (candidate !== undefined && isOf(candidate, range) && candidate.fieldsV1 === fieldsV1) return candidate;
+    if (same?.fieldsV1 === fieldsV1) return same;
     isSame = false;
     return ownedFieldsOf(range, fieldsV1);
   });
