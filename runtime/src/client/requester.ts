@@ -88,7 +88,7 @@ export class ApiRequester {
       } catch (error) {
         const isFinal = attempt >= MAX_ATTEMPTS || isRefused || request.signal?.aborted === true || closed.aborted;
         // The transport asks for new credentials after a 401.
-        const isRejected: boolean = isApiError(error, 401) && !wasRejected;
+        const isRejected: boolean = isApiError(error, 401) && !wasRejected && !isRefused;
         wasRejected ||= isRejected;
         const nextMs = isRejected ? 0 : isFinal ? undefined : waitAfter(error as Error, request, backoff);
         if (nextMs === undefined || waitedMs + nextMs > MAX_WAIT_MS) throw failed(request.what, error);

@@ -7,8 +7,11 @@ import { delimiter, dirname, join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
-import { createInClusterConnection } from "#runtime/client/connect/in-cluster.js";
-import { loadConnection, type LoadConnectionOptions } from "#runtime/client/connect/load-connection.js";
+import {
+  createInClusterConnection,
+  loadConnection,
+  type LoadConnectionOptions,
+} from "#runtime/client/connect/load-connection.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 import { ConfigMap, failureOf } from "./page-operator.js";

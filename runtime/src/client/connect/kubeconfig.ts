@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
+import type { RequestOptions } from "node:https";
 import { dirname, isAbsolute, join } from "node:path";
 import { load } from "js-yaml";
-import { createAuthProviderCredentials } from "./auth-provider.js";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
@@ -106,6 +106,29 @@ async function credentialsOf(
   const hasFiles = [entry.tokenFile, entry["client-certificate"], entry["client-key"]].some(Boolean);
   if (!hasFiles) return () => first;
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
+}
+
+/**
+ * Creates credentials from the `auth-provider` of a kubeconfig user: OIDC or a cloud provider.
+ *
+ * Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does.
+ */
+async function createAuthProviderCredentials(user: object, origin: string): Promise<Connection["credentials"]> {
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  const contexts = [{ name: "context", context: { cluster: "cluster", user: "user" } }];
+  const clusters = [{ name: "cluster", cluster: { server: "https://127.0.0.1" } }];
+  const users = [{ name: "user", user }];
+  config.loadFromString(JSON.stringify({ clusters, users, contexts, "current-context": "context" }));
+  const read = async () => {
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options);
+    const { Authorization: authorization } = { ...options.headers } as { readonly Authorization?: string };
+    const { cert, key } = options as Credentials;
+    return { authorization: authorization?.trim(), cert, key };
+  };
+  // Providers keep their tokens themselves; asking them once a minute notices an expiry early enough.
+  return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read });
 }
 
 async function plainCredentials({ entry, folder }: Found<"user">): Promise<Credentials> {
