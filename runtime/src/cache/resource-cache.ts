@@ -7,7 +7,7 @@ import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound, type Loa
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { OwnDeletions, PendingWrites, type KeyedObject } from "./pending-writes.js";
+import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 /** Settings of a cache. */
@@ -38,7 +38,8 @@ export class ResourceCache {
   readonly #observed = new Map<ObjectKey, DecodedResource>();
   readonly #bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
-  readonly #pending = new PendingWrites();
+  /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
+  readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly #ownDeletions = new OwnDeletions();
   /** Readers with the same function share an index. */
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
@@ -178,9 +179,13 @@ export class ResourceCache {
    * observed, and `observe` need not be called.
    */
   observeOwn(version: string): boolean {
-    const answer = this.#pending.ofVersion(version);
-    if (answer !== undefined) this.observe(answer);
-    return answer !== undefined;
+    // Events come about in the order of the answers.
+    for (const answer of this.#pending.values()) {
+      if (versionOf(answer) !== version) continue;
+      this.observe(answer);
+      return true;
+    }
+    return false;
   }
 
   /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
@@ -197,8 +202,8 @@ export class ResourceCache {
   observeVersion(version: string): void {
     this.#advance(version);
     // A watch that has passed an object without bringing it will not bring its deletion either.
-    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
-      this.#ownDeletions.delete(key, object.metadata.uid);
+    for (const { metadata } of this.#ownDeletions.passedBy(version, this.#observed))
+      this.#ownDeletions.delete(keyOf(metadata), metadata.uid);
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
@@ -214,7 +219,7 @@ export class ResourceCache {
     for (const listener of this.#listeners) listener.onListing(true);
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
-    this.#forgetOwn(this.#ownDeletions.passedBy(), this.#pending.passedBy(), "0");
+    this.#forgetOwn();
     this.#observedVersion = "0";
   }
 
@@ -245,7 +250,7 @@ export class ResourceCache {
       const known = this.#observed.get(key);
       if (known !== undefined) this.#delete(known.object, version, { isInitial: true, isFinalStateUnknown: true });
     }
-    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.passedBy(version), version);
+    this.#forgetOwn(version);
     this.#advance(version);
     this.#listing = undefined;
     for (const listener of this.#listeners) {
@@ -270,7 +275,10 @@ export class ResourceCache {
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
-    this.#change(key, () => this.#pending.set(key, entry));
+    this.#change(key, () => {
+      this.#pending.delete(key);
+      this.#pending.set(key, entry);
+    });
   }
 
   /** Hides an object that `by` has deleted, until the watch brings the deletion. */
@@ -362,27 +370,32 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes a pending write without bringing it if the selector does not match the object.
-    for (let key; (key = this.#pending.firstPassedBy(version)) !== undefined;) {
-      const passed = key;
-      this.#change(passed, () => this.#pending.delete(passed));
+    for (const [key, answer] of this.#pending) {
+      if (isNewerVersion(versionOf(answer), version)) return;
+      this.#change(key, () => this.#pending.delete(key));
     }
   }
 
-  /** Forgets own deletions and writes that the watch will not bring. Objects known from them alone are reported as deleted. */
-  #forgetOwn(deletions: readonly KeyedObject[], writes: readonly KeyedObject[], version: string): void {
-    for (const { key, object } of deletions) {
+  /**
+   * Forgets own deletions and writes that a watch at `version` will not bring; without a version all of them. Objects known from them alone
+   * are reported as deleted.
+   */
+  #forgetOwn(version?: string): void {
+    for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
+      const key = keyOf(object.metadata);
       // Listeners ask whose deletion it is.
       if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
       this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
     }
-    for (const { key, object } of writes) {
+    for (const [key, answer] of this.#pending) {
+      if (version !== undefined && isNewerVersion(versionOf(answer), version)) continue;
       this.#change(key, () => this.#pending.delete(key));
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
+      if (!this.#observed.has(key)) this.#tellMissing(key, answer.object, version);
     }
   }
 
   /** Notifies the deletion of an object that the watch never brought. */
-  #tellMissing(key: ObjectKey, object: KubernetesObject, version: string): void {
+  #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
     const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
     for (const listener of this.#listeners) listener.onChange(change, version);
   }
