@@ -6,7 +6,7 @@ import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { Applied, WriteRequest } from "./write-request.js";
 
-/** Applies an object of a custom resource by `send`; once more if the server, or this, left out what cannot be emptied at once. */
+/** Applies an object of a custom resource by `send`, and once more if what is to be empty had to be left out at first. */
 export async function applyEmptying<Resource extends KubernetesObject>(
   definition: ResourceDefinition,
   request: WriteRequest,

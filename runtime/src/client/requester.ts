@@ -51,7 +51,7 @@ export interface ApiRequest extends TransportRequest {
 
 /** Sends requests and tries again what is worth it: no answer, a busy server (honouring Retry-After), credentials that expired. */
 export class ApiRequester {
-  /** Sends what is not to be repeated, as watches are not. */
+  /** Sends a request once, as watches need it. */
   readonly transport: Transport;
   readonly #options: RequesterOptions;
 
