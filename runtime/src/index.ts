@@ -116,17 +116,10 @@ export type { Logger, LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
 export { ApiClient } from "./client/api-client.js";
-export type {
-  ApplyOptions,
-  Defined,
-  DeleteOptions,
-  Deletion,
-  ListOptions,
-  PatchTarget,
-  ReadOptions,
-} from "./client/api-client.js";
-export type { EvictOptions, Scale, ScaleOptions } from "./client/subresources.js";
-export type { WatchedEvent, WatchOptions } from "./client/watch-events.js";
+export type { ApplyOptions, Defined, PatchTarget } from "./client/api-client.js";
+export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
+export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
+export type { WatchedEvent } from "./client/watch-events.js";
 export type { Applied, WriteOptions, WriteRequest } from "./client/write-request.js";
 export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connect/connection.js";

@@ -1,5 +1,5 @@
 // What only a real API server carries out or refuses: evictions, and requests as somebody else.
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { startControlPlane } from "../support/control-plane.js";
 import { builtinDefinition, classOf } from "../support/kind-definitions.js";
@@ -75,7 +75,7 @@ suite("an impersonated client", (test) => {
       const extra = { "acme.org/scopes (all)": ["view", "edit"] };
       const impersonation = { user: "jane", uid: "7", groups: ["dev", "ops"], extra };
       const client = new ApiClient(createConnection({ ...plane, impersonation }));
-      const { body } = await client.requester.send({
+      const { body } = await requesterOf(client).send({
         method: "POST",
         path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
         body: JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" }),

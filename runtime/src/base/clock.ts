@@ -1,3 +1,5 @@
+import { untilAborted } from "./promises.js";
+
 /** Time, so that tests can move it by hand. */
 export interface Clock {
   /** Milliseconds that never run backwards. */
@@ -26,19 +28,11 @@ export const systemClock: Clock = {
 };
 
 /** Waits for `ms`; rejects with the signal's reason as soon as it is aborted. */
-export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const cancel = clock.schedule(ms, () => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    });
-    const onAbort = () => {
-      cancel();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener("abort", onAbort, { once: true });
-  });
+export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
+  signal?.throwIfAborted();
+  let cancel = () => {};
+  const woken = new Promise<void>((resolve) => (cancel = clock.schedule(ms, resolve)));
+  await untilAborted(woken, signal).finally(cancel);
 }
 
 // How long work without a wait may occupy the event loop, for which leader election, probes and answers wait, too.

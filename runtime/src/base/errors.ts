@@ -79,25 +79,7 @@ export function isApiError(error: unknown, code?: number): error is ApiError {
 
 /** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
 export function findError<Found extends Error>(error: unknown, name: Found["name"]): Found | undefined {
-  // What the user throws may be its own cause.
-  const seen = new Set<unknown>();
-  const find = (each: unknown): Found | undefined => {
-    if (!(each instanceof Error) || seen.has(each)) return undefined;
-    if (each.name === name) return each as Found;
-    seen.add(each);
-    const parts = each instanceof AggregateError ? (each.errors as unknown[]) : [];
-    for (const part of [...parts, each.cause]) {
-      const found = find(part);
-      if (found !== undefined) return found;
-    }
-    return undefined;
-  };
-  try {
-    return find(error);
-  } catch {
-    // Nor need its members be readable.
-    return undefined;
-  }
+  return firstIn(error, (each) => (each.name === name ? (each as Found) : undefined));
 }
 
 // What these say is all there is to know; where they were made is in the runtime.
@@ -115,23 +97,34 @@ const EXPECTED: ReadonlySet<string> = new Set([
  * user's code. Undefined if there is none.
  */
 export function stackOf(error: unknown): string | undefined {
+  const isInnermost = (each: Error) => partsOf(each).length === 0;
+  return firstIn(error, (each) => (isInnermost(each) ? each.stack : undefined), EXPECTED);
+}
+
+/** Returns the first result for an error, and then for its parts and causes; errors of the names to skip are passed over with theirs. */
+function firstIn<Result>(
+  error: unknown,
+  read: (error: Error) => Result | undefined,
+  skipped: ReadonlySet<string> = new Set(),
+): Result | undefined {
+  // What the user throws may be its own cause.
   const seen = new Set<unknown>();
-  const find = (each: unknown): string | undefined => {
-    if (!(each instanceof Error) || seen.has(each) || EXPECTED.has(each.name)) return undefined;
+  const find = (each: unknown): Result | undefined => {
+    if (!(each instanceof Error) || seen.has(each) || skipped.has(each.name)) return undefined;
     seen.add(each);
-    const parts = each instanceof AggregateError ? (each.errors as unknown[]) : [each.cause];
-    const inner = parts.filter((part) => part !== undefined);
-    if (inner.length === 0) return each.stack;
-    for (const part of inner) {
-      const stack = find(part);
-      if (stack !== undefined) return stack;
-    }
-    return undefined;
+    let found = read(each);
+    for (const part of partsOf(each)) found ??= find(part);
+    return found;
   };
   try {
     return find(error);
   } catch {
-    // Its members need not be readable.
+    // Nor need its members be readable.
     return undefined;
   }
+}
+
+function partsOf(error: Error): unknown[] {
+  const parts = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  return [...parts, error.cause].filter((part) => part !== undefined);
 }

@@ -14,16 +14,6 @@ export interface Logger {
 /** The levels of `createLogger`, least important first. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/** Creates a logger that adds `fields` to everything it is given. */
-export function createChildLogger(logger: Logger, fields: object): Logger {
-  return {
-    debug: (more, message) => logger.debug({ ...fields, ...more }, message),
-    info: (more, message) => logger.info({ ...fields, ...more }, message),
-    warn: (more, message) => logger.warn({ ...fields, ...more }, message),
-    error: (more, message) => logger.error({ ...fields, ...more }, message),
-  };
-}
-
 /**
  * Returns a logger that writes through another one and never fails: a line that cannot be written must not change what happens. The first
  * failure is a warning of the process.
@@ -83,49 +73,35 @@ const STANDARD_ERROR = { dest: 2, sync: true } as const;
 
 /** Creates a logger on pino: JSON where a program reads it, columns in a terminal. */
 export function createLogger(level: LogLevel = "info", { format, write }: CreateLoggerOptions = {}): Logger {
-  const settings = {
-    level,
-    base: null,
-    messageKey: "message",
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
   const isPretty = format === undefined ? write === undefined && process.stderr.isTTY : format === "pretty";
-  const print = isPretty ? createPrinter({ colorize: write === undefined }) : undefined;
-  const logger = pino(settings, destinationOf(write, print));
-  return {
-    debug: (fields, message) => logger.debug(plainOf(fields), message),
-    info: (fields, message) => logger.info(plainOf(fields), message),
-    warn: (fields, message) => logger.warn(plainOf(fields), message),
-    error: (fields, message) => logger.error(plainOf(fields), message),
-  };
+  const print = isPretty ? loadPrinter({ colorize: write === undefined }) : undefined;
+  const writeLine = write ?? ((line: string) => void process.stderr.write(line));
+  const isPlain = write === undefined && print === undefined;
+  return pino(
+    {
+      level,
+      base: null,
+      messageKey: "message",
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: withMessages },
+    },
+    isPlain ? pino.destination(STANDARD_ERROR) : { write: (line) => writeLine(print?.(line) ?? line) },
+  );
 }
 
-type Print = (line: string) => string;
-
 // Only somebody at a terminal needs it; an operator bundled into one file comes without it, and then writes JSON.
-function createPrinter({ colorize }: { colorize: boolean }): Print | undefined {
+function loadPrinter({ colorize }: { colorize: boolean }): ((line: string) => string) | undefined {
   try {
     const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
-    return prettyFactory({ colorize, messageKey: "message", translateTime: "SYS:HH:MM:ss.l" }) as Print;
+    return prettyFactory({ colorize, messageKey: "message", translateTime: "SYS:HH:MM:ss.l" });
   } catch {
     return undefined;
   }
 }
 
-function destinationOf(write: ((line: string) => void) | undefined, print: Print | undefined): pino.DestinationStream {
-  if (write === undefined && print === undefined) return pino.destination(STANDARD_ERROR);
-  const writeLine = write ?? ((line: string) => void process.stderr.write(line));
-  return { write: print === undefined ? writeLine : (line) => writeLine(print(line)) };
-}
-
 // Errors have no enumerable fields, so JSON would show them as {}.
-function plainOf(fields: object): object {
-  for (const value of Object.values(fields)) if (value instanceof Error) return withMessages(fields);
-  return fields;
-}
-
-function withMessages(fields: object): object {
+function withMessages(fields: { [name: string]: unknown }): { [name: string]: unknown } {
+  if (!Object.values(fields).some((value) => value instanceof Error)) return fields;
   return Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? messageOf(value) : value]),
   );

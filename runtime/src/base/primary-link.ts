@@ -60,7 +60,7 @@ export function isOriginal(metadata: ObjectMeta): boolean | undefined {
 }
 
 /** Tells whether an object has this very primary as an owner, and not an earlier one of the same name. */
-export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: ObjectMeta): boolean {
+export function isOwnedBy(live: Partial<ObjectMeta>, { uid }: Pick<ObjectMeta, "uid">): boolean {
   return live.ownerReferences?.some((owner) => owner.uid === uid) === true;
 }
 
@@ -81,8 +81,7 @@ export const LINK_ANNOTATIONS: readonly string[] = [...PRIMARY, ...DEPENDENT, OB
 
 /** Tells whether two objects are tied to the same primary, by an owner reference or by annotations. */
 export function sharesPrimary(desired: Partial<ObjectMeta>, live: Partial<ObjectMeta>): boolean {
-  const owners = new Set(live.ownerReferences?.map(({ uid }) => uid));
-  if (desired.ownerReferences?.some(({ uid }) => owners.has(uid)) === true) return true;
+  if (desired.ownerReferences?.some((owner) => isOwnedBy(live, owner)) === true) return true;
   const isAnnotated = desired.annotations?.[PRIMARY_NAME] !== undefined;
   return isAnnotated && PRIMARY.every((name) => desired.annotations?.[name] === live.annotations?.[name]);
 }
@@ -102,6 +101,5 @@ export function otherOwnerOf(live: Partial<ObjectMeta>, desired: Partial<ObjectM
   const { annotations } = live;
   const name = annotations?.[PRIMARY_NAME];
   if (name === undefined || sharesPrimary(desired, live)) return undefined;
-  const namespace = annotations?.[PRIMARY_NAMESPACE];
-  return `${annotations?.[PRIMARY_TYPE] ?? "the primary"} "${namespace === undefined ? "" : `${namespace}/`}${name}"`;
+  return `${annotations?.[PRIMARY_TYPE] ?? "the primary"} "${keyOf({ namespace: annotations?.[PRIMARY_NAMESPACE], name })}"`;
 }

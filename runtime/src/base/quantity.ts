@@ -1,18 +1,9 @@
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 const QUANTITY = /^([+-]?)(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?$/;
 
-const DECIMAL_EXPONENTS: { readonly [suffix: string]: number } = {
-  n: -9,
-  u: -6,
-  m: -3,
-  k: 3,
-  M: 6,
-  G: 9,
-  T: 12,
-  P: 15,
-  E: 18,
-};
-const BINARY_POWERS: { readonly [suffix: string]: bigint } = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
+// The suffixes of powers of 1000, from 10^-9 on, and of powers of 1024.
+const DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 // The smallest unit that the API server keeps.
 const NANO_EXPONENT = 9;
@@ -22,13 +13,13 @@ const NANO_EXPONENT = 9;
  */
 export function parseQuantity(quantity: string | number): bigint | undefined {
   const match = QUANTITY.exec(String(quantity).trim());
-  const [, sign, whole = "", fraction = "", suffix, exponentText] = match ?? [];
+  const [, sign, whole = "", fraction = "", suffix = "", exponentText] = match ?? [];
   if (match === null || whole + fraction === "") return undefined;
-  const binary = suffix === undefined ? undefined : BINARY_POWERS[suffix];
-  const exponent = exponentText === undefined ? (DECIMAL_EXPONENTS[suffix ?? ""] ?? 0) : Number(exponentText);
+  const binary = Math.max(0, BINARY_SUFFIXES.indexOf(suffix));
+  const decimal = binary > 0 ? 0 : 3 * DECIMAL_SUFFIXES.indexOf(suffix) - NANO_EXPONENT;
+  const exponent = exponentText === undefined ? decimal : Number(exponentText);
   if (Math.abs(exponent) > 64) return undefined;
-  let value = BigInt(whole + fraction);
-  if (binary !== undefined) value <<= binary;
+  let value = BigInt(whole + fraction) << BigInt(10 * binary);
   const shift = exponent - fraction.length + NANO_EXPONENT;
   value = shift >= 0 ? value * 10n ** BigInt(shift) : divideUp(value, 10n ** BigInt(-shift));
   return sign === "-" ? -value : value;

@@ -28,25 +28,6 @@ export function priorityOf(reason: ReconcileReason): ReconcilePriority {
   return "isInitial" in reason && reason.isInitial ? "background" : "edit";
 }
 
-type PrimaryReason = ReconcileReason & { readonly kind: "primary" };
-
-const PRIMARY_REASONS = {
-  added: reasonsOf("added"),
-  updated: reasonsOf("updated"),
-  deleted: reasonsOf("deleted"),
-};
-
-/** Returns the reason of a change of the primary; there are few, and each is made once. */
-export function primaryReasonOf(change: PrimaryReason["change"], isInitial: boolean): PrimaryReason {
-  const { initial, seen } = PRIMARY_REASONS[change];
-  return isInitial ? initial : seen;
-}
-
-function reasonsOf(change: PrimaryReason["change"]): { initial: PrimaryReason; seen: PrimaryReason } {
-  const kind = "primary";
-  return { initial: { kind, change, isInitial: true }, seen: { kind, change, isInitial: false } };
-}
-
 /** What an event source says with a change, besides whom it concerns. */
 export interface SecondaryCause {
   /** The dependent that the object is of. Default: the name of the event source. */

@@ -9,69 +9,22 @@ interface HeldDeletion {
 }
 
 /** The own deletions of one object that are in flight. */
-interface UnderWay {
+interface DeletionsUnderWay {
   count: number;
   /** Whether one that has ended did delete the object. */
   isOwn: boolean;
   held: HeldDeletion | undefined;
 }
 
-/** Holds deletions that may be own ones from the request to its answer (JOSDK notifies every deletion). */
-class HeldDeletions {
-  /** By uid: the name may belong to a re-created object already. */
-  readonly #underWay = new Map<string, UnderWay>();
-
-  get size(): number {
-    return this.#underWay.size;
-  }
-
-  /** Begins an own deletion. */
-  open(uid: string): void {
-    const known = this.#underWay.get(uid);
-    if (known === undefined) this.#underWay.set(uid, { count: 1, isOwn: false, held: undefined });
-    else known.count++;
-  }
-
-  /** Ends an own deletion; the last one in flight returns the deletion that was held. */
-  close(uid: string, { isGone }: { readonly isGone: boolean }): (HeldDeletion & { isOwn: boolean }) | undefined {
-    const known = this.#underWay.get(uid);
-    if (known === undefined) return undefined;
-    known.isOwn ||= isGone;
-    if (--known.count > 0) return undefined;
-    this.#underWay.delete(uid);
-    return known.held && { ...known.held, isOwn: known.isOwn };
-  }
-
-  /** Holds a change if it is a deletion for which an own one is in flight; tells whether it did. */
-  hold(change: ResourceChange, version: string): boolean {
-    // The map is empty most of the time.
-    if (this.#underWay.size === 0 || change.kind !== "deleted") return false;
-    const known = this.#underWay.get(change.object.metadata.uid ?? "");
-    if (known !== undefined) known.held = { change, version };
-    return known !== undefined;
-  }
-
-  /** Returns the deletion that is held for an object, and lets go of it. */
-  release(key: ObjectKey): HeldDeletion | undefined {
-    if (this.#underWay.size === 0) return undefined;
-    const known = [...this.#underWay.values()].find(({ held }) => held?.change.key === key);
-    const held = known?.held;
-    if (known !== undefined) known.held = undefined;
-    return held;
-  }
-
-  /** Ends all own deletions; returns the deletions that were held. */
-  drain(): ResourceChange[] {
-    const held = [...this.#underWay.values()].flatMap((each) => each.held?.change ?? []);
-    this.#underWay.clear();
-    return held;
-  }
-}
-
-/** Filters the events of one controller's own writes: one window per object that it writes (JOSDK EventFilterSupport). */
+/**
+ * Filters the events of one controller's own writes: one window per object that it writes (JOSDK EventFilterSupport).
+ *
+ * Deletions that may be own ones are held from the request to its answer (JOSDK notifies every deletion).
+ */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
-  readonly #deletions = new HeldDeletions();
+  /** By uid: the name may belong to a re-created object already. */
+  readonly #deletions = new Map<string, DeletionsUnderWay>();
   #isListing = false;
 
   /** The number of windows and of own deletions in flight. */
@@ -81,34 +34,48 @@ export class OwnEvents {
 
   /** Begins an own deletion. */
   openDeletion(uid: string): void {
-    this.#deletions.open(uid);
+    const known = this.#deletions.get(uid);
+    if (known === undefined) this.#deletions.set(uid, { count: 1, isOwn: false, held: undefined });
+    else known.count++;
   }
 
-  /** Ends an own deletion, which deleted the object or did not; returns a held change that is to be notified now. */
+  /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
   closeDeletion(uid: string, { isGone }: { readonly isGone: boolean }): ResourceChange | undefined {
-    const held = this.#deletions.close(uid, { isGone });
-    if (held === undefined) return undefined;
-    const { change, version } = held;
-    if (!held.isOwn) return this.filter(change, version);
+    const known = this.#deletions.get(uid);
+    if (known === undefined) return undefined;
+    known.isOwn ||= isGone;
+    if (--known.count > 0) return undefined;
+    this.#deletions.delete(uid);
+    if (known.held === undefined) return undefined;
+    const { change, version } = known.held;
+    if (!known.isOwn) return this.filter(change, version);
     this.forget(change.key, version);
     return undefined;
   }
 
   /** Holds a change that may be an own deletion; tells whether it did. Call this before `filter`. */
   holds(change: ResourceChange, version: string): boolean {
-    return this.#deletions.hold(change, version);
+    // The map is empty most of the time.
+    if (this.#deletions.size === 0 || change.kind !== "deleted") return false;
+    const known = this.#deletions.get(change.object.metadata.uid ?? "");
+    if (known !== undefined) known.held = { change, version };
+    return known !== undefined;
   }
 
   /** Returns the held deletion of an object for which a newer change has come: it is to be notified first. */
   release(key: ObjectKey): ResourceChange | undefined {
-    const held = this.#deletions.release(key);
-    return held && this.filter(held.change, held.version);
+    if (this.#deletions.size === 0) return undefined;
+    const known = [...this.#deletions.values()].find(({ held }) => held?.change.key === key);
+    if (known?.held === undefined) return undefined;
+    const { change, version } = known.held;
+    known.held = undefined;
+    return this.filter(change, version);
   }
 
   /** Begins an own write of an object. */
   open(key: ObjectKey): void {
     let window = this.#windows.get(key);
-    if (window === undefined) this.#windows.set(key, (window = new EventWindow({ isListing: this.#isListing })));
+    if (window === undefined) this.#windows.set(key, (window = new EventWindow()));
     window.open();
   }
 
@@ -131,14 +98,13 @@ export class OwnEvents {
   filter(change: ResourceChange, version: string): ResourceChange | undefined {
     const window = this.#windows.get(change.key);
     if (window === undefined) return change;
-    window.add(change, version);
+    window.add(change, version, this.#isListing);
     return this.#check(change.key, window);
   }
 
   /** Says whether a list is under way. */
   setListing(isListing: boolean): void {
     this.#isListing = isListing;
-    for (const window of this.#windows.values()) window.setListing(isListing);
   }
 
   /**
@@ -158,8 +124,10 @@ export class OwnEvents {
   /** Ends all windows; returns the changes that were held. */
   drain(): ResourceChange[] {
     const changes = [...this.#windows.values()].flatMap((window) => window.drain() ?? []);
+    const deletions = [...this.#deletions.values()].flatMap(({ held }) => held?.change ?? []);
     this.#windows.clear();
-    return [...changes, ...this.#deletions.drain()];
+    this.#deletions.clear();
+    return [...changes, ...deletions];
   }
 
   /** Forgets the held changes and awaited echoes of a deleted object up to `version`; writes in flight go on. */

@@ -3,15 +3,12 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { BoundedEntries, BoundedLoader, type CacheBound, isEvicted, type LoadOptions } from "./bounded-entries.js";
+import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound, type LoadOptions } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
-import { SharedIndexes, type IndexFunction, type IndexReporter } from "./object-index.js";
-import { OwnDeletions, PendingWrites, type KeyedObject } from "./pending-writes.js";
-import { arrivalOf, deletionOf, type CacheListener, type ResourceChange } from "./resource-change.js";
-
-export type { LoadOptions } from "./bounded-entries.js";
-export type { ResourceChange } from "./resource-change.js";
+import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
+import { OwnDeletions } from "./own-deletions.js";
+import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 /** Settings of a cache. */
 export interface ResourceCacheOptions {
@@ -22,6 +19,8 @@ export interface ResourceCacheOptions {
   /** Tells whether a cached kind may be newer than the API server, because its store was restored. Default: false. */
   readonly isServerOutdated?: (() => boolean) | undefined;
 }
+
+const NONE: ReadonlySet<ObjectKey> = new Set();
 
 /** A list that is under way. */
 interface Listing {
@@ -36,14 +35,14 @@ export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
   /** The states that the watch brought. */
-  readonly #observed: Map<ObjectKey, DecodedResource> | BoundedEntries;
-  /** The same, if it is bounded. */
-  readonly #bounded: BoundedEntries | undefined;
-  readonly #loader: BoundedLoader | undefined;
+  readonly #observed = new Map<ObjectKey, DecodedResource>();
+  readonly #bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
-  readonly #pending = new PendingWrites();
+  /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
+  readonly #pending = new Map<ObjectKey, DecodedResource>();
   readonly #ownDeletions = new OwnDeletions();
-  readonly #indexes = new SharedIndexes();
+  /** Readers with the same function share an index. */
+  readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
   #observedVersion = "0";
   #listing: Listing | undefined;
@@ -51,14 +50,12 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    // The copy of an evicted object does not say under which values an index holds the object.
     this.#bounded =
-      bound && new BoundedEntries(bound.maxObjects, (whole, copy) => this.#indexes.remember(copy.object, whole.object));
-    this.#observed = this.#bounded ?? new Map<ObjectKey, DecodedResource>();
-    this.#loader =
       bound &&
-      new BoundedLoader(this.#bounded!, bound, {
+      new BoundedObjects(bound, {
         find: (key) => this.#find(key),
+        observed: (key) => this.#observed.get(key),
+        evict: (key) => this.#evict(key),
         put: (entry) => this.put(entry),
         complete: (key, entry) => this.#take(key, entry),
       });
@@ -88,14 +85,15 @@ export class ResourceCache {
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
-    return { observed, pending, ownDeletions, indexed: this.#indexes.size, held: this.#bounded?.held ?? 0 };
+    const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
+    return { observed, pending, ownDeletions, indexed, held: this.#bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
     if (this.#bounded === undefined || entry === undefined) return entry;
-    if (isEvicted(entry)) return undefined;
+    if (isEvicted(entry.object)) return undefined;
     this.#bounded.touch(key);
     return entry;
   }
@@ -117,25 +115,20 @@ export class ResourceCache {
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
-  /** Returns the states that the watch brought, without pending writes. */
-  observed(): Iterable<readonly [ObjectKey, DecodedResource]> {
+  /** The states that the watch brought, and evicted copies, without pending writes. */
+  get observed(): ReadonlyMap<ObjectKey, DecodedResource> {
     return this.#observed;
-  }
-
-  /** Returns the state that the watch brought of an object, or its evicted copy, without a pending write. */
-  observedOf(key: ObjectKey): DecodedResource | undefined {
-    return this.#observed.get(key);
   }
 
   /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
-    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry));
+    return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
   }
 
   /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    await this.#loader?.load(keys, options);
+    await this.#bounded?.load(keys, options);
   }
 
   /** Allows the eviction of the objects that were loaded for `holder`. */
@@ -145,23 +138,29 @@ export class ResourceCache {
 
   /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
   addIndex(valuesOf: IndexFunction, report?: IndexReporter): void {
-    const known = () => [...this.keys()].map((key) => [key, this.#find(key)!.object] as const);
-    this.#indexes.acquire(valuesOf, known, report);
+    const shared = this.#indexes.get(valuesOf);
+    if (shared !== undefined) return void shared.users++;
+    const index = new ObjectIndex(valuesOf, report);
+    this.#indexes.set(valuesOf, index);
+    for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
   /** Ends one use of an index; the last one removes the index. */
   removeIndex(valuesOf: IndexFunction): void {
-    this.#indexes.release(valuesOf);
+    const index = this.#indexes.get(valuesOf);
+    if (index === undefined || --index.users > 0) return;
+    this.#indexes.delete(valuesOf);
+    index.clear();
   }
 
   /** Returns the values under which an index holds an object or its evicted copy; undefined without such an index. */
   indexValuesOf(valuesOf: IndexFunction, object: KubernetesObject): readonly string[] | undefined {
-    return this.#indexes.valuesOf(valuesOf, object);
+    return this.#indexes.get(valuesOf)?.valuesOf(object);
   }
 
   /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
-    return this.#indexes.keysOf(valuesOf, value);
+    return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
   /** Takes a state from the watch. */
@@ -180,9 +179,13 @@ export class ResourceCache {
    * observed, and `observe` need not be called.
    */
   observeOwn(version: string): boolean {
-    const answer = this.#pending.ofVersion(version);
-    if (answer !== undefined) this.observe(answer);
-    return answer !== undefined;
+    // Events come about in the order of the answers.
+    for (const answer of this.#pending.values()) {
+      if (versionOf(answer) !== version) continue;
+      this.observe(answer);
+      return true;
+    }
+    return false;
   }
 
   /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
@@ -191,7 +194,7 @@ export class ResourceCache {
     { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
   ): void {
     const version = object.metadata.resourceVersion ?? "0";
-    this.#delete(object, { version, isInitial: false, isFinalStateUnknown });
+    this.#delete(object, version, { isInitial: false, isFinalStateUnknown });
     if (!isFinalStateUnknown) this.#advance(version);
   }
 
@@ -199,9 +202,9 @@ export class ResourceCache {
   observeVersion(version: string): void {
     this.#advance(version);
     // A watch that has passed an object without bringing it will not bring its deletion either.
-    for (const { key, object } of this.#ownDeletions.passedBy(version, this.#observed))
-      this.#ownDeletions.delete(key, object.metadata.uid);
-    this.#tell((listener) => listener.onVersion(version));
+    for (const { metadata } of this.#ownDeletions.passedBy(version, this.#observed))
+      this.#ownDeletions.delete(keyOf(metadata), metadata.uid);
+    for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   /**
@@ -213,10 +216,10 @@ export class ResourceCache {
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
-    this.#tell((listener) => listener.onListing(true));
+    for (const listener of this.#listeners) listener.onListing(true);
     if (!isRestored) return;
-    this.#tell((listener) => listener.onReset());
-    this.#forgetOwn(this.#ownDeletions.all(), this.#pending.all(), "0");
+    for (const listener of this.#listeners) listener.onReset();
+    this.#forgetOwn();
     this.#observedVersion = "0";
   }
 
@@ -245,15 +248,15 @@ export class ResourceCache {
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
-      if (known !== undefined) this.#delete(known.object, { version, isInitial: true, isFinalStateUnknown: true });
+      if (known !== undefined) this.#delete(known.object, version, { isInitial: true, isFinalStateUnknown: true });
     }
-    this.#forgetOwn(this.#ownDeletions.passedBy(version, this.#observed), this.#pending.allPassedBy(version), version);
+    this.#forgetOwn(version);
     this.#advance(version);
     this.#listing = undefined;
-    this.#tell((listener) => {
+    for (const listener of this.#listeners) {
       listener.onListing(false);
       listener.onVersion(version);
-    });
+    }
   }
 
   /** Takes a whole list at once. */
@@ -267,12 +270,15 @@ export class ResourceCache {
   put(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
-    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry)) return;
+    if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
     if (!isNewerVersion(version, this.#observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
-    this.#change(key, () => this.#pending.set(key, entry));
+    this.#change(key, () => {
+      this.#pending.delete(key);
+      this.#pending.set(key, entry);
+    });
   }
 
   /** Hides an object that `by` has deleted, until the watch brings the deletion. */
@@ -312,10 +318,11 @@ export class ResourceCache {
     const known = this.#observed.get(key);
     if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
     this.#take(key, entry);
-    const change = arrivalOf(key, { object, old: known?.object, isInitial });
     // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
-    this.#tellChange(isSame ? { ...change, kind: "added" } : change, versionOf(entry));
+    const kind = known === undefined || isSame ? "added" : "updated";
+    const change: ResourceChange = { kind, key, object, old: known?.object, isInitial };
+    for (const listener of this.#listeners) listener.onChange(change, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
@@ -323,15 +330,25 @@ export class ResourceCache {
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
       this.#observed.set(key, entry);
+      this.#bounded?.add(key);
       if (isPassed) this.#pending.delete(key);
     });
   }
 
+  #evict(key: ObjectKey): void {
+    const { object } = this.#observed.get(key)!;
+    const copy = createEvictedCopy(object);
+    this.#observed.set(key, { object: copy });
+    // The copy does not say under which values an index holds the object.
+    for (const index of this.#indexes.values()) index.remember(copy, object);
+  }
+
   #delete(
     object: KubernetesObject,
-    deletion: { version: string; isInitial: boolean; isFinalStateUnknown: boolean },
+    version: string,
+    facts: { readonly isInitial: boolean; readonly isFinalStateUnknown: boolean },
   ): void {
-    const { version, isInitial, isFinalStateUnknown } = deletion;
+    const { isInitial, isFinalStateUnknown } = facts;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
@@ -341,10 +358,11 @@ export class ResourceCache {
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
+      this.#bounded?.delete(key);
       if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     });
-    const change = deletionOf(key, { object, old: known?.object, isInitial, isFinalStateUnknown });
-    this.#tellChange(change, version);
+    const change: ResourceChange = { kind: "deleted", key, object, old: known?.object, ...facts };
+    for (const listener of this.#listeners) listener.onChange(change, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -352,36 +370,34 @@ export class ResourceCache {
     if (!this.#isNews(version, this.#observedVersion)) return;
     this.#observedVersion = version;
     // The watch passes a pending write without bringing it if the selector does not match the object.
-    for (let key; (key = this.#pending.passedBy(version)) !== undefined;) {
-      const passed = key;
-      this.#change(passed, () => this.#pending.delete(passed));
+    for (const [key, answer] of this.#pending) {
+      if (isNewerVersion(versionOf(answer), version)) return;
+      this.#change(key, () => this.#pending.delete(key));
     }
   }
 
-  /** Forgets own deletions and writes that the watch will not bring. Objects known from them alone are reported as deleted. */
-  #forgetOwn(deletions: readonly KeyedObject[], writes: readonly KeyedObject[], version: string): void {
-    for (const { key, object } of deletions) {
+  /**
+   * Forgets own deletions and writes that a watch at `version` will not bring; without a version all of them. Objects known from them alone
+   * are reported as deleted.
+   */
+  #forgetOwn(version?: string): void {
+    for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
+      const key = keyOf(object.metadata);
       // Listeners ask whose deletion it is.
       if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
       this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
     }
-    for (const { key, object } of writes) {
+    for (const [key, answer] of this.#pending) {
+      if (version !== undefined && isNewerVersion(versionOf(answer), version)) continue;
       this.#change(key, () => this.#pending.delete(key));
-      if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
+      if (!this.#observed.has(key)) this.#tellMissing(key, answer.object, version);
     }
   }
 
   /** Notifies the deletion of an object that the watch never brought. */
-  #tellMissing(key: ObjectKey, object: KubernetesObject, version: string): void {
-    this.#tellChange({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
-  }
-
-  #tellChange(change: ResourceChange, version: string): void {
+  #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
+    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
     for (const listener of this.#listeners) listener.onChange(change, version);
-  }
-
-  #tell(tell: (listener: CacheListener) => void): void {
-    for (const listener of this.#listeners) tell(listener);
   }
 
   #isNews(version: string, before: string): boolean {
@@ -390,9 +406,10 @@ export class ResourceCache {
 
   /** Changes what is cached of an object, and updates the indexes. */
   #change(key: ObjectKey, change: () => void): void {
-    if (this.#indexes.isEmpty) return change();
+    if (this.#indexes.size === 0) return change();
     const before = this.#find(key)?.object;
     change();
-    this.#indexes.update(key, before, this.#find(key)?.object);
+    const after = this.#find(key)?.object;
+    if (before !== after) for (const index of this.#indexes.values()) index.update(key, before, after);
   }
 }

@@ -7,7 +7,7 @@ export interface ResourceChange {
   /** The state after the change; the last state of a deleted object. */
   readonly object: KubernetesObject;
   /** The state before the change, as the watch had it; absent if there was none. */
-  readonly old?: KubernetesObject;
+  readonly old?: KubernetesObject | undefined;
   /** Whether a list brought the change, and not the watch. */
   readonly isInitial: boolean;
   /** Whether the deletion went unseen, so that `object` may not be the last state. */
@@ -24,29 +24,6 @@ export interface CacheListener {
   onVersion(version: string): void;
   /** The store of the API server was restored: no echo of an own write will come. */
   onReset(): void;
-}
-
-/** The states of an object before and after a change. */
-interface ChangeStates {
-  readonly object: KubernetesObject;
-  readonly old: KubernetesObject | undefined;
-  readonly isInitial: boolean;
-}
-
-/** Returns the change that a new state of an object is. */
-export function arrivalOf(key: ObjectKey, { object, old, isInitial }: ChangeStates): ResourceChange {
-  return old === undefined
-    ? { kind: "added", key, object, isInitial }
-    : { kind: "updated", key, object, old, isInitial };
-}
-
-/** Returns the change that a deletion is. */
-export function deletionOf(
-  key: ObjectKey,
-  { object, old, isInitial, isFinalStateUnknown }: ChangeStates & { readonly isFinalStateUnknown: boolean },
-): ResourceChange {
-  const change = { kind: "deleted", key, object, isInitial } as const;
-  return { ...change, ...(old === undefined ? {} : { old }), ...(isFinalStateUnknown ? { isFinalStateUnknown } : {}) };
 }
 
 /** Tells whether a new resource is worth a reconcile. */

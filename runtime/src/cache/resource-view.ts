@@ -14,7 +14,8 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
-import type { LoadOptions, ResourceCache } from "./resource-cache.js";
+import type { LoadOptions } from "./bounded-objects.js";
+import type { ResourceCache } from "./resource-cache.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 /** Selects objects of a view. */
@@ -81,7 +82,7 @@ export class ResourceView {
     const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
     for (const [name, valuesOf] of this.#indexes) cache.addIndex(valuesOf, this.#reporterOf(name));
-    for (const [key, { object }] of cache.observed()) this.#tell({ kind: "added", key, object, isInitial: true });
+    for (const [key, { object }] of cache.observed) this.#tell({ kind: "added", key, object, isInitial: true });
   }
 
   /**

@@ -1,17 +1,27 @@
 import {
   type KubernetesObject,
-  type ObjectRef,
   type JsonPatchOperation,
+  type ObjectRef,
   describeObject,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import { absentOrThrow, ApiRequester, failed, sendNamed, type RequesterOptions } from "./requester.js";
-import type { Connection } from "./connect/connection.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
+import type {
+  DeleteOptions,
+  Deletion,
+  EvictOptions,
+  ListOptions,
+  ReadOptions,
+  Scale,
+  ScaleOptions,
+  WatchOptions,
+} from "./call-options.js";
+import type { Connection } from "./connect/connection.js";
+import { applyEmptying } from "./emptied-fields.js";
+import { absentOrThrow, ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
-import { evictPod, readScale, writeScale, type EvictOptions, type Scale, type ScaleOptions } from "./subresources.js";
 import { Transport, type TransportOptions } from "./transport.js";
-import { watchEvents, type WatchedEvent, type WatchOptions } from "./watch-events.js";
+import { watchEvents, type WatchedEvent } from "./watch-events.js";
 import { sendWrite, type Applied, type WriteOptions, type WriteRequest } from "./write-request.js";
 
 /** A class or anything else that carries the definition of a kind. */
@@ -24,42 +34,25 @@ export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" |
   readonly fieldManager: string;
 }
 
-/** What every read may state. */
-export interface ReadOptions {
-  /** Ends the request. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Which objects of a kind are read. */
-export interface ListOptions extends ReadOptions {
-  /** Default: all namespaces. */
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-}
-
-/** How an object is deleted. */
-export interface DeleteOptions extends ReadOptions {
-  /** Deletes the object only if this is its uid; otherwise the server answers 409. */
-  readonly uid?: string | undefined;
-  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
-  /** Whose managed fields the object that is held is returned with. */
-  readonly fieldManagers?: Iterable<string>;
-}
-
 /** The object that a patch changes, and how. */
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
-/** What became of a deletion. */
-export interface Deletion {
-  readonly wasFound: boolean;
-  /** False while a finalizer or a grace period holds the object. */
-  readonly isGone: boolean;
-  /** The object that is held, with what the field managers that were asked for applied. */
-  readonly entry?: DecodedResource;
+/** An object, or one of its subresources. */
+interface Target {
+  readonly definition: ResourceDefinition;
+  readonly ref: ObjectRef;
+  readonly subresource?: "scale" | "eviction";
 }
 
 const LIST_LIMIT = 500;
+const POD = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" } as ResourceDefinition;
+
+let requesterIn: (client: ApiClient) => ApiRequester;
+
+/** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
+export function requesterOf(client: ApiClient): ApiRequester {
+  return requesterIn(client);
+}
 
 /**
  * A client for the objects of one API server.
@@ -69,23 +62,15 @@ const LIST_LIMIT = 500;
  */
 export class ApiClient {
   readonly connection: Connection;
-  readonly #transport: Transport;
   readonly #requester: ApiRequester;
+
+  static {
+    requesterIn = (client) => client.#requester;
+  }
 
   constructor(connection: Connection, options: RequesterOptions & TransportOptions = {}) {
     this.connection = connection;
-    this.#transport = new Transport(connection, options);
-    this.#requester = new ApiRequester(this.#transport, options);
-  }
-
-  /** The connections that this client uses, for watches. */
-  get transport(): Transport {
-    return this.#transport;
-  }
-
-  /** Sends requests as they are. */
-  get requester(): ApiRequester {
-    return this.#requester;
+    this.#requester = new ApiRequester(new Transport(connection, options), options);
   }
 
   /** Reads one object; undefined if there is none. */
@@ -101,13 +86,10 @@ export class ApiClient {
   async getEntry<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
     ref: ObjectRef,
-    options: Iterable<string> | (ReadOptions & { readonly fieldManagers?: Iterable<string> }) = {},
+    { fieldManagers = [], signal }: ReadOptions & { readonly fieldManagers?: Iterable<string> } = {},
   ): Promise<DecodedResource<Resource> | undefined> {
-    const { fieldManagers = [], signal } = Symbol.iterator in options ? { fieldManagers: options } : options;
-    const request = { method: "GET", path: objectPath(definition, ref), signal } as const;
-    const what = `get ${describeObject(definition, ref)}`;
-    const answer = await sendNamed(this.#requester, request, what).catch(absentOrThrow);
-    return answer && decodeResource<Resource>(answer.body, { fieldManagers });
+    const body = await this.#sendAbout({ definition, ref }, "get", { method: "GET", signal });
+    return body && decodeResource<Resource>(body, { fieldManagers });
   }
 
   /** Reads all objects of a kind, page by page. */
@@ -121,7 +103,7 @@ export class ApiClient {
       const query = queryOf({ labelSelector, fieldSelector, limit: LIST_LIMIT, continue: next });
       const path = collectionPath(definition, namespace) + query;
       const what = `list ${describeKind(definition, namespace)}`;
-      const { body } = await sendNamed(this.#requester, { method: "GET", path, signal }, what);
+      const { body } = await this.#requester.send({ method: "GET", path, signal, what });
       const page = JSON.parse(body.toString("utf8")) as { metadata: { continue?: string }; items: Resource[] | null };
       // Built-in kinds are listed without their apiVersion and kind.
       const type = { apiVersion: definition.apiVersion, kind: definition.kind };
@@ -142,7 +124,7 @@ export class ApiClient {
     options: WatchOptions = {},
   ): AsyncGenerator<WatchedEvent<Resource>, void> {
     try {
-      yield* watchEvents<Resource>(this.#transport, definition, options);
+      yield* watchEvents<Resource>(this.#requester.transport, definition, options);
     } catch (error) {
       throw failed(`watch of ${describeKind(definition, options.namespace)}`, error);
     }
@@ -207,7 +189,8 @@ export class ApiClient {
     { definition }: Defined<Resource>,
     request: WriteRequest,
   ): Promise<Applied<Resource>> {
-    return sendWrite(this.#requester, definition, request);
+    const send = (each: WriteRequest) => sendWrite<Resource>(this.#requester, definition, each);
+    return request.verb === "apply" && definition.isCustom ? applyEmptying(definition, request, send) : send(request);
   }
 
   /** Deletes an object, or starts its deletion where a finalizer or a grace period holds it. */
@@ -217,45 +200,65 @@ export class ApiClient {
     options: DeleteOptions = {},
   ): Promise<Deletion> {
     const { uid, propagationPolicy, fieldManagers = [], signal } = options;
-    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-    const policy = propagationPolicy === undefined ? {} : { propagationPolicy };
-    const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", ...preconditions, ...policy });
-    const request = { method: "DELETE", path: objectPath(definition, ref), body, signal } as const;
-    const what = `delete of ${describeObject(definition, ref)}`;
-    const response = await sendNamed(this.#requester, request, what).catch(absentOrThrow);
-    if (response === undefined) return { wasFound: false, isGone: true };
+    const preconditions = uid === undefined ? undefined : { uid };
+    const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions, propagationPolicy });
+    const answer = await this.#sendAbout({ definition, ref }, "delete of", { method: "DELETE", body, signal });
+    if (answer === undefined) return { wasFound: false, isGone: true };
     // Some kinds answer with the object even if it is gone; one that stays has a deletion timestamp.
-    const answer = JSON.parse(response.body.toString("utf8")) as Partial<KubernetesObject>;
-    const isGone = answer.kind === "Status" || answer.metadata?.deletionTimestamp === undefined;
-    if (isGone) return { wasFound: true, isGone };
-    return { wasFound: true, isGone, entry: decodeResource(response.body, { fieldManagers }) };
+    const { kind, metadata } = JSON.parse(answer.toString("utf8")) as Partial<KubernetesObject>;
+    const isGone = kind === "Status" || metadata?.deletionTimestamp === undefined;
+    return { wasFound: true, isGone, ...(isGone ? {} : { entry: decodeResource(answer, { fieldManagers }) }) };
   }
 
   /** Reads how many replicas an object has and shall have; undefined if there is no such object, or its kind cannot be scaled. */
   async getScale(
-    defined: Defined<KubernetesObject>,
+    { definition }: Defined<KubernetesObject>,
     ref: ObjectRef,
-    options: ReadOptions = {},
+    { signal }: ReadOptions = {},
   ): Promise<Scale | undefined> {
-    return readScale(this.#requester, { definition: defined.definition, ref }, options);
+    const target = { definition, ref, subresource: "scale" } as const;
+    const body = await this.#sendAbout(target, "get the scale of", { method: "GET", signal });
+    return body && (JSON.parse(body.toString("utf8")) as Scale);
   }
 
   /** Sets how many replicas an object shall have: by server-side apply if `apply` is true, and otherwise by a JSON merge patch. */
-  async setScale(defined: Defined<KubernetesObject>, ref: ObjectRef, options: ScaleOptions): Promise<Scale> {
-    return writeScale(this.#requester, { definition: defined.definition, ref }, options);
+  async setScale(
+    { definition }: Defined<KubernetesObject>,
+    { name, namespace }: ObjectRef,
+    { replicas, fieldManager, apply = false, force = true, signal }: ScaleOptions,
+  ): Promise<Scale> {
+    const ref = { name, namespace };
+    const applied = { apiVersion: "autoscaling/v1", kind: "Scale", metadata: ref, spec: { replicas } };
+    const { body } = await this.#requester.send({
+      method: "PATCH",
+      path: objectPath(definition, ref, "scale") + queryOf({ fieldManager, force: apply ? force : undefined }),
+      contentType: apply ? "application/apply-patch+yaml" : "application/merge-patch+json",
+      body: JSON.stringify(apply ? applied : { spec: { replicas } }),
+      signal,
+      what: `scaling of ${describeObject(definition, ref)}`,
+    });
+    return JSON.parse(body.toString("utf8")) as Scale;
   }
 
   /**
    * Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod.
    */
-  async evict(ref: ObjectRef, options: EvictOptions = {}): Promise<boolean> {
-    return evictPod(this.#requester, ref, options);
+  async evict(
+    { name, namespace }: ObjectRef,
+    { uid, gracePeriodSeconds, signal }: EvictOptions = {},
+  ): Promise<boolean> {
+    const metadata = { name, namespace };
+    const deleteOptions = { gracePeriodSeconds, preconditions: uid === undefined ? undefined : { uid } };
+    const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions });
+    const target = { definition: POD, ref: metadata, subresource: "eviction" } as const;
+    return (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
   }
 
   /** Tells whether the API server serves a kind. */
   async isServed(definition: ResourceDefinition, { signal }: ReadOptions = {}): Promise<boolean> {
-    const request = { method: "GET", path: collectionPath(definition).replace(/\/[^/]+$/, ""), signal } as const;
-    const answer = await sendNamed(this.#requester, request, `look up ${definition.plural}`).catch(absentOrThrow);
+    const path = collectionPath(definition).replace(/\/[^/]+$/, "");
+    const request = { method: "GET", path, signal, what: `look up ${definition.plural}` } as const;
+    const answer = await this.#requester.send(request).catch(absentOrThrow);
     if (answer === undefined) return false;
     const { resources = [] } = JSON.parse(answer.body.toString("utf8")) as { resources?: { name: string }[] };
     return resources.some(({ name }) => name === definition.plural);
@@ -263,7 +266,20 @@ export class ApiClient {
 
   /** Breaks all connections. */
   async close(): Promise<void> {
-    await this.#transport.close();
+    await this.#requester.transport.close();
+  }
+
+  /** Returns the answer to a request about an object; undefined if there is no such object. */
+  async #sendAbout(
+    { definition, ref, subresource }: Target,
+    what: string,
+    request: Pick<ApiRequest, "method" | "body" | "signal">,
+  ): Promise<Buffer | undefined> {
+    const named = {
+      path: objectPath(definition, ref, subresource),
+      what: `${what} ${describeObject(definition, ref)}`,
+    };
+    return (await this.#requester.send({ ...request, ...named }).catch(absentOrThrow))?.body;
   }
 }
 

@@ -1,19 +1,68 @@
 // What an apply empties. Where all entries of a map or all items of a list were applied under one name, and that name applies the map or list
 // without any, kube-apiserver 1.36 removes a list as a whole, and makes null of a map, which it rejects (422) unless the schema of a custom
 // resource allows null. What is not there can be applied empty. So what is to be empty in the end takes one apply more.
-import { isApiError, type ApiError } from "../base/errors.js";
+import { isApiError } from "../base/errors.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
+import type { Applied, WriteRequest } from "./write-request.js";
+
+/** Applies an object of a custom resource by `send`, and once more if what is to be empty had to be left out at first. */
+export async function applyEmptying<Resource extends KubernetesObject>(
+  definition: ResourceDefinition,
+  request: WriteRequest,
+  send: (request: WriteRequest) => Promise<Applied<Resource>>,
+): Promise<Applied<Resource>> {
+  let first: Applied<Resource>;
+  try {
+    first = await send(request);
+    if (!lacksEmptied(writtenFields(definition, request), first.object)) return first;
+  } catch (error) {
+    const body = withoutEmptied(request.body, error);
+    if (body === undefined) throw error;
+    // The first error says what is wrong with what was meant.
+    first = await send({ ...request, body }).catch(() => Promise.reject(error));
+  }
+  const second = await send({ ...request, body: ofVersion(request.body, first.object) });
+  return { ...second, wasCreated: first.wasCreated };
+}
+
+// What the server takes, but for the metadata, of which it leaves out what is empty.
+function writtenFields({ hasStatusSubresource }: ResourceDefinition, { body, subresource }: WriteRequest): object {
+  const { metadata: _metadata, status, ...fields } = body as KubernetesObject & { status?: unknown };
+  if (subresource === "status") return { status };
+  return hasStatusSubresource ? fields : { ...fields, status };
+}
+
+// What states a version states that of what was applied first.
+function ofVersion(body: object, { metadata: { resourceVersion } }: KubernetesObject): object {
+  const { metadata } = body as KubernetesObject;
+  return metadata?.resourceVersion === undefined ? body : { ...body, metadata: { ...metadata, resourceVersion } };
+}
 
 /** Returns what is to be applied first, if an apply failed because it empties fields; undefined if it failed for another reason. */
-export function withoutEmptied<Body extends object>(body: Body, error: unknown): Body | undefined {
+function withoutEmptied(body: object, error: unknown): object | undefined {
   if (!isApiError(error, 422)) return undefined;
-  const nulled = new Set(error.causes.filter(isAboutNull).map(({ field = "" }) => withoutIndexes(field)));
-  const search: Search = { nulled, wasFound: false };
-  const reduced = nulled.size === 0 ? body : reduce(body, "", search);
-  return search.wasFound ? (reduced as Body) : undefined;
+  const aboutNull = error.causes.filter(({ message = "" }) => message.includes('Invalid value: "null"'));
+  // Which item of a list it is differs between what is applied and what comes of it.
+  const nulled = new Set(aboutNull.map(({ field = "" }) => field.replace(/\[[^\]]*\]/g, "")));
+  let wasFound = false;
+  const reduce = (value: unknown, path: string): unknown => {
+    if (Array.isArray(value)) return value.map((item) => reduce(item, path));
+    if (typeof value !== "object" || value === null) return value;
+    const kept = Object.entries(value).flatMap(([name, child]) => {
+      const childPath = path === "" ? name : `${path}.${name}`;
+      if (!isEmpty(child) || !nulled.has(childPath)) return [[name, reduce(child, childPath)]];
+      wasFound = true;
+      return [];
+    });
+    return Object.fromEntries(kept);
+  };
+  const reduced = reduce(body, "") as object;
+  return wasFound ? reduced : undefined;
 }
 
 /** Tells whether an apply left out what was applied empty; of what is in lists nothing is told. */
-export function lacksEmptied(body: object, stored: object): boolean {
+function lacksEmptied(body: object, stored: object): boolean {
   return Object.entries(body).some(([name, child]) => {
     if (Array.isArray(child) ? child.length > 0 : typeof child !== "object" || child === null) return false;
     const kept: unknown = (stored as { [name: string]: unknown })[name];
@@ -22,36 +71,10 @@ export function lacksEmptied(body: object, stored: object): boolean {
 }
 
 function hasEmpty(value: unknown): boolean {
-  if (isEmpty(value)) return true;
-  return typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).some(hasEmpty);
-}
-
-interface Search {
-  readonly nulled: ReadonlySet<string>;
-  wasFound: boolean;
-}
-
-function reduce(value: unknown, path: string, search: Search): unknown {
-  if (Array.isArray(value)) return value.map((item) => reduce(item, path, search));
-  if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).flatMap(([name, child]) => {
-    const childPath = path === "" ? name : `${path}.${name}`;
-    if (!isEmpty(child) || !search.nulled.has(childPath)) return [[name, reduce(child, childPath, search)]];
-    search.wasFound = true;
-    return [];
-  });
-  return Object.fromEntries(kept);
-}
-
-function isAboutNull({ message = "" }: ApiError["causes"][number]): boolean {
-  return message.includes('Invalid value: "null"');
+  if (typeof value !== "object" || value === null) return false;
+  return isEmpty(value) || (!Array.isArray(value) && Object.values(value).some(hasEmpty));
 }
 
 function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-// Which item it is differs between what is applied and what comes of it.
-function withoutIndexes(field: string): string {
-  return field.replace(/\[[^\]]*\]/g, "");
 }

@@ -1,4 +1,4 @@
-import { endOfValue, findMember, forEachMember, isText, skipSpace, type Range } from "../decode/json-scanner.js";
+import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-scanner.js";
 
 /** What the metadata of a page of a list say. */
 export interface ListMetadata {
@@ -31,13 +31,10 @@ export function* itemsOf(page: Buffer): Generator<Range, void> {
 
 /** Reads the metadata of a page; it must not have been changed yet. */
 export function metadataOf(page: Buffer): ListMetadata {
-  let metadata: (ListMetadata & { continue?: string }) | undefined;
-  forEachMember(page, skipSpace(page, 0), (key, value) => {
-    if (!isText(page, key, '"metadata"')) return false;
-    metadata = JSON.parse(page.toString("utf8", value.start, value.end)) as ListMetadata;
-    return true;
-  });
+  const member = findMember(page, skipSpace(page, 0), '"metadata"');
+  const text = member && page.toString("utf8", member.value, endOfValue(page, member.value));
+  const metadata = text === undefined ? undefined : (JSON.parse(text) as ListMetadata);
   if (typeof metadata?.resourceVersion !== "string") throw new SyntaxError("a list states no version");
   const { resourceVersion, continue: next } = metadata;
-  return next === undefined || next === "" ? { resourceVersion } : { resourceVersion, continue: next };
+  return next ? { resourceVersion, continue: next } : { resourceVersion };
 }

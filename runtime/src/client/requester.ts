@@ -19,7 +19,7 @@ export interface RequestObservation {
   readonly method: string;
   readonly path: string;
   /** Absent if there was no answer. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   readonly durationMs: number;
 }
 
@@ -41,13 +41,22 @@ export interface RequesterOptions {
   readonly logger?: Logger | undefined;
 }
 
+/** A request, and how it may be repeated. */
+export interface ApiRequest extends TransportRequest {
+  /** Begins the message of an error: `get ConfigMap "home/web"`. Default: the error says no more than the server. */
+  readonly what?: string;
+  /** Whether it does no harm to carry it out twice; true unless said otherwise. */
+  readonly isRepeatable?: boolean | undefined;
+}
+
 /** Sends requests and tries again what is worth it: no answer, a busy server (honouring Retry-After), credentials that expired. */
 export class ApiRequester {
-  readonly #transport: Transport;
+  /** Sends a request once, as watches need it. */
+  readonly transport: Transport;
   readonly #options: RequesterOptions;
 
   constructor(transport: Transport, options: RequesterOptions = {}) {
-    this.#transport = transport;
+    this.transport = transport;
     this.#options = options;
   }
 
@@ -58,8 +67,9 @@ export class ApiRequester {
    * server says so by 401, 429 or a Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once;
    * the error has the time, at most 5 minutes.
    */
-  async send(request: TransportRequest): Promise<TransportResponse> {
-    const { fence } = this.#options;
+  async send(request: ApiRequest): Promise<TransportResponse> {
+    const { fence, logger } = this.#options;
+    const { closed } = this.transport;
     let isRefused = false;
     const beforeSend = () => {
       isRefused = true;
@@ -69,83 +79,59 @@ export class ApiRequester {
     const fenced = fence === undefined || request.method === "GET" ? request : { ...request, beforeSend };
     const backoff = new Backoff(BACKOFF);
     let wasRejected = false;
-    let waitedMs = 0;
+    let [waitMs, waitedMs] = [0, 0];
     for (let attempt = 1; ; attempt++) {
-      const isLast = attempt >= MAX_ATTEMPTS;
-      let response: TransportResponse;
       try {
-        response = await this.#sendOnce(fenced);
+        // A client that is closed waits for nothing: its timers would keep the process alive.
+        if (waitMs > 0) await sleep(waitMs, request.signal ? AbortSignal.any([request.signal, closed]) : closed);
+        return await this.#attempt(fenced);
       } catch (error) {
-        const isFinal = isLast || isRefused || request.signal?.aborted === true;
-        if (isFinal || (error as Error).name !== "ConnectionError") throw error;
-        if (request.isRepeatable === false && (error as ConnectionError).wasSent) throw withoutRepeat(error as Error);
-        await this.#pause(backoff.next(), request);
-        continue;
-      }
-      if (response.status < 400) return response;
-      const error = errorOf(response);
-      if (error.code === 401 && !wasRejected) {
+        const isFinal = attempt >= MAX_ATTEMPTS || isRefused || request.signal?.aborted === true || closed.aborted;
         // The transport asks for new credentials after a 401.
-        wasRejected = true;
-        continue;
+        const isRejected: boolean = isApiError(error, 401) && !wasRejected && !isRefused;
+        wasRejected ||= isRejected;
+        const nextMs = isRejected ? 0 : isFinal ? undefined : waitAfter(error as Error, request, backoff);
+        if (nextMs === undefined || waitedMs + nextMs > MAX_WAIT_MS) throw failed(request.what, error);
+        if (nextMs >= LONG_WAIT_MS && waitedMs < LONG_WAIT_MS && isApiError(error)) {
+          const text = `${request.method} ${request.path.replace(/\?.*$/, "")} waits ${Math.round(nextMs / 1000)} s`;
+          logger?.warn({ retryAfterMs: Math.round(nextMs) }, `${text}: ${error.message}`);
+        }
+        waitedMs += nextMs;
+        waitMs = nextMs;
       }
-      // To try again at once is what a server that is busy does not need, even if it says 0.
-      const waitMs = Math.max(error.retryAfterMs ?? 0, backoff.next());
-      if (isLast || waitedMs + waitMs > MAX_WAIT_MS || !isWorthRepeating(error, request)) throw error;
-      if (waitMs >= LONG_WAIT_MS && waitedMs < LONG_WAIT_MS) this.#warn(error, request, waitMs);
-      waitedMs += waitMs;
-      await this.#pause(waitMs, request);
     }
   }
 
-  #warn({ message }: ApiError, { method, path }: TransportRequest, waitMs: number): void {
-    const fields = { retryAfterMs: Math.round(waitMs) };
-    this.#options.logger?.warn(
-      fields,
-      `${method} ${withoutQuery(path)} waits ${Math.round(waitMs / 1000)} s: ${message}`,
-    );
-  }
-
-  // A client that is closed waits for nothing: its timers would keep the process alive.
-  #pause(ms: number, { signal }: TransportRequest): Promise<void> {
-    const { closed } = this.#transport;
-    return sleep(ms, signal === undefined ? closed : AbortSignal.any([signal, closed]));
-  }
-
-  async #sendOnce(request: TransportRequest): Promise<TransportResponse> {
-    const { observe } = this.#options;
-    if (observe === undefined) return this.#transport.send(request);
-    const startedAt = performance.now();
+  async #attempt(request: TransportRequest): Promise<TransportResponse> {
     const { method, path } = request;
+    const startedAt = performance.now();
     let status: number | undefined;
     try {
-      const response = await this.#transport.send(request);
-      status = response.status;
+      const response = await this.transport.send(request);
+      ({ status } = response);
+      if (status >= 400) throw errorOf(response);
       return response;
     } finally {
-      const durationMs = performance.now() - startedAt;
-      observe({ method, path, durationMs, ...(status === undefined ? {} : { status }) });
+      this.#options.observe?.({ method, path, status, durationMs: performance.now() - startedAt });
     }
   }
 }
 
-/** Sends a request; the message of an error begins with what was asked: `get ConfigMap "home/web" failed: `. */
-export async function sendNamed(
-  requester: ApiRequester,
-  request: TransportRequest,
-  what: string,
-): Promise<TransportResponse> {
-  try {
-    return await requester.send(request);
-  } catch (error) {
-    throw failed(what, error);
-  }
+/** Returns after how long a failed request is sent again; undefined if it is not. */
+function waitAfter(error: Error, { isRepeatable }: ApiRequest, backoff: Backoff): number | undefined {
+  if (isApiError(error))
+    // To try again at once is what a server that is busy does not need, even if it says 0.
+    return isWorthRepeating(error, isRepeatable) ? Math.max(error.retryAfterMs ?? 0, backoff.next()) : undefined;
+  if (error.name !== "ConnectionError") return undefined;
+  if (isRepeatable !== false || !(error as ConnectionError).wasSent) return backoff.next();
+  error.message += "; it is not repeated, as it may have been carried out";
+  return undefined;
 }
 
 /** Completes the message of an error of a request, which itself is kept: its code and causes matter to callers. */
-export function failed(what: string, error: unknown): unknown {
-  if (error instanceof Error && (error.name === "ApiError" || error.name === "ConnectionError"))
-    error.message = `${what} failed: ${error.message}`;
+export function failed(what: string | undefined, error: unknown): unknown {
+  const isOfRequest = isApiError(error) || (error instanceof Error && error.name === "ConnectionError");
+  if (what !== undefined && isOfRequest) error.message = `${what} failed: ${error.message}`;
   return error;
 }
 
@@ -156,16 +142,11 @@ export function absentOrThrow(error: unknown): undefined {
 
 // 500 is also what the server answers to an apply that does not fit the schema: that stays wrong, so it needs a Retry-After. So does
 // what must not be carried out twice: a gateway that gives up says nothing about the server behind it.
-function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, { isRepeatable }: TransportRequest): boolean {
+function isWorthRepeating({ code, retryAfterMs, causes }: ApiError, isRepeatable: boolean | undefined): boolean {
   // A refused eviction is no sign of a busy server: other pods have to become ready first.
   if (causes.some(({ reason }) => reason === "DisruptionBudget")) return false;
   if (code === 429 || retryAfterMs !== undefined) return BUSY_CODES.has(code);
   return BUSY_CODES.has(code) && code !== 500 && isRepeatable !== false;
-}
-
-function withoutRepeat(error: Error): Error {
-  error.message += "; it is not repeated, as it may have been carried out";
-  return error;
 }
 
 // Seconds, or, from proxies, a date (RFC 9110, 10.2.3).
@@ -213,15 +194,11 @@ const RBAC = /^secrets(?: "[^"]*")? is forbidden: User "[^"]*" cannot \w+ resour
 
 function withoutValues(status: ApiStatus & { kind?: string }): ApiStatus & { kind?: string } {
   const { kind, details = {} } = status;
-  const reason = wordIn(status.reason);
-  const causes = details.causes?.map((cause) => ({
-    ...wordIn(cause.reason),
-    ...(cause.field && { field: cause.field }),
-  }));
+  const causes = details.causes?.map(({ reason, field }) => ({ ...wordIn(reason), ...(field && { field }) }));
   const fields = causes?.map((cause) => Object.values(cause).reverse().join(" ")).join(", ");
   return {
     ...(kind && { kind }),
-    ...reason,
+    ...wordIn(status.reason),
     message: RBAC.exec(status.message ?? "")?.[0] || fields || "the message may quote the Secret, so it is not shown",
     details: { ...details, ...(causes && { causes }) },
   };
@@ -230,8 +207,4 @@ function withoutValues(status: ApiStatus & { kind?: string }): ApiStatus & { kin
 // A webhook may give sentences for reasons.
 function wordIn(reason: string | undefined): { readonly reason?: string } {
   return reason !== undefined && /^\w+$/.test(reason) ? { reason } : {};
-}
-
-function withoutQuery(path: string): string {
-  return path.replace(/\?.*$/, "");
 }

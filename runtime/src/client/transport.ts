@@ -1,12 +1,12 @@
 import { setMaxListeners } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
 import { describeProxy } from "./connect/proxy.js";
 import { withDeadline } from "./connect/renewed-credentials.js";
-import { createPools, type Pools } from "./pools.js";
+import { createPools, loadPool, type Pools } from "./pools.js";
 
 /** A request without its server. */
 export interface TransportRequest {
@@ -17,8 +17,6 @@ export interface TransportRequest {
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Whether it does no harm to carry it out twice; true unless said otherwise. */
-  readonly isRepeatable?: boolean | undefined;
   /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
   readonly beforeSend?: (() => void) | undefined;
 }
@@ -32,11 +30,11 @@ export interface TransportResponse {
   readonly body: Buffer;
 }
 
-/** What a stream calls; nothing is called after the promise of the stream is settled. */
+/** Takes the body of a 200 answer; nothing is called after the promise of the request is settled. */
 export interface StreamConsumer {
   /** Called when an answer begins, before its body. */
   onStart?(status: number): void;
-  /** Called for each piece of the body of a 200 answer; a promise holds back the next one, and the server, until it is resolved. */
+  /** Called for each piece of the body; a promise holds back the next one, and the server, until it is resolved. */
   onData(chunk: Buffer): void | Promise<void>;
 }
 
@@ -72,77 +70,56 @@ export class Transport {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /** Sends a request and waits for the whole answer; throws a ConnectionError if there is none. */
-  async send(request: TransportRequest): Promise<TransportResponse> {
+  /**
+   * Sends a request and waits for the end of the answer; throws a ConnectionError if there is none, or it breaks.
+   *
+   * A consumer gets the body of a 200 answer as it arrives, for as long as that takes.
+   */
+  async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
+    const { signal, path } = request;
     const { options, pools } = await this.#prepare(request);
+    const pool = consumer === undefined ? pools.requests : pools.streams;
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
       let status = 0;
       let headers: IncomingHttpHeaders = {};
       let wasSent = false;
-      let refusal: { readonly error: unknown } | undefined;
-      const abort = abortWith(request.signal);
-      pools.requests.dispatch(options, {
-        onRequestStart: (controller) => {
-          abort.connect(controller);
-          if (controller.aborted) return;
-          try {
-            request.beforeSend?.();
-          } catch (error) {
-            refusal = { error };
-            throw error;
-          }
-          wasSent = true;
-        },
-        onResponseStart: (_, statusCode, received) => {
-          status = statusCode;
-          headers = received;
-        },
-        onResponseData: (_, chunk) => void parts.push(chunk),
-        onResponseEnd: () => {
-          abort.release();
-          // An answer to what was asked before does not make the credentials good again.
-          if (status === 401) this.#isRejected = true;
-          const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-          resolve({ path: request.path, status, headers, body });
-        },
-        onResponseError: (_, error) => {
-          abort.release();
-          reject(refusal === undefined ? this.#errorOf(error, request, wasSent) : refusal.error);
-        },
-      });
-    });
-  }
-
-  /**
-   * Sends a request and hands over the body as it arrives; settles when the server ends it, which returns the answer (with the body
-   * only if the status is not 200), or when it breaks, which throws a ConnectionError.
-   */
-  async stream(request: TransportRequest, consumer: StreamConsumer): Promise<TransportResponse> {
-    const { options, pools } = await this.#prepare(request);
-    return new Promise((resolve, reject) => {
-      const parts: Buffer[] = [];
-      let status = 0;
-      let headers: IncomingHttpHeaders = {};
       let thrown: { readonly error: unknown } | undefined;
-      const abort = abortWith(request.signal);
-      pools.streams.dispatch(
-        { ...options, bodyTimeout: 0 },
+      // undici may start the request later than now.
+      let started: Dispatcher.DispatchController | undefined;
+      const onAbort = () => started?.abort(errorFrom(signal?.reason));
+      signal?.addEventListener("abort", onAbort, { once: true });
+      const settle = (end: () => void) => {
+        signal?.removeEventListener("abort", onAbort);
+        end();
+      };
+      // undici would take an exception of a consumer for its own.
+      const fail = (error: unknown) => {
+        thrown ??= { error };
+        started?.abort(errorFrom(error));
+      };
+      pool.dispatch(
+        { ...options, bodyTimeout: consumer === undefined ? null : 0 },
         {
-          onRequestStart: (controller) => abort.connect(controller),
+          onRequestStart: (controller) => {
+            started = controller;
+            if (signal?.aborted === true) return onAbort();
+            try {
+              request.beforeSend?.();
+            } catch (error) {
+              thrown = { error };
+              throw error;
+            }
+            wasSent = true;
+          },
           onResponseStart: (_, statusCode, received) => {
-            status = statusCode;
-            headers = received;
+            [status, headers] = [statusCode, received];
+            // An answer to what was asked before does not make the credentials good again.
             if (status === 401) this.#isRejected = true;
-            consumer.onStart?.(status);
+            consumer?.onStart?.(status);
           },
           onResponseData: (controller, chunk) => {
-            if (status !== 200) return void parts.push(chunk);
-            // undici would take an exception for its own; this one ends the stream and reaches the caller.
-            const fail = (error: unknown) => {
-              thrown ??= { error };
-              controller.abort(error as Error);
-            };
+            if (consumer === undefined || status !== 200) return void parts.push(chunk);
             try {
               const rest = consumer.onData(chunk);
               if (rest === undefined) return;
@@ -153,13 +130,11 @@ export class Transport {
             }
           },
           onResponseEnd: () => {
-            abort.release();
-            resolve({ path: request.path, status, headers, body: Buffer.concat(parts) });
+            const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+            settle(() => resolve({ path, status, headers, body }));
           },
-          onResponseError: (_, error) => {
-            abort.release();
-            reject(thrown === undefined ? this.#errorOf(error, request) : thrown.error);
-          },
+          onResponseError: (_, error) =>
+            settle(() => reject(thrown === undefined ? this.#errorOf(error, request, wasSent) : thrown.error)),
         },
       );
     });
@@ -179,20 +154,17 @@ export class Transport {
   async #prepare(request: TransportRequest): Promise<{ options: Dispatcher.DispatchOptions; pools: Pools }> {
     request.signal?.throwIfAborted();
     this.closed.throwIfAborted();
-    const { basePath = "" } = this.connection;
+    const { server, basePath = "" } = this.connection;
     const credentials = await this.#credentialsFor(request);
     if (this.#isDistrusted) await this.#rereadCa();
-    const pools = await this.#poolsFor(credentials);
+    const UndiciPool = await loadPool();
     this.closed.throwIfAborted();
-    const headers: Record<string, string | string[]> = {
-      ...this.#headers,
-      accept: request.accept ?? "application/json",
-    };
+    const pools = this.#poolsFor(UndiciPool, credentials);
+    const { method, path, body = null, accept = "application/json", contentType = "application/json" } = request;
+    const headers: Record<string, string | string[]> = { ...this.#headers, accept };
     if (credentials.authorization !== undefined) headers["authorization"] = credentials.authorization;
-    if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    const { method, body = null } = request;
-    const options = { origin: this.connection.server, method, path: `${basePath}${request.path}`, headers, body };
-    return { options, pools };
+    if (body !== null) headers["content-type"] = contentType;
+    return { options: { origin: server, method, path: `${basePath}${path}`, headers, body }, pools };
   }
 
   async #credentialsFor({ signal }: TransportRequest): Promise<Credentials> {
@@ -213,22 +185,21 @@ export class Transport {
     this.#isDistrusted = false;
   }
 
-  async #poolsFor({ cert, key }: Credentials): Promise<Pools> {
+  #poolsFor(UndiciPool: typeof Pool, { cert, key }: Credentials): Pools {
     const material = [this.#ca, cert, key];
-    const isCurrent = () => material.every((each, index) => isSame(each, this.#pools?.material[index]));
-    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
-    const pools = await createPools(this.connection, { ca: this.#ca, ...(cert && { cert }), ...(key && { key }) });
-    // Another request may have created the same pools meanwhile.
-    if (this.#pools !== undefined && isCurrent()) return this.#pools.pools;
-    const before = this.#pools?.pools;
+    const known = this.#pools;
+    // Files that are read again mostly hold the same text.
+    if (known?.material.every((each, at) => each === material[at] || String(each) === String(material[at])))
+      return known.pools;
+    const pools = createPools(UndiciPool, this.connection, { ca: this.#ca, cert, key });
     this.#pools = { pools, material };
     // Rotated certificates take new connections; requests under way keep theirs.
-    void before?.requests.close();
-    void before?.streams.close();
+    void known?.pools.requests.close();
+    void known?.pools.streams.close();
     return pools;
   }
 
-  #errorOf(error: Error, request: TransportRequest, wasSent = true): Error {
+  #errorOf(error: Error, request: TransportRequest, wasSent: boolean): Error {
     // What the caller itself aborted with is not a fault of the connection.
     if (request.signal?.aborted) return error;
     if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
@@ -239,28 +210,6 @@ export class Transport {
   }
 }
 
-// Ties an AbortSignal to a request that undici may start later than now.
-function abortWith(signal: AbortSignal | undefined): {
-  connect(controller: Dispatcher.DispatchController): void;
-  release(): void;
-} {
-  if (signal === undefined) return { connect: () => {}, release: () => {} };
-  let current: Dispatcher.DispatchController | undefined;
-  const onAbort = () => current?.abort(reasonOf(signal));
-  signal.addEventListener("abort", onAbort, { once: true });
-  return {
-    connect(controller) {
-      current = controller;
-      if (signal.aborted) onAbort();
-    },
-    release: () => signal.removeEventListener("abort", onAbort),
-  };
-}
-
-function reasonOf(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason));
-}
-
-function isSame(a: string | Buffer | undefined, b: string | Buffer | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && String(a) === String(b));
+function errorFrom(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
 }

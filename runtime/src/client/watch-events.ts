@@ -4,23 +4,10 @@ import type { ApiStatus } from "../base/errors.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { LineSplitter } from "../decode/line-splitter.js";
+import type { WatchOptions } from "./call-options.js";
 import { errorOf, errorOfStatus } from "./requester.js";
 import { collectionPath, queryOf } from "./resource-path.js";
 import type { Transport } from "./transport.js";
-
-/** Which objects a watch follows, and from when on. */
-export interface WatchOptions {
-  /** Default: all namespaces. */
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-  /** The version after which the events begin. Default: what exists comes first. */
-  readonly resourceVersion?: string | undefined;
-  /** Whether the server may send BOOKMARK events, which say how far the watch has come. Default: false. */
-  readonly allowBookmarks?: boolean | undefined;
-  /** Ends the watch. */
-  readonly signal?: AbortSignal | undefined;
-}
 
 /** An event of a watch; the object of a BOOKMARK has only its resource version. */
 export interface WatchedEvent<Resource extends KubernetesObject = KubernetesObject> {
@@ -36,10 +23,10 @@ export async function* watchEvents<Resource extends KubernetesObject>(
 ): AsyncGenerator<WatchedEvent<Resource>, void> {
   const query = queryOf({ watch: true, ...selection, allowWatchBookmarks: allowBookmarks });
   const leaving = new AbortController();
-  const signals = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
+  const either = signal === undefined ? leaving.signal : AbortSignal.any([signal, leaving.signal]);
   const body = new PassThrough();
-  const request = { method: "GET", path: collectionPath(definition, namespace) + query, signal: signals } as const;
-  const answered = transport.stream(request, {
+  const request = { method: "GET", path: collectionPath(definition, namespace) + query, signal: either } as const;
+  const answered = transport.send(request, {
     // Whoever is slow to take the events holds the server back.
     onData: (chunk) => (body.write(chunk) ? undefined : once(body, "drain").then(() => {})),
   });
@@ -50,7 +37,11 @@ export async function* watchEvents<Resource extends KubernetesObject>(
   try {
     const splitter = new LineSplitter();
     for await (const chunk of body as AsyncIterable<Buffer>)
-      for (const line of splitter.split(chunk)) yield eventIn<Resource>(line);
+      for (const line of splitter.split(chunk)) {
+        const event = JSON.parse(line.toString("utf8")) as WatchedEvent<Resource> | WatchError;
+        if (event.type === "ERROR") throw errorOfStatus(event.object);
+        yield event;
+      }
   } catch (error) {
     if (signal?.aborted !== true) throw error;
   } finally {
@@ -58,8 +49,7 @@ export async function* watchEvents<Resource extends KubernetesObject>(
   }
 }
 
-function eventIn<Resource extends KubernetesObject>(line: Buffer): WatchedEvent<Resource> {
-  const event = JSON.parse(line.toString("utf8")) as WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus };
-  if (event.type === "ERROR") throw errorOfStatus(event.object);
-  return event;
+interface WatchError {
+  readonly type: "ERROR";
+  readonly object: ApiStatus;
 }

@@ -1,5 +1,14 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { asciiString, findMember, forEachMember, isText } from "./json-scanner.js";
+import {
+  asciiString,
+  endOfValue,
+  findMember,
+  firstMember,
+  isEndOfObject,
+  nextMember,
+  startsWith,
+  valueOfMember,
+} from "./json-scanner.js";
 import { scanHead, textWithoutCut, type OwnedRange } from "./object-head.js";
 
 /** The fields that a controller applied to an object, as the API server recorded them in `metadata.managedFields`. */
@@ -63,13 +72,14 @@ export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; versio
   let name: string | undefined;
   let namespace: string | undefined;
   let version: string | undefined;
-  forEachMember(bytes, metadata.value, (key, value) => {
-    if (isText(bytes, key, '"name"')) name = asciiString(bytes, value.start);
-    else if (isText(bytes, key, '"namespace"')) namespace = asciiString(bytes, value.start);
-    else if (isText(bytes, key, '"resourceVersion"')) version = asciiString(bytes, value.start);
-    // The namespace stands before the version, if there is one.
-    return name !== undefined && version !== undefined;
-  });
+  // The namespace stands before the version, if there is one.
+  for (let key = firstMember(bytes, metadata.value); !isEndOfObject(bytes, key) && (!name || !version);) {
+    const value = valueOfMember(bytes, key);
+    if (startsWith(bytes, key, '"name"')) name = asciiString(bytes, value);
+    else if (startsWith(bytes, key, '"namespace"')) namespace = asciiString(bytes, value);
+    else if (startsWith(bytes, key, '"resourceVersion"')) version = asciiString(bytes, value);
+    key = nextMember(bytes, endOfValue(bytes, value));
+  }
   return name === undefined || version === undefined ? undefined : { key: keyOf({ name, namespace }), version };
 }
 

@@ -22,7 +22,7 @@ import {
   type ObjectHead,
   type OwnedRange,
 } from "./object-head.js";
-import { hasText, hasTextAround, hasTextBehindFirst } from "./same-text.js";
+import { hasText, hasTextAround } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
 /** Settings of a decoder. */
@@ -83,9 +83,10 @@ export class DeferredDecoder {
     const before = (ref && this.#known?.(keyOf(ref))) ?? this.#last;
     const text = before === undefined || encoding === "utf8" ? undefined : deferredOf(before.object);
     const known = text?.isAscii === true ? text : undefined;
-    const object = decodeObject({ bytes, start, end, encoding, head, before, known });
+    const decoding = { bytes, start, end, encoding, head, before, known } as const;
+    const object = decodeObject(decoding);
     if (object === undefined) return undefined;
-    const owned = readOwned({ bytes, encoding, head, before, known });
+    const owned = readOwned(decoding);
     return owned.length === 0 ? { object } : { object, owned };
   }
 
@@ -106,15 +107,18 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const isKnownHead = known !== undefined && hasHead(decoding, known);
   const { before, behind } = isKnownHead ? known : headTextIn(decoding);
   const version = bytes.toString(encoding, head.versionStart, head.versionEnd);
-  const object =
-    (isKnownHead ? withVersion(decoding.before!.object, version) : undefined) ??
-    parseHead(decoding, { before, version, behind });
+  const state = decoding.before?.object;
+  let object = isKnownHead ? withVersion(state!, version) : undefined;
+  if (object === undefined) {
+    object = JSON.parse(`${before}${version}${behind}}}`) as KubernetesObject;
+    if (state !== undefined) shareEqual(object.metadata, state.metadata);
+  }
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return object;
-  const isKnownRest = known !== undefined && hasTextBehindFirst(bytes, { start: comma, end }, known.text);
+  const isKnownRest = known !== undefined && hasText(bytes, { start: comma + 1, end }, known.text.slice(1));
   const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
   // Of two members of one name a parser takes the last.
-  if (!isKnownHead && names.some((name) => Object.hasOwn(object, name))) return undefined;
+  if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
   const isKnown = isKnownHead && isKnownRest;
   const text = isKnownRest ? known.text : textBehind(bytes, { start: comma, end }, encoding);
   deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
@@ -136,15 +140,6 @@ function headTextIn({ bytes, head, encoding, known }: Decoding): { before: strin
   const behind = textWithoutCut(bytes, head, { start: versionEnd, end: end - 1, encoding });
   // Neighbours mostly differ in their names alone.
   return { before, behind: behind === known?.behind ? known.behind : behind };
-}
-
-function parseHead(
-  { before: state }: Decoding,
-  { before, version, behind }: { readonly before: string; readonly version: string; readonly behind: string },
-): KubernetesObject {
-  const object = JSON.parse(`${before}${version}${behind}}}`) as KubernetesObject;
-  if (state !== undefined) shareEqual(object.metadata, state.object.metadata);
-  return object;
 }
 
 /** Returns the members of an object up to its metadata, with another version, which is given with its quotes. */
@@ -170,21 +165,18 @@ function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): s
   return text;
 }
 
-type OwnedReading = Pick<Decoding, "bytes" | "encoding" | "head" | "before" | "known">;
-
-function readOwned({ bytes, encoding, head: { owned }, before, known }: OwnedReading): readonly OwnedFields[] {
+function readOwned({ bytes, encoding, head: { owned }, before, known }: Decoding): readonly OwnedFields[] {
   if (owned.length === 0) return NONE;
   const ownedBefore = before?.owned ?? NONE;
   let isSame = owned.length === ownedBefore.length;
   const read = owned.map((range, at) => {
     const candidate = ownedBefore[at];
-    if (candidate !== undefined && isOf(candidate, range)) {
-      const { fieldsStart: start, fieldsEnd: end } = range;
-      if (known !== undefined && hasText(bytes, { start, end }, candidate.fieldsV1)) return candidate;
-    }
+    const same = candidate !== undefined && isOf(candidate, range) ? candidate : undefined;
+    const { fieldsStart: start, fieldsEnd: end } = range;
+    if (same !== undefined && known !== undefined && hasText(bytes, { start, end }, same.fieldsV1)) return same;
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
     // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-    if (candidate !== undefined && isOf(candidate, range) && candidate.fieldsV1 === fieldsV1) return candidate;
+    if (same?.fieldsV1 === fieldsV1) return same;
     isSame = false;
     return ownedFieldsOf(range, fieldsV1);
   });

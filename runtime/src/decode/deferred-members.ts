@@ -26,18 +26,14 @@ export interface Deferred {
 }
 
 /** The parsed members of an object that was frozen before: its accessors cannot be replaced. */
-class ParsedMembers {
+interface Parsed {
   readonly members: Members;
-
-  constructor(members: Members) {
-    this.members = members;
-  }
 }
 
 /** Puts the deferred state into a private field of an object, where no property shows it. */
 class Deferring extends Adopt {
   // One field mostly fits into the object itself.
-  #state: Deferred | ParsedMembers | undefined;
+  #state: Deferred | Parsed | undefined;
 
   constructor(object: object, deferred: Deferred) {
     super(object);
@@ -49,19 +45,18 @@ class Deferring extends Adopt {
   }
 
   static deferredOf(object: object): Deferred | undefined {
-    if (!(#state in object)) return undefined;
-    const state = object.#state;
-    return state instanceof ParsedMembers ? undefined : state;
+    const state = #state in object ? object.#state : undefined;
+    return state !== undefined && "text" in state ? state : undefined;
   }
 
   static membersOf(object: Deferring): Members | undefined {
     const state = object.#state;
-    return state instanceof ParsedMembers ? state.members : undefined;
+    return state !== undefined && "members" in state ? state.members : undefined;
   }
 
   /** Marks an object as parsed; `members` are those that still have an accessor. */
   static complete(object: object, members: Members | undefined): void {
-    if (#state in object) object.#state = members && new ParsedMembers(members);
+    if (#state in object) object.#state = members && { members };
   }
 }
 

@@ -76,43 +76,6 @@ export function endOfValue(bytes: Buffer, start: number): number {
   return index;
 }
 
-/**
- * Calls `visit` for each member of the object that begins at `start`, until it returns true.
- *
- * `key` is the range of the quoted key, `value` that of the value.
- */
-export function forEachMember(bytes: Buffer, start: number, visit: (key: Range, value: Range) => boolean | void): void {
-  let index = skipSpace(bytes, start + 1);
-  while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
-    const keyEnd = endOfString(bytes, index);
-    const colon = skipSpace(bytes, keyEnd);
-    if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
-    const valueStart = skipSpace(bytes, colon + 1);
-    const valueEnd = endOfValue(bytes, valueStart);
-    if (visit({ start: index, end: keyEnd }, { start: valueStart, end: valueEnd }) === true) return;
-    index = skipSpace(bytes, valueEnd);
-    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
-  }
-}
-
-/**
- * Calls `visit` with the start of each element of the array that begins at `start`; it returns the index behind the element. Returns the
- * index behind the array.
- */
-export function walkElements(bytes: Buffer, start: number, visit: (start: number) => number): number {
-  let index = skipSpace(bytes, start + 1);
-  while (index < bytes.length && bytes[index] !== CLOSE_BRACKET) {
-    index = skipSpace(bytes, visit(index));
-    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
-  }
-  return index + 1;
-}
-
-/** Tells whether the bytes of a range are this ASCII text. */
-export function isText(bytes: Buffer, { start, end }: Range, text: string): boolean {
-  return end - start === text.length && startsWith(bytes, start, text);
-}
-
 /** Tells whether this ASCII text stands at `start`. */
 export function startsWith(bytes: Buffer, start: number, text: string): boolean {
   for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
@@ -156,13 +119,11 @@ export interface MemberStart {
 
 /** Finds a member of the object that begins at `start`, without scanning its value; `quotedKey` is ASCII with its quotes. */
 export function findMember(bytes: Buffer, start: number, quotedKey: string): MemberStart | undefined {
-  let index = skipSpace(bytes, start + 1);
-  while (index < bytes.length && bytes[index] !== CLOSE_BRACE) {
-    const keyEnd = endOfString(bytes, index);
-    const value = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1);
-    if (isText(bytes, { start: index, end: keyEnd }, quotedKey)) return { key: index, value };
-    index = skipSpace(bytes, endOfValue(bytes, value));
-    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
+  let key = firstMember(bytes, start);
+  while (!isEndOfObject(bytes, key)) {
+    const value = valueOfMember(bytes, key);
+    if (startsWith(bytes, key, quotedKey)) return { key, value };
+    key = nextMember(bytes, endOfValue(bytes, value));
   }
   return undefined;
 }

@@ -7,12 +7,10 @@ import {
   endOfValue,
   firstMember,
   isEndOfObject,
-  isText,
   nextMember,
   skipSpace,
   startsWith,
   valueOfMember,
-  walkElements,
   type Range,
 } from "./json-scanner.js";
 
@@ -53,6 +51,7 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 
 /** Scans the object that begins at `start` as far as its metadata go; undefined if it has none. */
 export function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
@@ -62,60 +61,40 @@ export function scanHead(bytes: Buffer, start: number, search: HeadSearch): Obje
     key = nextMember(bytes, endOfValue(bytes, valueOfMember(bytes, key)));
   }
   const metadata = valueOfMember(bytes, key);
-  return bytes[metadata] === OPEN_BRACE ? new HeadScan(bytes, search).scan(start, metadata) : undefined;
+  return bytes[metadata] === OPEN_BRACE ? scanMetadata(bytes, { start, metadata, search }) : undefined;
 }
 
-/** One walk over the members of metadata. */
-class HeadScan {
-  readonly #bytes: Buffer;
-  readonly #search: HeadSearch;
-  readonly #owned: OwnedRange[] = [];
-  #nameStart = 0;
-  #namespaceStart = 0;
-  #version: Range | undefined;
-  #managed: Range | undefined;
-
-  constructor(bytes: Buffer, search: HeadSearch) {
-    this.#bytes = bytes;
-    this.#search = search;
+function scanMetadata(
+  bytes: Buffer,
+  { start, metadata, search }: { readonly start: number; readonly metadata: number; readonly search: HeadSearch },
+): ObjectHead {
+  const owned: OwnedRange[] = [];
+  let nameStart = 0;
+  let namespaceStart = 0;
+  let version: Range | undefined;
+  let managed: Range | undefined;
+  let key = firstMember(bytes, metadata);
+  while (!isEndOfObject(bytes, key)) {
+    const value = valueOfMember(bytes, key);
+    let end: number;
+    if (bytes[value] === OPEN_BRACKET && managed === undefined && startsWith(bytes, key, '"managedFields"')) {
+      end = readManagedFields(bytes, value, { search, found: owned });
+      managed = { start: key, end };
+    } else {
+      end = endOfValue(bytes, value);
+      // A value that is no string is no version and no name.
+      const isString = bytes[value] === QUOTE;
+      if (startsWith(bytes, key, '"resourceVersion"')) version = isString ? { start: value, end } : undefined;
+      else if (isString && startsWith(bytes, key, '"name"')) nameStart = value;
+      else if (isString && startsWith(bytes, key, '"namespace"')) namespaceStart = value;
+    }
+    key = nextMember(bytes, end);
   }
-
-  scan(start: number, metadata: number): ObjectHead {
-    const bytes = this.#bytes;
-    let key = firstMember(bytes, metadata);
-    while (!isEndOfObject(bytes, key)) key = nextMember(bytes, this.#take(key, valueOfMember(bytes, key)));
-    const end = key + 1;
-    const { start: versionStart, end: versionEnd } = this.#version ?? { start: key, end: key };
-    const { start: cutStart, end: cutEnd } =
-      this.#managed === undefined ? { start: end, end } : withComma(bytes, this.#managed);
-    // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
-    const [nameStart, namespaceStart] = [this.#nameStart, this.#namespaceStart];
-    return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned: this.#owned };
-  }
-
-  /** Takes a member; returns the index behind its value. */
-  #take(key: number, value: number): number {
-    const bytes = this.#bytes;
-    if (bytes[value] === OPEN_BRACKET && this.#managed === undefined && startsWith(bytes, key, '"managedFields"'))
-      return this.#takeManaged(key, value);
-    const end = endOfValue(bytes, value);
-    // A value that is no string is no version and no name.
-    const isString = bytes[value] === QUOTE;
-    if (startsWith(bytes, key, '"resourceVersion"')) this.#version = isString ? { start: value, end } : undefined;
-    else if (isString && startsWith(bytes, key, '"name"')) this.#nameStart = value;
-    else if (isString && startsWith(bytes, key, '"namespace"')) this.#namespaceStart = value;
-    return end;
-  }
-
-  #takeManaged(key: number, value: number): number {
-    const [bytes, search] = [this.#bytes, this.#search];
-    let entry = 0;
-    const end = walkElements(bytes, value, (at) =>
-      readEntry(bytes, at, { search, entry: entry++, found: this.#owned }),
-    );
-    this.#managed = { start: key, end };
-    return end;
-  }
+  const end = key + 1;
+  const { start: versionStart, end: versionEnd } = version ?? { start: key, end: key };
+  const { start: cutStart, end: cutEnd } = managed === undefined ? { start: end, end } : withComma(bytes, managed);
+  // No spread of literals: what V8 makes for one is not freed before a full collection, and this is done for every event.
+  return { start, end, nameStart, namespaceStart, versionStart, versionEnd, cutStart, cutEnd, owned };
 }
 
 /** Reads the name and the namespace of an object; undefined if it has no name. */
@@ -145,11 +124,25 @@ export function textWithoutCut(
   return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
 }
 
+interface ManagedReading {
+  readonly search: HeadSearch;
+  readonly found: OwnedRange[];
+}
+
+function readManagedFields(bytes: Buffer, start: number, reading: ManagedReading): number {
+  let index = skipSpace(bytes, start + 1);
+  for (let entry = 0; bytes[index] !== CLOSE_BRACKET; entry++) {
+    index = skipSpace(bytes, readEntry(bytes, { start: index, entry }, reading));
+    if (bytes[index] === COMMA) index = skipSpace(bytes, index + 1);
+  }
+  return index + 1;
+}
+
 // Adds the entry if one of our managers applied it to the object or its status; returns the index behind it.
 function readEntry(
   bytes: Buffer,
-  start: number,
-  { search, entry, found }: { readonly search: HeadSearch; readonly entry: number; readonly found: OwnedRange[] },
+  { start, entry }: { readonly start: number; readonly entry: number },
+  { search, found }: ManagedReading,
 ): number {
   let fieldManager: string | undefined;
   let isApply = false;
@@ -165,7 +158,7 @@ function readEntry(
       [fieldsStart, fieldsEnd] = [value, end];
     } else {
       end = endOfValue(bytes, value);
-      if (startsWith(bytes, key, '"manager"')) fieldManager = managerAt(bytes, { start: value, end }, search);
+      if (startsWith(bytes, key, '"manager"')) fieldManager = managerAt(bytes, value, search);
       else if (startsWith(bytes, key, '"operation"')) isApply = startsWith(bytes, value, '"Apply"');
       else if (startsWith(bytes, key, '"apiVersion"')) [versionStart, versionEnd] = [value, end];
       else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
@@ -179,8 +172,8 @@ function readEntry(
   return key + 1;
 }
 
-function managerAt(bytes: Buffer, range: Range, { fieldManagers }: HeadSearch): string | undefined {
-  for (const name of fieldManagers) if (isText(bytes, range, quotedBytesOf(name))) return name;
+function managerAt(bytes: Buffer, start: number, { fieldManagers }: HeadSearch): string | undefined {
+  for (const name of fieldManagers) if (startsWith(bytes, start, quotedBytesOf(name))) return name;
   return undefined;
 }
 

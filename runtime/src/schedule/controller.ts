@@ -1,8 +1,8 @@
 import { systemClock, turns, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { primaryReasonOf, type ReconcileReason, type SecondaryCause } from "../base/reconcile-reason.js";
-import type { ResourceChange } from "../cache/resource-cache.js";
+import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
+import type { ResourceChange } from "../cache/resource-change.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
@@ -185,12 +185,12 @@ export class Controller<Result = unknown> {
     if (this.#isStopped) return;
     const { kind, key, object, old, isInitial = false } = change;
     const { uid, deletionTimestamp } = object.metadata;
-    const reason = primaryReasonOf(kind, isInitial);
+    const reason = { kind: "primary", change: kind, isInitial } as const;
     if (kind === "deleted") return this.#onDeletion(change, reason);
     // The deletion of the object before was missed.
     if (kind === "updated" && old !== undefined && old.metadata.uid !== uid) {
       const missed = { ...change, kind: "deleted" as const, object: old, isFinalStateUnknown: true };
-      this.#onDeletion(missed, primaryReasonOf("deleted", isInitial));
+      this.#onDeletion(missed, { ...reason, change: "deleted" });
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
     const seen = this.#primaries.get(key)?.seen;

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ResourceChange } from "../cache/resource-cache.js";
+import type { ResourceChange } from "../cache/resource-change.js";
 import type { EventFilters } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
 

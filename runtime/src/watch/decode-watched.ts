@@ -19,7 +19,7 @@ export function createWatchedDecoder({
   cache,
 }: ListWatchOptions): (bytes: Buffer, range: WatchedRange) => DecodedResource {
   const project = projection && compileProjection(projection);
-  const known = (key: ObjectKey) => cache.observedOf(key);
+  const known = (key: ObjectKey) => cache.observed.get(key);
   // Objects that are cut are parsed at once.
   const deferred = project === undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;
   return (bytes, range) => {

@@ -1,7 +1,7 @@
 import { isApiError } from "../base/errors.js";
 import { refOfKey, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
+import { requesterOf, type ApiClient } from "../client/api-client.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import { compileProjection } from "../decode/projection.js";
 import { objectPath } from "../client/resource-path.js";
@@ -18,12 +18,8 @@ export function createObjectFetcher(
   return async (key, signal) => {
     const ref = refOfKey(key);
     try {
-      const { body } = await client.requester.send({
-        method: "GET",
-        path: objectPath(definition, ref),
-        accept,
-        signal,
-      });
+      const path = objectPath(definition, ref);
+      const { body } = await requesterOf(client).send({ method: "GET", path, accept, signal });
       const entry = decodeResource(body, { fieldManagers });
       const { apiVersion, kind } = definition;
       if (project !== undefined) return { object: project(entry.object) };

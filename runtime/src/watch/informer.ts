@@ -2,7 +2,7 @@ import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
-import type { ApiClient } from "../client/api-client.js";
+import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
@@ -82,6 +82,7 @@ export class Informer {
     const controller = new AbortController();
     const options = {
       ...this.#options,
+      requester: requesterOf(this.client),
       onListed: () => {
         run.isSynced = true;
         this.#reportSuccess();

@@ -1,13 +1,13 @@
 import type { Backoff } from "../base/backoff.js";
 import type { Clock } from "../base/clock.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
-import type { ApiClient } from "../client/api-client.js";
+import type { ApiRequester } from "../client/requester.js";
 import type { Restores } from "./restores.js";
 import type { InformerScope } from "./shared-informers.js";
 
 /** What a list-watch follows, and what takes it. */
 export interface ListWatchOptions extends InformerScope {
-  readonly client: Pick<ApiClient, "requester" | "transport">;
+  readonly requester: ApiRequester;
   /**
    * Takes the objects of a list, in any order, between `beginReplace` and `endReplace`; no other event comes in between. A list that breaks
    * off begins anew.
@@ -43,7 +43,7 @@ export type WatchedCache = Pick<
   | "forgetListed"
   | "observe"
   | "observeDeletion"
-  | "observedOf"
+  | "observed"
   | "observeKnown"
   | "observeListed"
   | "observeOwn"

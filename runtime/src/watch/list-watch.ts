@@ -102,7 +102,7 @@ async function list(options: ListWatchOptions, reader: WatchReader, signal: Abor
   let version: string;
   do {
     const path = pathOf(options, { limit: LIST_LIMIT, continue: next });
-    const { body } = await options.client.requester.send({ method: "GET", path, accept, signal });
+    const { body } = await options.requester.send({ method: "GET", path, accept, signal });
     ({ resourceVersion: version, continue: next } = metadataOf(body));
     await turns.visit(itemsOf(body), (item) => reader.readItem(body, item), signal);
     signal.throwIfAborted();
@@ -112,7 +112,7 @@ async function list(options: ListWatchOptions, reader: WatchReader, signal: Abor
 
 async function watch(options: ListWatchOptions, reader: WatchReader, signal: AbortSignal): Promise<void> {
   const { quietMs = QUIET_MS, initialTimeoutMs = INITIAL_TIMEOUT_MS } = options;
-  const { transport } = options.client;
+  const { transport } = options.requester;
   const isInitial = !reader.isListed;
   const path = pathOf(options, {
     watch: true,
@@ -140,7 +140,7 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
   const over = new AbortController();
   const accept = options.isMetadataOnly === true ? METADATA_OBJECT : undefined;
   try {
-    const response = await transport.stream(
+    const response = await transport.send(
       { method: "GET", path, accept, signal: watchdog.signal },
       {
         onStart(status) {

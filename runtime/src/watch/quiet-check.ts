@@ -35,7 +35,7 @@ export async function checkVersion(options: ListWatchOptions, last: string, sign
   // With a label selector the server would scan all objects. Roles with resourceNames need the field selector.
   const path = pathOf(options, { labelSelector: undefined, shardSelector: undefined, limit: 1 });
   const { body } = await inTime(options, signal, (inner) =>
-    options.client.requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
+    options.requester.send({ method: "GET", path, accept: METADATA_LIST, signal: inner }),
   );
   requireNotOlder(options.cache, metadataOf(body).resourceVersion, last);
 }
@@ -59,12 +59,12 @@ export async function checkChanges(
   if (!(await hasChangesSince(options, before, signal))) return;
   await sleep(LATE_EVENT_MS, signal, options.clock);
   if (version() !== before) return;
-  const { server } = options.client.transport.connection;
+  const { server } = options.requester.transport.connection;
   throw new ConnectionError(`the watch at ${server} has died: it does not bring what came after version ${before}`);
 }
 
 async function hasChangesSince(options: ListWatchOptions, version: string, signal: AbortSignal): Promise<boolean> {
-  const { transport } = options.client;
+  const { transport } = options.requester;
   const path = pathOf(options, { watch: true, resourceVersion: version, timeoutSeconds: 1 });
   const enough = new AbortController();
   let first = "";
@@ -75,7 +75,7 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
   try {
     await inTime(options, signal, (inner) => {
       const either = AbortSignal.any([inner, enough.signal]);
-      return transport.stream({ method: "GET", path, accept: METADATA_OBJECT, signal: either }, { onData });
+      return transport.send({ method: "GET", path, accept: METADATA_OBJECT, signal: either }, { onData });
     });
   } catch (error) {
     if (!enough.signal.aborted) throw error;
@@ -84,12 +84,12 @@ async function hasChangesSince(options: ListWatchOptions, version: string, signa
 }
 
 async function inTime<Answer>(
-  { client, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
+  { requester, clock = systemClock, answerTimeoutMs = ANSWER_TIMEOUT_MS }: ListWatchOptions,
   signal: AbortSignal,
   ask: (signal: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
   const late = new AbortController();
-  const error = new ConnectionError(`${client.transport.connection.server} does not answer`);
+  const error = new ConnectionError(`${requester.transport.connection.server} does not answer`);
   const cancel = clock.schedule(answerTimeoutMs, () => late.abort(error));
   try {
     return await ask(AbortSignal.any([signal, late.signal]));

@@ -1,4 +1,5 @@
 // What the functions of a workflow share, and what becomes known of a run, against an API server.
+import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
 import { crdPresent, deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
@@ -177,6 +178,6 @@ suite("a dependent that may not or cannot do everything", (test) => {
 
 async function sendCrd({ client }: Space, method: "POST" | "DELETE", crd: ReturnType<typeof crdOf>): Promise<void> {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  if (method === "DELETE") await client.requester.send({ method, path: `${path}/${crd.metadata.name}` });
-  else await client.requester.send({ method, path, body: JSON.stringify(crd) });
+  if (method === "DELETE") await requesterOf(client).send({ method, path: `${path}/${crd.metadata.name}` });
+  else await requesterOf(client).send({ method, path, body: JSON.stringify(crd) });
 }

@@ -1,4 +1,5 @@
 // Dependents whose watch starts only when an activation condition holds.
+import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { crdPresent } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { customDefinition } from "../../support/kind-definitions.js";
@@ -90,7 +91,7 @@ suite("activation", (test) => {
     assert.match(message, "books.example.com is not installed");
     await waitFor("the attempts are used up", () => page.logs.some((line) => line.includes("less and less often")));
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    await page.operator.client.requester.send({ method: "POST", path, body: JSON.stringify(bookCrd) });
+    await requesterOf(page.operator.client).send({ method: "POST", path, body: JSON.stringify(bookCrd) });
     const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;
     await waitFor("the book is made", () => last() === "created" || last() === "unchanged");
   });
@@ -122,7 +123,7 @@ suite("activation", (test) => {
     const last = () => page.events.at(-1)?.workflow?.dependents["book"]?.kind;
     assert.is(last(), "inactive");
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    const { requester } = page.operator.client;
+    const requester = requesterOf(page.operator.client);
     await requester.send({ method: "POST", path, body: JSON.stringify(bookCrd) });
     await waitFor("the book is made", () => last() === "created" || last() === "unchanged");
     await requester.send({ method: "DELETE", path: `${path}/${bookCrd.metadata.name}` });

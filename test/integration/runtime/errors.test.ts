@@ -1,4 +1,5 @@
 // What an operator makes of errors that last: it says so once, goes on with the rest, and recovers without a restart.
+import { requesterOf } from "#runtime/client/api-client.js";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -114,7 +115,7 @@ suite("operator with lasting errors", (test) => {
     await page.operator.start();
     await createPage(page);
     await untilStatus(page, "first");
-    const { requester } = page.operator.client;
+    const requester = requesterOf(page.operator.client);
     await requester.send({ method: "DELETE", path: `${DEFINITIONS}/pages.example.com` });
     const line = await waitFor("it is said", () => warningsOf(page, "is not installed")[0], RECOVERY);
     assert.match(line, "the CustomResourceDefinition pages.example.com is not installed");

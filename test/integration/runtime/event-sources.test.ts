@@ -3,7 +3,7 @@ import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
@@ -160,7 +160,7 @@ suite("event sources on an API server", (test) => {
     const source = informerSource({ name: "pages", resource: Page, mapper: ({ metadata }) => [keyOf(metadata)] });
     const error = await controller.register(source).catch((reason: Error) => reason.message);
     assert.match(error as string, "Page.v1.example.com is not served by");
-    const { requester } = parts.client;
+    const requester = requesterOf(parts.client);
     await requester.send({ method: "POST", path: DEFINITIONS, body: JSON.stringify(pageCrd) });
     await waitFor("pages are taken", () => parts.client.create(Page, page("one")), RECOVERY);
     await untilTold("pages default/one");
@@ -278,7 +278,7 @@ suite("failures of watches", (test) => {
     const fault = server.faults.add({ verb: ["list", "watch"], path: "/pages", answer: { status: 503 } });
     server.faults.endWatches();
     await waitFor("nobody watches", () => fault.hits > 0, RECOVERY);
-    const { requester } = parts.client;
+    const requester = requesterOf(parts.client);
     await requester.send({ method: "DELETE", path: `${DEFINITIONS}/pages.example.com` });
     assert.is(controller.primaries.has("default/one"), true, "a server that is busy says nothing about its objects");
     fault.remove();

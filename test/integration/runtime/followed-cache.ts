@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
@@ -44,7 +44,7 @@ export function follow(
       cache.endReplace(version);
     },
     observe: (entry) => cache.observe(entry),
-    observedOf: () => undefined,
+    observed: new Map(),
     observeOwn: (version) => cache.observeOwn(version),
     observeDeletion: (object) => cache.observeDeletion(object),
     observeVersion: (version) => {
@@ -56,7 +56,7 @@ export function follow(
     {
       definition: ConfigMap.definition,
       fieldManagers: [],
-      client,
+      requester: requesterOf(client),
       cache: watched,
       onFailure: (error) => void failures.push(messageOf(error)),
       backoff: new Backoff(QUICK),

@@ -5,10 +5,13 @@ import { connect, type AddressInfo } from "node:net";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection, type Connection } from "#runtime/client/connect/connection.js";
-import { createInClusterConnection } from "#runtime/client/connect/in-cluster.js";
-import { loadConnection, type LoadConnectionOptions } from "#runtime/client/connect/load-connection.js";
+import {
+  createInClusterConnection,
+  loadConnection,
+  type LoadConnectionOptions,
+} from "#runtime/client/connect/load-connection.js";
 import { assert, suite } from "../../support/suite.js";
 import { createTemporaryFolder } from "../../support/temporary-folder.js";
 import { ConfigMap, failureOf } from "./page-operator.js";
@@ -215,7 +218,7 @@ suite("a proxy", (test) => {
     await using proxy = await startProxy(407);
     const { url } = proxy;
     await using client = clientOf(createConnection({ server: "https://far.example", proxyUrl: url }));
-    const failure = await failureOf(() => client.transport.send({ method: "GET", path: "/" }));
+    const failure = await failureOf(() => requesterOf(client).transport.send({ method: "GET", path: "/" }));
     assert.match(failure, `got no answer through the proxy ${new URL(url).origin}: the proxy answered 407`);
     assert.not.match(failure, "secret");
   });

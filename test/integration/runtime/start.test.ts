@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { startApiServer } from "#apiserver/index.js";
 import { sleep } from "#runtime/base/clock.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { loadConnection } from "#runtime/client/connect/load-connection.js";
 import { createOperator } from "#runtime/operator.js";
 import { assert, suite } from "../../support/suite.js";
@@ -70,7 +70,7 @@ suite("operator start", (test) => {
     assert.match(line, "the CustomResourceDefinition pages.example.com is not installed");
     assert.match(line, "kubectl apply");
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    const { requester } = page.operator.client;
+    const requester = requesterOf(page.operator.client);
     await requester.send({ method: "POST", path, body: JSON.stringify(pageCrd) });
     await started;
     await createPage(page);

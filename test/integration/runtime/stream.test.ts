@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
@@ -36,7 +36,7 @@ async function streamFrom(
   await using server = await startScripted((_, response) => answer(response.writeHead(200)));
   const transport = new Transport(createConnection({ url: server.url }));
   try {
-    await transport.stream({ method: "GET", path: "/", ...(signal === undefined ? {} : { signal }) }, consumer);
+    await transport.send({ method: "GET", path: "/", ...(signal === undefined ? {} : { signal }) }, consumer);
   } finally {
     await transport.close();
   }
@@ -138,7 +138,7 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
   const nothing = () => {};
   const cache: WatchedCache = {
     ...{ beginReplace: nothing, observeListed: nothing, forgetListed: nothing, endReplace: nothing },
-    ...{ observeDeletion: nothing, observeVersion: nothing, observedOf: nothing as () => undefined },
+    ...{ observeDeletion: nothing, observeVersion: nothing, observed: new Map() },
     ...{ comparesVersions: true, expectsOwn: false, observeKnown: () => false, observeOwn: () => false },
     observe({ object }) {
       names.push(object.metadata.name);
@@ -147,7 +147,7 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
   };
   const definition = ConfigMap.definition;
   const backoff = new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 });
-  await runListWatch({ definition, fieldManagers: [], client, cache, backoff }, abort.signal);
+  await runListWatch({ definition, fieldManagers: [], requester: requesterOf(client), cache, backoff }, abort.signal);
   await new Promise((resolve) => setTimeout(resolve, 20));
   await client.close();
   return names;

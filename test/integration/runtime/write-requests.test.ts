@@ -1,6 +1,6 @@
 // The writes of the client: what they send, and what is made of answers that do not come.
 import type { FaultAnswer, FaultRule } from "#apiserver/faults.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { ConfigMap, Page, startPageServer, type DataObject } from "./page-operator.js";
@@ -177,7 +177,7 @@ suite("every write", (test) => {
       const answer = await write(client.client, `manager-of-${name}`);
       assert.not(JSON.stringify(answer).includes("managedFields"));
       const path = `/api/v1/namespaces/default/configmaps/${metadata.name}`;
-      const { body } = await client.client.requester.send({ method: "GET", path });
+      const { body } = await requesterOf(client.client).send({ method: "GET", path });
       assert.match(body.toString(), `"manager":"manager-of-${name}"`);
     }
   });

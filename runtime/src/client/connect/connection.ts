@@ -5,21 +5,21 @@ export interface Connection {
   /** `https://host:port`, without a path. */
   readonly server: string;
   /** What stands before every path, where a proxy serves several clusters at one address: `/k8s/clusters/c-1`. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /** Where this came from, for messages: a file and context, or the service account. */
   readonly origin: string;
   /** The namespace to work in where one is needed and none is stated. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** PEM of the certificate authorities to trust. Default: those of Node. */
-  readonly ca?: string | Buffer;
+  readonly ca?: string | Buffer | undefined;
   /** The file that holds `ca`; it is read again when the certificate of the server cannot be verified. */
-  readonly caFile?: string;
-  readonly serverName?: string;
-  readonly skipsTlsVerify?: boolean;
+  readonly caFile?: string | undefined;
+  readonly serverName?: string | undefined;
+  readonly skipsTlsVerify?: boolean | undefined;
   /** URL of the HTTP proxy that opens a tunnel (CONNECT) to the server. */
-  readonly proxyUrl?: string;
+  readonly proxyUrl?: string | undefined;
   /** Who the requests are carried out as; the credentials need the permission to impersonate. */
-  readonly impersonation?: Impersonation;
+  readonly impersonation?: Impersonation | undefined;
   /** Returns what identifies the client; called before every request, so it caches what is costly to get. */
   credentials(options: {
     /** Whether the server answered 401 to what was returned last. */
@@ -30,65 +30,52 @@ export interface Connection {
 /** What identifies a client: a header, a client certificate, or both. */
 export interface Credentials {
   /** Value of the Authorization header. */
-  readonly authorization?: string;
+  readonly authorization?: string | undefined;
   /** PEM of the client certificate. */
-  readonly cert?: string | Buffer;
+  readonly cert?: string | Buffer | undefined;
   /** PEM of the private key of the client certificate. */
-  readonly key?: string | Buffer;
+  readonly key?: string | Buffer | undefined;
 }
 
 /** The identity that requests are carried out as, in place of that of the credentials (kubectl's `--as`). */
 export interface Impersonation {
   readonly user: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: { readonly [key: string]: readonly string[] };
+  readonly uid?: string | undefined;
+  readonly groups?: readonly string[] | undefined;
+  readonly extra?: { readonly [key: string]: readonly string[] } | undefined;
 }
 
 /** A connection stated in full, as tests and embedded servers do. */
-export interface ConnectionOptions extends Pick<
-  Connection,
-  "namespace" | "serverName" | "skipsTlsVerify" | "proxyUrl" | "impersonation"
-> {
+export interface ConnectionOptions
+  extends
+    Omit<Credentials, "authorization">,
+    Pick<Connection, "namespace" | "ca" | "serverName" | "skipsTlsVerify" | "proxyUrl" | "impersonation"> {
   readonly server?: string;
   /** The same as `server`. */
   readonly url?: string;
   readonly token?: string;
-  readonly ca?: string | Buffer | undefined;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
 }
 
 /** Returns the address and the base path of an API server. */
 export function serverOf(url: string): Pick<Connection, "server" | "basePath"> {
   const { origin, pathname } = new URL(url);
-  const basePath = pathname.replace(/\/+$/, "");
-  return { server: origin, ...(basePath === "" ? {} : { basePath }) };
+  return { server: origin, basePath: pathname.replace(/\/+$/, "") };
 }
 
 /** Creates a connection whose credentials never change; without a `proxyUrl` the environment may name a proxy. */
 export function createConnection(options: ConnectionOptions): Connection {
-  const { server = options.url, token, cert, key, ca, namespace, serverName, skipsTlsVerify, impersonation } = options;
+  const { url, server = url, token, cert, key, proxyUrl, ...stated } = options;
   if (server === undefined) throw new TypeError("a connection needs the URL of its server");
-  const credentials: Credentials = {
-    ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  };
+  const credentials = { authorization: token === undefined ? undefined : `Bearer ${token.trim()}`, cert, key };
   const address = serverOf(server);
-  const proxyUrl =
-    options.proxyUrl === undefined
-      ? proxyFromEnvironment(address.server)
-      : checkProxyUrl(options.proxyUrl, "proxyUrl of the connection");
   return {
+    ...stated,
     ...address,
     origin: "connection options",
-    ...(ca === undefined ? {} : { ca }),
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(serverName === undefined ? {} : { serverName }),
-    ...(skipsTlsVerify === undefined ? {} : { skipsTlsVerify }),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
-    ...(impersonation === undefined ? {} : { impersonation }),
+    proxyUrl:
+      proxyUrl === undefined
+        ? proxyFromEnvironment(address.server)
+        : checkProxyUrl(proxyUrl, "proxyUrl of the connection"),
     credentials: () => credentials,
   };
 }

@@ -1,5 +1,6 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import { isAbsolute, join } from "node:path";
+import { promisify } from "node:util";
 import type { Connection } from "./connection.js";
 import { createRenewedCredentials, type ReadCredentials } from "./renewed-credentials.js";
 
@@ -52,33 +53,27 @@ async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: Abort
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
   const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
-  const output = await new Promise<string>((resolve, reject) => {
-    const options = {
-      env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
-      maxBuffer: MAX_OUTPUT_BYTES,
-      signal,
-      killSignal: "SIGKILL",
-    } as const;
-    const child = execFile(path, args ?? [], options, (error, stdout, stderr) => {
-      if (error === null) return resolve(stdout);
-      const hint = (error as NodeJS.ErrnoException).code === "ENOENT" && installHint ? `; ${installHint}` : "";
-      reject(new Error(`${command}: ${stderr.trim() || error.message}${hint}`, { cause: error }));
-    });
-    child.stdin?.end();
+  const running = promisify(execFile)(path, args ?? [], {
+    env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
+    maxBuffer: MAX_OUTPUT_BYTES,
+    signal,
+    killSignal: "SIGKILL",
   });
-  return credentialsIn(output, command);
+  running.child.stdin?.end();
+  const { stdout } = await running.catch((error: ExecFileException) => {
+    const hint = error.code === "ENOENT" && installHint ? `; ${installHint}` : "";
+    throw new Error(`${command}: ${error.stderr?.trim() || error.message}${hint}`, { cause: error });
+  });
+  return credentialsIn(stdout, command);
 }
 
 function credentialsIn(output: string, command: string): ReadCredentials {
   const { status = {} } = parse(output, command);
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
   if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
-  const expiresAt = Date.parse(expirationTimestamp ?? "");
-  return {
-    ...(token ? { authorization: `Bearer ${token.trim()}` } : {}),
-    ...(cert && key ? { cert, key } : {}),
-    ...(Number.isNaN(expiresAt) ? {} : { expiresAt }),
-  };
+  const certificate = cert && key ? { cert, key } : {};
+  const expiresAt = Date.parse(expirationTimestamp ?? "") || undefined;
+  return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...certificate, expiresAt };
 }
 
 // The output may hold a token, so it is not quoted.

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
+import type { RequestOptions } from "node:https";
 import { dirname, isAbsolute, join } from "node:path";
 import { load } from "js-yaml";
-import { createAuthProviderCredentials } from "./auth-provider.js";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
@@ -51,44 +51,35 @@ export async function readKubeconfig(files: readonly string[], options: Kubeconf
         ? `${context.where} names no user`
         : `${context.where} names user "${context.entry.user}", which does not exist`,
     );
-  const { namespace } = context.entry;
   const connection = {
     ...(await clusterOf(cluster, options.env)),
     origin: context.where,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...impersonationOf(user),
+    namespace: context.entry.namespace,
+    impersonation: impersonationOf(user),
   };
   return { ...connection, credentials: await credentialsOf(user, cluster.entry, connection) };
 }
 
-async function clusterOf(
-  { entry, folder, where }: Found<"cluster">,
-  env: NodeJS.ProcessEnv | undefined,
-): Promise<Omit<Connection, "credentials" | "origin">> {
+async function clusterOf({ entry, folder, where }: Found<"cluster">, env: NodeJS.ProcessEnv | undefined) {
   const address = serverOf(entry.server!);
-  const caFile = entry["certificate-authority-data"] === undefined ? entry["certificate-authority"] : undefined;
-  const ca = await readMaterial(entry["certificate-authority-data"], caFile, folder);
-  const proxyUrl =
-    entry["proxy-url"] === undefined
-      ? proxyFromEnvironment(address.server, env)
-      : checkProxyUrl(entry["proxy-url"], `${where}: proxy-url`);
+  const { "certificate-authority-data": caData, "proxy-url": proxyUrl } = entry;
+  const caFile = caData === undefined ? entry["certificate-authority"] : undefined;
   return {
     ...address,
-    ...(ca === undefined ? {} : { ca }),
-    ...(caFile === undefined ? {} : { caFile: absoluteOf(caFile, folder) }),
-    ...(entry["tls-server-name"] === undefined ? {} : { serverName: entry["tls-server-name"] }),
-    ...(entry["insecure-skip-tls-verify"] === true ? { skipsTlsVerify: true } : {}),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ca: await readMaterial(caData, caFile, folder),
+    caFile: caFile && absoluteOf(caFile, folder),
+    serverName: entry["tls-server-name"],
+    skipsTlsVerify: entry["insecure-skip-tls-verify"],
+    proxyUrl: proxyUrl ? checkProxyUrl(proxyUrl, `${where}: proxy-url`) : proxyFromEnvironment(address.server, env),
   };
 }
 
-function impersonationOf({ entry, where }: Found<"user">): { impersonation?: Impersonation } {
+function impersonationOf({ entry, where }: Found<"user">): Impersonation | undefined {
   const { as: user, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = entry;
-  if (user !== undefined)
-    return { impersonation: { user, ...(uid && { uid }), ...(groups && { groups }), ...(extra && { extra }) } };
+  if (user !== undefined) return { user, uid, groups, extra };
   const first = Object.keys(entry).find((field) => field.startsWith("as-"));
   if (first !== undefined) throw new Error(`${where}: ${first} needs the field as, which names the user`);
-  return {};
+  return undefined;
 }
 
 async function credentialsOf(
@@ -102,8 +93,9 @@ async function credentialsOf(
     // https://kubernetes.io/docs/reference/config-api/client-authentication.v1/#client-authentication-k8s-io-v1-Cluster
     const { "certificate-authority": _file, ...rest } = cluster;
     const config = extensions?.find(({ name }) => name === "client.authentication.k8s.io/exec")?.extension;
-    const data = ca === undefined ? {} : { "certificate-authority-data": Buffer.from(ca).toString("base64") };
-    return createExecCredentials(entry.exec, { folder, origin, cluster: { ...rest, ...data, config } });
+    const data = ca && Buffer.from(ca).toString("base64");
+    const told = { ...rest, "certificate-authority-data": data, config };
+    return createExecCredentials(entry.exec, { folder, origin, cluster: told });
   }
   if (entry["auth-provider"] !== undefined && !isPlain) {
     const { exec: _exec, ...rest } = entry;
@@ -116,14 +108,33 @@ async function credentialsOf(
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
 }
 
+/**
+ * Creates credentials from the `auth-provider` of a kubeconfig user: OIDC or a cloud provider.
+ *
+ * Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does.
+ */
+async function createAuthProviderCredentials(user: object, origin: string): Promise<Connection["credentials"]> {
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  const contexts = [{ name: "context", context: { cluster: "cluster", user: "user" } }];
+  const clusters = [{ name: "cluster", cluster: { server: "https://127.0.0.1" } }];
+  const users = [{ name: "user", user }];
+  config.loadFromString(JSON.stringify({ clusters, users, contexts, "current-context": "context" }));
+  const read = async () => {
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options);
+    const { Authorization: authorization } = { ...options.headers } as { readonly Authorization?: string };
+    const { cert, key } = options as Credentials;
+    return { authorization: authorization?.trim(), cert, key };
+  };
+  // Providers keep their tokens themselves; asking them once a minute notices an expiry early enough.
+  return createRenewedCredentials({ what: `the authentication plugin of ${origin}`, read });
+}
+
 async function plainCredentials({ entry, folder }: Found<"user">): Promise<Credentials> {
   const cert = await readMaterial(entry["client-certificate-data"], entry["client-certificate"], folder);
   const key = await readMaterial(entry["client-key-data"], entry["client-key"], folder);
-  return {
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(await authorizationOf(entry, folder)),
-  };
+  return { cert, key, ...(await authorizationOf(entry, folder)) };
 }
 
 // As in client-go, a token file takes precedence over a token.

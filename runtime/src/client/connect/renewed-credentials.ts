@@ -5,7 +5,7 @@ import type { Connection, Credentials } from "./connection.js";
 /** Credentials that were read, and until when they are good. */
 export interface ReadCredentials extends Credentials {
   /** Milliseconds since the epoch. Default: good until the server rejects them. */
-  readonly expiresAt?: number;
+  readonly expiresAt?: number | undefined;
 }
 
 /** How credentials are read and when they are read again. */
@@ -69,15 +69,13 @@ export async function withDeadline<Value>(
   { timeoutMs, who }: { readonly timeoutMs: number; readonly who: string },
   signals: readonly (AbortSignal | undefined)[] = [],
 ): Promise<Value> {
-  const timeout = new AbortController();
-  const late = () => timeout.abort(new Error(`${who} did not answer within ${timeoutMs / 1000} s`));
-  // The timer alone must not keep the process alive.
-  const timer = setTimeout(late, timeoutMs).unref();
-  try {
-    return await untilAborted(promise, ...signals, timeout.signal);
-  } finally {
-    clearTimeout(timer);
-  }
+  // The timer of this signal does not keep the process alive.
+  const timeout = AbortSignal.timeout(timeoutMs);
+  return untilAborted(promise, ...signals, timeout).catch((error: unknown) => {
+    throw timeout.aborted && error === timeout.reason
+      ? new Error(`${who} did not answer within ${timeoutMs / 1000} s`)
+      : error;
+  });
 }
 
 /** Reads a bearer token from a file. */

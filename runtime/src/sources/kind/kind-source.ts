@@ -14,7 +14,7 @@ import type { PrimaryToSecondaryMapper } from "../mappers.js";
 import { SecondaryMapping, type ContextualMapper } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
-import { isEvictedCopy } from "../../cache/bounded-entries.js";
+import { isEvicted } from "../../cache/bounded-objects.js";
 
 /** What a source of one kind does; untyped, for informerSource has the types. */
 export interface KindSourceOptions {
@@ -167,6 +167,6 @@ export class KindSource implements EventSource<KubernetesObject> {
     if (kind === "deleted") return this.#gate.passesDelete(object, isFinalStateUnknown);
     if (old === undefined) return this.#gate.passesAdd(object);
     // What had to make room cannot be compared any more, and an event must not be lost.
-    return isEvictedCopy(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
+    return isEvicted(old) ? this.#gate.passesGeneric(object) : this.#gate.passesUpdate(object, old);
   }
 }

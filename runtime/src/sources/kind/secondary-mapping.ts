@@ -3,7 +3,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
-import { isEvictedCopy } from "../../cache/bounded-entries.js";
+import { isEvicted } from "../../cache/bounded-objects.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
@@ -109,7 +109,7 @@ export class SecondaryMapping {
     const { mapper, primaryToSecondary } = this.#options;
     if (mapper === undefined && primaryToSecondary !== undefined)
       return [...context.primaries.keysByIndex(this.#primaryIndex, key), ...this.#named.to(key)];
-    if (isEvictedCopy(object)) {
+    if (isEvicted(object)) {
       const remembered = view.indexValuesOf(OWNER_INDEX, key, object);
       if (remembered !== undefined) return [...remembered, ...this.#contextual.from(key)];
     }

@@ -1,5 +1,5 @@
 import type { ObjectRef } from "../../base/kubernetes-object.js";
-import type { ApiClient } from "../../client/api-client.js";
+import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 
@@ -26,7 +26,7 @@ export async function findRivals(
 ): Promise<readonly string[]> {
   try {
     const path = objectPath(target.definition, ref);
-    const { body } = await client.requester.send({ method: "GET", path, ...(signal && { signal }) });
+    const { body } = await requesterOf(client).send({ method: "GET", path, ...(signal && { signal }) });
     const { metadata } = JSON.parse(body.toString("utf8")) as { metadata?: { managedFields?: ManagedFieldsEntry[] } };
     const others = (metadata?.managedFields ?? []).filter(({ manager }) => manager !== undefined && manager !== own);
     const rivals = others.filter(({ fieldsV1 = {} }) => paths.some((each) => owns(fieldsV1, namesOf(each))));

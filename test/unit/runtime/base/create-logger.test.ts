@@ -1,4 +1,4 @@
-import { createChildLogger, type LogLevel, createLogger } from "#runtime/base/logger.js";
+import { createLogger, type LogLevel } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function linesOf(level: LogLevel, format: "json" | "pretty") {
@@ -31,13 +31,6 @@ suite("logger", (test) => {
     const { lines, logger } = linesOf("info", "json");
     logger.info({ error: new Error("outer", { cause: new Error("inner") }) }, "x");
     assert.is((JSON.parse(lines[0]!) as { error: string }).error, "outer: inner");
-  });
-
-  test("a child adds its fields to every line", () => {
-    const { lines, logger } = linesOf("info", "json");
-    createChildLogger(logger, { controller: "page" }).info({ name: "one" }, "x");
-    const { controller, name } = JSON.parse(lines[0]!) as { controller: string; name: string };
-    assert.equal([controller, name], ["page", "one"]);
   });
 
   test("the pretty form has level, message and fields in words for people", () => {

@@ -10,11 +10,7 @@ function play(script: string) {
     else if (word === "close") window.close();
     else if (word === "?") told.push(wordOf(window.check()));
     else if (word.startsWith("own")) window.recordOwn(word.slice(3));
-    else {
-      window.setListing(word.startsWith("R"));
-      window.add(changeOf(word), word.slice(1));
-      window.setListing(false);
-    }
+    else window.add(changeOf(word), word.slice(1), word.startsWith("R"));
   }
   return { window, told: told.join(" ") };
 }

@@ -133,7 +133,7 @@ export class SimulatedController {
     const told = this.notes.length;
     this.view.attach(cache, namespace);
     const names = this.notes.slice(told).map((note) => /^added (\S+)@/.exec(note)?.[1]);
-    assert.equal(new Set(names), new Set([...cache.observed()].map(([key]) => key)), "all that is known is told");
+    assert.equal(new Set(names), new Set([...cache.observed].map(([key]) => key)), "all that is known is told");
     this.#forget((theirs) => this.isWatching(theirs.key) && compareResourceVersions(theirs.version, version) <= 0);
   }
 

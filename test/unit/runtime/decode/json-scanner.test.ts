@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { peekIdentity, peekResourceVersion } from "#runtime/decode/decode-resource.js";
-import { endOfValue, forEachMember } from "#runtime/decode/json-scanner.js";
+import { endOfValue, firstMember, isEndOfObject, nextMember, valueOfMember } from "#runtime/decode/json-scanner.js";
 import { itemsOf, metadataOf } from "#runtime/client/list-page.js";
 import { isReadRight } from "../../../support/json-names.js";
 import { runs } from "../../../support/runs.js";
@@ -41,11 +41,12 @@ suite("json scanner", (test) => {
         const bytes = Buffer.from(JSON.stringify(any, undefined, space));
         const found: [string, unknown][] = [];
         const parse = (start: number, end: number) => JSON.parse(bytes.toString("utf8", start, end)) as unknown;
-        forEachMember(
-          bytes,
-          0,
-          (key, range) => void found.push([parse(key.start, key.end) as string, parse(range.start, range.end)]),
-        );
+        for (let key = firstMember(bytes, 0); !isEndOfObject(bytes, key);) {
+          const value = valueOfMember(bytes, key);
+          const end = endOfValue(bytes, value);
+          found.push([parse(key, endOfValue(bytes, key)) as string, parse(value, end)]);
+          key = nextMember(bytes, end);
+        }
         assert.equal(found, Object.entries(JSON.parse(JSON.stringify(any)) as object));
       }),
       { numRuns: runs(1000) },

@@ -1,10 +1,11 @@
 // A dispatcher for Pages on an embedded API server: what it asks of the server, and what it says, is recorded.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
-import { ApiClient } from "#runtime/client/api-client.js";
+import { requesterOf, ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { decodeResource, type DecodedResource } from "#runtime/decode/decode-resource.js";
-import { ResourceCache, type ResourceChange } from "#runtime/cache/resource-cache.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import type { ResourceChange } from "#runtime/cache/resource-change.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import { collectionPath, objectPath } from "#runtime/client/resource-path.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
@@ -115,7 +116,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   const refOf = (name: string) => ({ name, namespace: "default" });
   const fetch = async (name: string) => {
-    const { body } = await other.requester.send({ method: "GET", path: objectPath(definition, refOf(name)) });
+    const { body } = await requesterOf(other).send({ method: "GET", path: objectPath(definition, refOf(name)) });
     return decodeResource<Page>(body, { fieldManagers: [FIELD_MANAGER] });
   };
   const versions = new Map<string, string>();
@@ -220,7 +221,7 @@ export async function markForDeletion({ client, observe }: Dispatcher, name: str
 
 /** Returns the names of the managers of a page, with their operation and subresource. */
 export async function managersOf({ client }: Dispatcher, name: string): Promise<string[]> {
-  const { body } = await client.requester.send({
+  const { body } = await requesterOf(client).send({
     method: "GET",
     path: objectPath(Page.definition, { name, namespace: "default" }),
   });

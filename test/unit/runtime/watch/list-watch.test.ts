@@ -85,7 +85,7 @@ async function meet(
   const left = [...answers];
   const transport = {
     connection: { server: "https://example" },
-    async stream({ path, signal }: TransportRequest, consumer: StreamConsumer) {
+    async send({ path, signal }: TransportRequest, consumer: StreamConsumer) {
       const query = new URL(path, "https://example").searchParams;
       queries.push(query);
       requests.push({ at: clock.now(), isList: query.has("sendInitialEvents"), version: query.get("resourceVersion") });
@@ -96,6 +96,7 @@ async function meet(
     },
   } as unknown as Transport;
   const requester = {
+    transport,
     async send({ path, signal }: TransportRequest) {
       assert.is(new URL(path, "https://example").searchParams.get("limit"), "1");
       checks.push(clock.now());
@@ -113,7 +114,7 @@ async function meet(
     forgetListed: () => {},
     endReplace: (version) => void lists.push(version),
     observe: () => {},
-    observedOf: () => undefined,
+    observed: new Map(),
     observeOwn: () => false,
     observeDeletion: () => {},
     observeVersion: () => {},
@@ -123,7 +124,7 @@ async function meet(
       definition: builtinDefinition("v1", "ConfigMap"),
       ...selectors,
       fieldManagers: [],
-      client: { transport, requester },
+      requester,
       cache,
       onFailure: (error, retryAfterMs) => {
         failures.push(retryAfterMs);

@@ -1,0 +1,146 @@
+// Which objects a cache keeps whole if it keeps only some: the most recently used, and those that a running reconcile needs.
+import type { ObjectKey, KubernetesObject } from "../base/kubernetes-object.js";
+import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
+
+/** The bound of a cache. */
+export interface CacheBound {
+  /** The number of objects that are kept whole. */
+  readonly maxObjects: number;
+  /** Fetches an evicted object; undefined if it was deleted. */
+  fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<DecodedResource | undefined>;
+}
+
+/** Settings of a load. */
+export interface LoadOptions {
+  /** Keeps the objects from eviction until it is released. Default: they may be evicted at once. */
+  readonly holder?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The cache that is bounded. */
+export interface BoundedCache {
+  /** Returns an object or its evicted copy. */
+  find(key: ObjectKey): DecodedResource | undefined;
+  /** Does the same, but ignores pending writes. */
+  observed(key: ObjectKey): DecodedResource | undefined;
+  /** Replaces an object by its evicted copy. */
+  evict(key: ObjectKey): void;
+  /** Takes a state that the watch has not brought. */
+  put(entry: DecodedResource): void;
+  /** Replaces an evicted copy by the whole object. */
+  complete(key: ObjectKey, entry: DecodedResource): void;
+}
+
+// The number of parallel fetches of one reconcile.
+const FETCHED_AT_ONCE = 10;
+
+/** The keys of the whole objects of a bounded cache. The copy of an evicted object has only the metadata. */
+export class BoundedObjects {
+  readonly #bound: CacheBound;
+  readonly #cache: BoundedCache;
+  /** The objects that may be evicted, the least recently used first. */
+  readonly #recent = new Set<ObjectKey>();
+  /** How often each object is held. */
+  readonly #holds = new Map<ObjectKey, number>();
+  readonly #heldBy = new Map<string, ReadonlySet<ObjectKey>>();
+
+  constructor(bound: CacheBound, cache: BoundedCache) {
+    this.#bound = bound;
+    this.#cache = cache;
+  }
+
+  /** How many objects are held. */
+  get held(): number {
+    return this.#holds.size;
+  }
+
+  /** Takes the key of a whole object, which may evict another one. */
+  add(key: ObjectKey): void {
+    if (this.#holds.has(key)) return;
+    this.#recent.delete(key);
+    this.#recent.add(key);
+    if (this.#recent.size <= this.#bound.maxObjects) return;
+    const [oldest] = this.#recent;
+    this.#recent.delete(oldest!);
+    this.#cache.evict(oldest!);
+  }
+
+  /** Marks an object as used. */
+  touch(key: ObjectKey): void {
+    if (this.#recent.delete(key)) this.#recent.add(key);
+  }
+
+  /** Forgets a deleted object. */
+  delete(key: ObjectKey): void {
+    this.#recent.delete(key);
+  }
+
+  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
+  async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions): Promise<void> {
+    const wanted = new Set(keys);
+    if (holder !== undefined) this.#hold(wanted, holder);
+    const missing = [...wanted].filter((key) => this.#copyOf(key) !== undefined);
+    for (let start = 0; start < missing.length; start += FETCHED_AT_ONCE)
+      await Promise.all(missing.slice(start, start + FETCHED_AT_ONCE).map((key) => this.#fetch(key, signal)));
+  }
+
+  /** Allows the eviction of the objects that were loaded for `holder`. */
+  release(holder: string): void {
+    const keys = this.#heldBy.get(holder) ?? [];
+    this.#heldBy.delete(holder);
+    for (const key of keys) {
+      const left = this.#holds.get(key)! - 1;
+      if (left > 0) {
+        this.#holds.set(key, left);
+        continue;
+      }
+      this.#holds.delete(key);
+      const entry = this.#cache.observed(key);
+      if (entry !== undefined && !isEvicted(entry.object)) this.add(key);
+    }
+  }
+
+  #hold(keys: ReadonlySet<ObjectKey>, holder: string): void {
+    for (const key of keys) {
+      this.#holds.set(key, (this.#holds.get(key) ?? 0) + 1);
+      this.#recent.delete(key);
+    }
+    // What the holder held before.
+    this.release(holder);
+    this.#heldBy.set(holder, keys);
+  }
+
+  #copyOf(key: ObjectKey): DecodedResource | undefined {
+    const entry = this.#cache.find(key);
+    return entry !== undefined && isEvicted(entry.object) ? entry : undefined;
+  }
+
+  async #fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<void> {
+    const entry = await this.#bound.fetch(key, signal);
+    const copy = this.#copyOf(key);
+    // The object was deleted, or the watch has brought it.
+    if (entry === undefined || copy === undefined) return;
+    // A newer state is pending like the answer to a write: the watch will notify its change.
+    if (versionOf(entry) !== versionOf(copy)) return this.#cache.put(entry);
+    this.#cache.complete(key, entry);
+  }
+}
+
+const copies = new WeakSet<KubernetesObject>();
+
+// As large as the object itself, and no mapper or selector reads it.
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Returns the copy that a bounded cache keeps of an evicted object: its kind and its metadata. */
+export function createEvictedCopy({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+  const { annotations, ...others } = metadata;
+  const kept = annotations && Object.fromEntries(Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED));
+  const copy = { apiVersion, kind, metadata: { ...others, ...(kept === undefined ? {} : { annotations: kept }) } };
+  copies.add(copy);
+  return copy;
+}
+
+/** Tells whether an object is the copy of an evicted one. */
+export function isEvicted(object: KubernetesObject): boolean {
+  return copies.has(object);
+}

@@ -1,0 +1,54 @@
+import { isNewerVersion, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
+import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
+
+interface OwnDeletion {
+  /** The last known state. Every state up to its version is gone. */
+  readonly entry: DecodedResource;
+  /** The owner of the view that deleted the object. */
+  readonly by: object | undefined;
+}
+
+/** Own deletions by key, until the watch brings them. */
+export class OwnDeletions {
+  readonly #deletions = new Map<ObjectKey, OwnDeletion>();
+
+  get size(): number {
+    return this.#deletions.size;
+  }
+
+  /** Remembers that `by` deleted an object; `entry` is its last known state. */
+  set(key: ObjectKey, entry: DecodedResource, by: object | undefined): void {
+    this.#deletions.set(key, { entry, by });
+  }
+
+  /** Tells whether a state belongs to a deleted object, or is older than its deletion. */
+  covers(key: ObjectKey, entry: DecodedResource): boolean {
+    // The map is empty most of the time.
+    const deleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(key)?.entry;
+    if (deleted === undefined) return false;
+    return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
+  }
+
+  /** Tells whether `by` deleted this object. */
+  isBy(key: ObjectKey, { metadata }: KubernetesObject, by: object): boolean {
+    const deletion = this.#deletions.size === 0 ? undefined : this.#deletions.get(key);
+    return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;
+  }
+
+  /** Forgets a deletion that the watch brought. */
+  delete(key: ObjectKey, uid: string | undefined): void {
+    if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
+  }
+
+  /**
+   * Returns the last states of what a watch at `version` will not bring as deleted, because it holds another object of that name, or none;
+   * without a version all of them.
+   */
+  passedBy(version: string | undefined, observed: ReadonlyMap<ObjectKey, DecodedResource>): KubernetesObject[] {
+    return [...this.#deletions].flatMap(([key, { entry }]) => {
+      const isExpected = version !== undefined && isNewerVersion(versionOf(entry), version);
+      const isObserved = version !== undefined && uidOf(observed.get(key)) === uidOf(entry);
+      return isExpected || isObserved ? [] : [entry.object];
+    });
+  }
+}
