@@ -51,11 +51,17 @@ export type MappingSpec =
 /** What is to be kept of the objects of an event source. */
 export type CacheSpec = "full" | "metadata" | { readonly paths: readonly string[] };
 
+/** How often something is polled as a spec states it. */
+export interface ScheduleSpec {
+  readonly every: string;
+  readonly fetchTimeout?: string;
+}
+
 /** An event source as a spec states it: `resource`, `poll`, `perPrimaryPoll` or `inbound` is there; all else needs `resource`. */
 export interface EventSourceSpec {
   readonly resource?: string;
-  readonly poll?: { readonly every: string };
-  readonly perPrimaryPoll?: { readonly every: string };
+  readonly poll?: ScheduleSpec;
+  readonly perPrimaryPoll?: ScheduleSpec;
   readonly inbound?: object;
   readonly mapping?: MappingSpec;
   readonly primaryToSecondary?: { readonly function: string };
@@ -89,9 +95,9 @@ export interface ExternalStateSpec {
 
 /** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
 export interface ExternalSpec {
-  readonly poll?: { readonly every: string };
-  readonly perPrimaryPoll?: { readonly every: string };
-  readonly inbound?: { readonly fetch?: true };
+  readonly poll?: ScheduleSpec;
+  readonly perPrimaryPoll?: ScheduleSpec;
+  readonly inbound?: { readonly fetch?: true; readonly fetchTimeout?: string };
   readonly eventSource?: string;
   /** A file and the type that it exports: `src/database.ts#Database`. */
   readonly type?: string;
@@ -185,6 +191,7 @@ export interface ControllerSpec {
   };
   readonly rateLimit?: { readonly maxReconciliations: number; readonly within: string };
   readonly maxReconciliationInterval?: string;
+  readonly reconcileTimeout?: string;
   readonly fieldManager?: string;
   readonly finalizer?: string;
   readonly indexes?: { readonly [name: string]: { readonly function: string } };

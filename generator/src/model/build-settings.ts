@@ -5,7 +5,7 @@ import type { ControllerSettings, WorkflowSettings } from "./project-model.js";
 /** Builds the settings of a controller: exactly what the spec states. */
 export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { retry, rateLimit, maxConcurrentReconciles } = spec;
+  const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
   const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
   return Object.freeze({
     // All namespaces are what a controller watches unless told otherwise.
@@ -35,6 +35,7 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
     ...(maxReconciliationInterval === undefined
       ? {}
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
+    ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
   });

@@ -79,8 +79,8 @@ export type ExternalStateModel =
 export interface ExternalDependentModel extends NodeModel {
   readonly external: {
     readonly source:
-      | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number }
-      | { readonly kind: "inbound"; readonly isFetched?: true }
+      | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number; readonly fetchTimeoutMs?: number }
+      | { readonly kind: "inbound"; readonly isFetched?: true; readonly fetchTimeoutMs?: number }
       | { readonly kind: "eventSource"; readonly name: string };
     readonly type: ExternalTypeModel;
     /** The type of what is desired; that of a resource if absent. */

@@ -64,6 +64,7 @@ export interface ControllerSettings {
   };
   readonly rateLimit?: { readonly maxReconciliations: number; readonly withinMs: number };
   readonly maxReconciliationIntervalMs?: number;
+  readonly reconcileTimeoutMs?: number;
   readonly fieldManager?: string;
   readonly finalizer?: string;
 }
@@ -155,6 +156,7 @@ export interface PollingModel {
   readonly kind: "poll" | "perPrimaryPoll";
   readonly name: string;
   readonly intervalMs: number;
+  readonly fetchTimeoutMs?: number;
 }
 
 /** An event source to which something outside of Kubernetes brings resources. */
