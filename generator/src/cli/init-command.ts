@@ -1,5 +1,5 @@
 import type { AddCommand } from "./command.js";
-import { printDiagnostics, printResult } from "./print.js";
+import { printDiagnostics, printKept, printResult } from "./print.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, end) => {
@@ -49,17 +49,13 @@ async function initProject({ directory, crdFiles, name }: InitArguments): Promis
   ]);
   const { diagnostics } = await readCrdFiles(".", crdFiles);
   if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
-  const { created, skipped, addedToPackage, differsInPackage } = await project.initProject({
-    directory,
-    crdFiles,
-    ...(name === undefined ? {} : { name }),
-  });
-  for (const path of created) console.log(`created ${path}`);
-  for (const path of skipped) console.log(`kept    ${path}`);
-  for (const field of addedToPackage) console.log(`added   ${field} to package.json`);
-  for (const field of differsInPackage)
+  const init = await project.initProject({ directory, crdFiles, ...(name === undefined ? {} : { name }) });
+  for (const path of init.created) console.log(`created ${path}`);
+  printKept(init.kept);
+  for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of init.differsInPackage)
     console.error(`warning: ${field} of package.json is not what the project needs`);
-  const exitCode = printResult(await generate({ project: directory }), { folder: directory });
+  const exitCode = printResult(await generate({ project: directory }), { folder: directory, init });
   if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm test`);
   return exitCode;
 }

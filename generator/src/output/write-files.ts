@@ -60,7 +60,9 @@ export async function writeFiles(
     if (isWritten && !check) await writeFileAtOnce(join(root, file.path), file);
     // A stub that is missing is not stale: only what is generated has to be up to date.
     if (isWritten && check && file.owner === "user") continue;
-    if (file !== manifest || check) outcomes.push([file.path, isWritten && check ? "stale" : outcome]);
+    const isStale = isWritten && check;
+    // The manifest is not the user's business, unless a check fails for it.
+    if (file !== manifest || isStale) outcomes.push([file.path, isStale ? "stale" : outcome]);
   }
   if (!check) for (const path of leftOver) await deleteFile(root, path);
   return reportOf(outcomes);
