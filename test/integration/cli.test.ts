@@ -83,11 +83,17 @@ suite("gen-operator generate", (test) => {
       const stale = await runCommand(project.path, "generate", "--check");
       assert.is(stale.status, 1);
       assert.is(stale.stdout, "");
-      assert.match(stale.stderr, /^stale src\/generated\/webpage\/workflow.ts\n1 file/);
+      assert.match(
+        stale.stderr,
+        /^stale src\/generated\/webpage\/workflow.ts\ngenerated code is not up to date: 1 file; run: npx gen-operator generate\n$/,
+      );
       assert.is(await readFile(generated, "utf8"), before);
       const update = await runCommand(repositoryRoot, "generate", "--project", project.path);
       assertSucceeds(update);
-      assert.match(update.stdout, /^updated src\/generated\/webpage\/workflow.ts\n1 updated, \d+ unchanged, \d+ kept\n$/);
+      assert.match(
+        update.stdout,
+        /^updated src\/generated\/webpage\/workflow.ts\n1 updated, \d+ unchanged, \d+ kept\n$/,
+      );
     },
     { timeoutMs: 120_000 },
   );

@@ -33,7 +33,8 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
         .example("$0 generate --check --strict", "in continuous integration"),
     async ({ project, check, strict }) => {
       const { generate } = await import("../generate.js");
-      end(printResult(await generate({ project, check, strict }), { folder: project }));
+      const folder = project === "." ? "" : ` --project ${project}`;
+      end(printResult(await generate({ project, check, strict }), { update: `npx gen-operator generate${folder}` }));
     },
   );
 };

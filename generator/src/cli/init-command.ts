@@ -55,7 +55,7 @@ async function initProject({ directory, crdFiles, name }: InitArguments): Promis
   for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
   for (const field of init.differsInPackage)
     console.error(`warning: ${field} of package.json is not what the project needs`);
-  const exitCode = printResult(await generate({ project: directory }), { folder: directory, init });
+  const exitCode = printResult(await generate({ project: directory }), { update: "npx gen-operator generate", init });
   if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm test`);
   return exitCode;
 }

@@ -14,21 +14,20 @@ export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence
 
 /** What a result is printed with. */
 export interface PrintOptions {
-  readonly folder: string;
+  /** The command that brings generated code up to date. */
+  readonly update: string;
   /** What `init` wrote before, and has printed. The summary counts it too. */
   readonly init?: InitReport;
 }
 
 /** Prints what came of generating, one line for each file that changed; returns the exit code. */
 export function printResult({ diagnostics, report, caches = [] }: GenerateResult, options: PrintOptions): number {
-  const { folder, init } = options;
+  const { update, init } = options;
   const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
   if (report === undefined) return exitCode;
   for (const path of report.stale) console.error(`stale ${path}`);
   if (report.stale.length > 0) {
-    console.error(
-      `${counted(report.stale.length, "file")} not up to date in ${folder}; run the command without --check`,
-    );
+    console.error(`generated code is not up to date: ${counted(report.stale.length, "file")}; run: ${update}`);
     return 1;
   }
   for (const change of ["created", "updated", "deleted"] as const)
