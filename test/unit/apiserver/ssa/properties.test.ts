@@ -42,7 +42,7 @@ const spec = fc.record(
   },
   { requiredKeys: [], noNullPrototype: true },
 );
-const object: fc.Arbitrary<JsonObject> = fc.record({ spec }, { requiredKeys: [], noNullPrototype: true }) as never;
+const object: fc.Arbitrary<JsonObject> = fc.record({ spec }, { requiredKeys: [], noNullPrototype: true });
 const write = fc.record({
   manager: fc.constantFrom("a", "b", "c"),
   object,
