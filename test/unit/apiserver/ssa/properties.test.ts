@@ -71,7 +71,7 @@ suite("laws of server-side apply", (test) => {
     fc.assert(fc.property(object, (value) => assert.equal(checkValue(type, value, { allowsDuplicates: false }), [])));
   });
 
-  test("an applied set survives FieldsV1", () => {
+  test("a field set encoded as FieldsV1 is decoded as the same set", () => {
     fc.assert(
       fc.property(object, (value) => {
         const set = fieldSetOf(type, value);
