@@ -99,7 +99,7 @@ class AliasSizes {
     if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
     const target = alias.resolve(this.#source.document);
     if (target === undefined) return `${quote(`*${alias.source}`)} refers to an anchor that is not defined before it`;
-    if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to what it is part of`;
+    if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to a value that contains it`;
     this.#total += this.#sizeOf(target);
     return this.#total > MAX_EXPANDED ? `aliases stand for more than ${MAX_EXPANDED} values` : undefined;
   }

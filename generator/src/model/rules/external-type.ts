@@ -20,9 +20,12 @@ function checkType(
     { severity: "error", rule: "external-type", message, ...place, hint },
   ];
   if (type !== undefined && schema !== undefined)
-    return fail(`the type of ${quote(name)} is stated twice`, "remove type or schema");
+    return fail(`${quote(name)} has both type and schema`, "remove type or schema");
   if (eventSource !== undefined)
-    return fail(`${quote(name)} has the type of its event source ${quote(eventSource)}`, "remove it");
+    return fail(
+      `${quote(name)} takes its type from its event source ${quote(eventSource)}`,
+      `remove ${type === undefined ? "schema" : "type"}`,
+    );
   return (file?.problems ?? []).map((problem) => (problem.position === undefined ? { ...problem, ...place } : problem));
 }
 
@@ -37,10 +40,13 @@ function checkDesiredType(
     { severity: "error", rule: "external-type", message, ...document.keyAt(at), hint },
   ];
   if (!capabilities.includes("create") && !capabilities.includes("update"))
-    return fail(`nothing is desired of ${quote(name)}: its capabilities lack create and update`, "remove desiredType");
+    return fail(
+      `"desiredType" has no effect: the capabilities of ${quote(name)} lack create and update`,
+      "remove desiredType",
+    );
   if (capabilities.includes("update") && matcher === undefined)
     return fail(
-      `what is desired of ${quote(name)} is of another type than what is live, so that the two are never equal`,
+      `the desired and the live ${quote(name)} have different types, so the runtime cannot compare them`,
       "say when a resource is as desired: matcher: { function: ... }",
     );
   const place = document.valueAt(at);

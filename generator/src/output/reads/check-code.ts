@@ -143,7 +143,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
       {
         severity: "warning",
         rule: "unread-detail",
-        message: `nobody reads the detail that ${quote(name)} finds`,
+        message: `the detail that ${quote(name)} returns is never read`,
         about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
         hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,
