@@ -12,7 +12,7 @@ import { writeFiles } from "./output/write-files.js";
 export interface GenerateTypesOptions {
   /** YAML or JSON files with CustomResourceDefinitions, relative to the working directory. */
   readonly files: readonly string[];
-  /** The folder to write to; made if it does not exist. */
+  /** The folder to write to; created if missing. */
   readonly out: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;

@@ -15,14 +15,14 @@ export const addInitCommand: AddCommand = (parser, end) => {
         .positional("directory", {
           type: "string",
           demandOption: true,
-          describe: "The folder of the project; made if it does not exist",
+          describe: "The folder of the project; created if missing",
         })
         .option("crd", {
           type: "string",
           array: true,
           requiresArg: true,
           demandOption: true,
-          describe: "Files with CustomResourceDefinitions, which are copied",
+          describe: "Files with CustomResourceDefinitions, which are copied to crds/",
         })
         .option("name", {
           type: "string",

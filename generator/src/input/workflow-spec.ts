@@ -103,7 +103,7 @@ export interface ExternalSpec {
   readonly type?: string;
   /** A file with a JSON Schema. */
   readonly schema?: string;
-  /** A file and the type that it exports, of what is desired; that of a resource unless given. */
+  /** A file and the type that it exports, of the desired state. Default: the type of a resource. */
   readonly desiredType?: string;
   readonly state?: ExternalStateSpec;
   readonly capabilities?: readonly ("create" | "update" | "delete")[];

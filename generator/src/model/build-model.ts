@@ -52,7 +52,7 @@ export interface ModelInput {
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
-  /** The files that external dependents name; none unless given. */
+  /** The files that external dependents name. Default: none. */
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
 }
 

@@ -138,7 +138,7 @@ export interface InformerModel {
   readonly resource: ResourceModel;
   readonly mapping: MappingModel;
   readonly primaryToSecondary?: FunctionModel;
-  /** Those of the controller unless given. */
+  /** Default: those of the controller. */
   readonly namespaces?: "all" | readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;

@@ -10,11 +10,11 @@ import { writeFiles } from "./write-files.js";
 
 /** What a new project is made from. */
 export interface InitOptions {
-  /** Made if it does not exist. */
+  /** Created if missing. */
   readonly directory: string;
   /** Files with CustomResourceDefinitions, which are copied. */
   readonly crdFiles: readonly string[];
-  /** The name of the package; that of the folder unless given. */
+  /** The name of the package. Default: that of the folder. */
   readonly name?: string;
 }
 

@@ -23,7 +23,7 @@ export interface WriteReport {
 export interface WriteOptions {
   /** Only reports. */
   readonly check: boolean;
-  /** Where the generated files are listed; in `src/generated` unless given. */
+  /** The file that lists the generated files. Default: in `src/generated`. */
   readonly manifestPath?: string;
 }
 

@@ -8,7 +8,7 @@ export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
   readonly text: string;
-  /** Returns where a character of it is written; in the file itself unless given. */
+  /** Returns where a character of it is written. Default: in the file itself. */
   locate?(offset: number): SourcePosition | undefined;
 }
 
