@@ -23,7 +23,7 @@ export function emitExternalTypes(
     if (type.kind !== "schema") return [];
     const { file, resource } = dependentNamesOf(dependent);
     const { root, shapes } = normaliseObject(type.schema, resource);
-    const doc = root.doc.length > 0 ? root.doc : [`One of "${dependent.name}", as it is outside of Kubernetes.`];
+    const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service has it.`];
     return [
       source.print(`src/generated/${folder}/external/${file}.ts`, [...shapesOf([...shapes, { ...root, doc }], types)]),
     ];
