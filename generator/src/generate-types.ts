@@ -18,7 +18,7 @@ export interface GenerateTypesOptions {
   readonly check?: boolean;
 }
 
-/** The folder in which a whole project has what is generated; here it is the folder that was asked for. */
+/** The folder of generated files in a whole project; here, the folder that was asked for takes its place. */
 const PREFIX = "src/generated/";
 
 /** Generates the typed resources of CRDs without a workflow. */

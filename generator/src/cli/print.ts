@@ -34,7 +34,7 @@ export function printResult({ diagnostics, report, caches = [] }: GenerateResult
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
   for (const line of caches) console.log(line);
-  // After init somebody may wonder about each file; after every generate that would be noise.
+  // Kept files matter after init; after every generate they would be noise.
   if (init !== undefined) printKept(report.kept);
   console.log(summaryOf(init === undefined ? [report] : [init, report]));
   return exitCode;

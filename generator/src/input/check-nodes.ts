@@ -94,7 +94,7 @@ class AliasSizes {
     this.#source = source;
   }
 
-  /** Counts one alias; returns what is wrong with it. */
+  /** Counts one alias; returns its problem, if it has one. */
   add(alias: Alias, ancestors: readonly unknown[]): string | undefined {
     if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
     const target = alias.resolve(this.#source.document);

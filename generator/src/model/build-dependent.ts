@@ -23,7 +23,7 @@ export interface DependentTools {
   buildCondition(condition: LocatedCondition): ConditionModel;
 }
 
-/** Builds the model of a dependent that broke no rule: what is the default anyway is not stated. */
+/** Builds the model of a dependent that broke no rule, without options that state the default. */
 export function buildDependent(dependent: ResolvedDependent, tools: DependentTools): DependentModel {
   const node = nodeOf(dependent, tools);
   const { external } = dependent.spec;

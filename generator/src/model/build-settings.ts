@@ -41,7 +41,7 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
   });
 }
 
-/** Builds the settings of a workflow; what is the default anyway is not stated. */
+/** Builds the settings of a workflow, without those that state the default. */
 export function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
   const { invocation, exceptions, maxConcurrency, inventory } = spec;
   return Object.freeze({

@@ -83,7 +83,7 @@ export interface ExternalDependentModel extends NodeModel {
       | { readonly kind: "inbound"; readonly isFetched?: true; readonly fetchTimeoutMs?: number }
       | { readonly kind: "eventSource"; readonly name: string };
     readonly type: ExternalTypeModel;
-    /** The type of what is desired; that of a resource if absent. */
+    /** The type of the desired state. Default: the type of a resource. */
     readonly desiredType?: ImportedTypeModel;
     /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
     readonly isSelected?: true;
@@ -108,7 +108,7 @@ export function kindsOf(dependent: DependentModel): ResourceModel[] {
   return state?.kind === "resource" ? [state.resource] : [];
 }
 
-/** Tells whether somebody else makes what a dependent stands for, so that it has no `desired`. */
+/** Tells whether a dependent is read-only: somebody else makes it, and it has no `desired`. */
 export function isReadOnly(dependent: DependentModel): boolean {
   if (isKubernetes(dependent)) return dependent.mode === "readOnly";
   const { capabilities } = dependent.external;

@@ -118,7 +118,7 @@ export interface MappingKeys {
   readonly type?: string;
 }
 
-/** How the primaries of an object are found; `primaryToSecondary`: they are those that refer to it. */
+/** How the primaries of an object are found. `primaryToSecondary`: by the references of the primaries. */
 export type MappingModel =
   | { readonly kind: "ownerReference" }
   | { readonly kind: "primaryToSecondary" }

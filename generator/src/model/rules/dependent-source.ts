@@ -8,7 +8,7 @@ import {
   type ResolvedEventSource,
 } from "../resolved-project.js";
 
-/** Finds dependents that take their objects from an event source that does not know them, and those that are only read and take them from none. */
+/** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
 export const checkDependentSource = ruleOfController((controller) => [
   ...controller.dependents.flatMap((dependent) => checkSource(dependent, controller)),
   ...checkShared(controller),

@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
 
-/** Finds types of external resources that are not there, or are said twice, and types of what is desired that cannot be compared with them. */
+/** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
 export const checkExternalType = ruleOfController((controller) =>
   controller.dependents.flatMap((dependent) => [
     ...checkType(dependent, controller),

@@ -32,7 +32,7 @@ interface Code {
   classNamesOf(resource: ResourceModel): readonly string[];
 }
 
-/** Checks what only the user's code tells about the dependents of a project: what they read, what nobody reads, what they write. */
+/** Checks what only the user's code shows: which dependents are read, which details are not, and which objects are written. */
 export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate: LocateExpression): Diagnostic[] {
   const names = nameResources(model.resources);
   const controllers = model.controllers
