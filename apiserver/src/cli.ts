@@ -14,22 +14,34 @@ export async function run(args: readonly string[]): Promise<void> {
 async function start(args: readonly string[]): Promise<void> {
   const options = await yargs(args)
     .scriptName("apiserver")
-    .usage("$0 [options]\n\nServes the Kubernetes API from memory on 127.0.0.1.")
-    .option("port", { type: "number", default: 0, describe: "port, 0 for one that is free" })
-    .option("kubeconfig", { type: "string", describe: "file to write a kubeconfig to" })
-    .option("crds", { type: "string", array: true, default: [], describe: "files of CustomResourceDefinitions" })
+    .usage(
+      "$0 [options]\n\nServes the Kubernetes API on 127.0.0.1. Objects are kept in memory and are lost when it stops.\n" +
+        'Prints "ready URL" when it serves. Ctrl+C stops it.',
+    )
+    .option("port", { type: "number", default: 0, describe: "The port to listen on; 0 for any free port" })
+    .option("kubeconfig", { type: "string", describe: "Write a kubeconfig to this file, for kubectl and operators" })
+    .option("crds", {
+      type: "string",
+      array: true,
+      default: [],
+      describe: "Install the CustomResourceDefinitions of these YAML or JSON files",
+    })
     .option("simulate", {
       type: "boolean",
       default: false,
-      describe: "collect garbage, end namespaces, let workloads become ready",
+      describe: "Run the controllers of a cluster: garbage collector, namespaces, and workloads that become ready",
     })
     .option("tls", {
       type: "boolean",
       default: true,
-      describe: "HTTPS with a throw-away certificate; --no-tls for HTTP",
+      describe: "Serve HTTPS with a certificate made for this run; --no-tls: HTTP, which kubectl cannot log in to",
     })
-    .option("token", { type: "string", describe: "bearer token, random without" })
+    .option("token", { type: "string", describe: "The bearer token of the only user [default: random]" })
+    .example("$0 --simulate --crds crds/*.yaml --kubeconfig kubeconfig", "then: KUBECONFIG=kubeconfig kubectl get all")
     .strict()
+    .fail((message: string, error: Error | undefined) => {
+      throw error ?? new Error(`${message}; see apiserver --help`);
+    })
     .parseAsync();
   const { port, crds, simulate, tls, token, kubeconfig } = options;
   const server = await startApiServer({ port, crds, simulate, tls, ...(token === undefined ? {} : { token }) });

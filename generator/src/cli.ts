@@ -5,7 +5,7 @@ import { addInitCommand } from "./cli/init-command.js";
 import { printFailure } from "./cli/print.js";
 import { addTypesCommand } from "./cli/types-command.js";
 
-/** Wrong arguments; what is wrong with the files of a project is no such error. */
+/** Wrong arguments. Problems in the files of a project are diagnostics instead. */
 class UsageError extends Error {
   override readonly name = "UsageError";
 }
@@ -16,7 +16,7 @@ class UsageError extends Error {
  * Results go to standard output, everything else to standard error.
  */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
-  // Whoever reads the output may stop reading, such as head; what was to be done is done nevertheless.
+  // The reader of the output may stop early, as head does. The command is finished nevertheless.
   for (const stream of [process.stdout, process.stderr])
     if (!stream.listeners("error").includes(ignoreClosedPipe)) stream.on("error", ignoreClosedPipe);
   let exitCode = 0;

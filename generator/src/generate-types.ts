@@ -12,13 +12,13 @@ import { writeFiles } from "./output/write-files.js";
 export interface GenerateTypesOptions {
   /** YAML or JSON files with CustomResourceDefinitions, relative to the working directory. */
   readonly files: readonly string[];
-  /** The folder to write to; made if it does not exist. */
+  /** The folder to write to; created if missing. */
   readonly out: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;
 }
 
-/** The folder in which a whole project has what is generated; here it is the folder that was asked for. */
+/** The folder of generated files in a whole project; here, the folder that was asked for takes its place. */
 const PREFIX = "src/generated/";
 
 /** Generates the typed resources of CRDs without a workflow. */

@@ -12,11 +12,11 @@ import { writeFiles, type WriteReport } from "./output/write-files.js";
 
 /** What `generate` works on. */
 export interface GenerateOptions {
-  /** The folder with the workflow specs; the working directory unless given. */
+  /** The folder with the workflow specs. Default: the working directory. */
   readonly project?: string;
   /** Reports what is stale and writes nothing. */
   readonly check?: boolean;
-  /** Takes warnings for errors. */
+  /** Treats warnings as errors. */
   readonly strict?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { __Dependent__Arguments, __Dependent__Items } from "../../generated/__controller__/types.js";
 
-/** Returns each __Kind__ that a __Primary__ needs, by keys of your choice; what is not among them any more is deleted. */
+/** Returns each __Kind__ that a __Primary__ needs, by keys of your choice. Objects that it no longer returns are deleted. */
 export function desired({ primary }: __Dependent__Arguments): __Dependent__Items {
   return {
     main: {

@@ -1,6 +1,6 @@
 import type { __Dependent__Arguments, __Resource__Input } from "../../generated/__controller__/types.js";
 
-/** Returns the __Kind__ that a __Primary__ needs; the runtime creates it, keeps it so, and ties it to the __Primary__. */
+/** Returns the __Kind__ that a __Primary__ needs. The operator creates it, keeps it as returned, and links it to the __Primary__. */
 export function desired({ primary }: __Dependent__Arguments): __Resource__Input {
   return {
     metadata: { name: __objectName__ },

@@ -1,7 +1,7 @@
 import { loadConnection, runOperator } from "@gen-operator/runtime";
 import { controllers } from "./generated/index.js";
 
-/** The clusters besides that of the operator, by the names that workflow.yaml has for them. */
+/** The other clusters, by their names in workflow.yaml. */
 const clusters = __clusters__;
 
 await runOperator(controllers, { clusters });

@@ -5,6 +5,7 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type ts from "typescript";
 import { loadLibrary } from "#generator/model/library.js";
+import { fencesOf, type Fence } from "../support/fences.js";
 import { repositoryRoot } from "../support/repository.js";
 import { assert, suite } from "../support/suite.js";
 
@@ -21,14 +22,6 @@ const generated = new Map(
     { name: "webpage/workflow.ts", code: 'export * from "#webpage/generated/webpage/workflow.js";' },
   ].map(({ name, code }) => [join(repositoryRoot, "test/generated", name), code]),
 );
-
-interface Fence {
-  readme: string;
-  /** The line of its first line of code. */
-  line: number;
-  info: string;
-  code: string;
-}
 
 suite("code in the documentation", (test) => {
   const fences = findDocuments().flatMap((readme) =>
@@ -69,23 +62,6 @@ function findGuides(folder: string): string[] {
   const path = join(repositoryRoot, folder, "docs");
   const names = existsSync(path) ? readdirSync(path) : [];
   return names.filter((name) => name.endsWith(".md")).map((name) => `${folder}/docs/${name}`);
-}
-
-function fencesOf(readme: string, text: string): Fence[] {
-  const fences: Fence[] = [];
-  let open: Fence | undefined;
-  for (const [index, line] of text.split("\n").entries()) {
-    if (open === undefined) {
-      const info = /^```(\w.*)$/.exec(line)?.[1];
-      if (info !== undefined) open = { readme, line: index + 2, info: info.trim(), code: "" };
-    } else if (line.startsWith("```")) {
-      fences.push(open);
-      open = undefined;
-    } else {
-      open.code += `${line}\n`;
-    }
-  }
-  return fences;
 }
 
 /** What is parsed of the packages and libraries, for the next program. */

@@ -19,7 +19,8 @@ for (const area of scenarioAreas()) {
         const recorded = golden.scenarios[title];
         assert.ok(recorded, "nothing was recorded: run test/dist/conformance/record.js");
         const answered = await playNormalised(await startServer(), scenario);
-        const differences = differencesOf(recorded ?? [], answered);
+        // kube-apiserver renews leases of its own while the scenarios are played.
+        const differences = differencesOf(recorded ?? [], answered, { isShared: isRealApiServer });
         const expected = known.filter((line) => line.area === area && line.title === title).map(({ path }) => path);
         const unknown = differences.filter(({ path }) => !expected.includes(path));
         assert.is(unknown.map(describe).join("\n"), "");

@@ -20,18 +20,18 @@ suite("an eviction", (test) => {
         observe: ({ method, status }) => void requests.push(`${method} ${status}`),
       });
       await client.create(ServiceAccount, { metadata: { name: "default", namespace: "default" } });
-      const pod = (labels: object) => ({
+      const pod = (labels: { [key: string]: string }) => ({
         metadata: { ...ONE, labels },
         spec: { containers: [{ name: "a", image: "a" }] },
       });
-      const { metadata } = await client.create(Pod, pod({ a: "b" }) as never);
+      const { metadata } = await client.create(Pod, pod({ a: "b" }));
       assert.is(await client.evict({ ...ONE, name: "two" }), false);
       assert.is(
         await client.evict(ONE, { uid: metadata.uid!, gracePeriodSeconds: 0 }),
         true,
         "a pod that does not run",
       );
-      await client.create(Pod, pod({ a: "b" }) as never);
+      await client.create(Pod, pod({ a: "b" }));
       await client.mergePatch(
         Pod,
         { ...ONE, subresource: "status" },
@@ -40,7 +40,7 @@ suite("an eviction", (test) => {
         },
       );
       const spec = { minAvailable: 1, selector: { matchLabels: { a: "b" } } };
-      await client.create(DisruptionBudget, { metadata: ONE, spec } as never);
+      await client.create(DisruptionBudget, { metadata: ONE, spec });
       await client.mergePatch(
         DisruptionBudget,
         { ...ONE, subresource: "status" },

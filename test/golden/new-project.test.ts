@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdir, symlink } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { generate } from "#generator/generate.js";
 import { initProject } from "#generator/output/init-project.js";
@@ -14,12 +14,7 @@ suite("new project", (test) => {
   test(
     "builds, and its first test passes, without a line written by hand",
     async () => {
-      await using folder = await createTemporaryFolder();
-      const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
-      await initProject({ directory: folder.path, crdFiles, name: "pages" });
-      const { diagnostics } = await generate({ project: folder.path });
-      assert.equal(diagnostics, []);
-      await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+      await using folder = await createPagesProject();
       const compiled = run(folder.path, [compilers.at(-1)?.command ?? ""]);
       assert.is(compiled.output, "");
       assert.equal(await readdir(join(folder.path, "dist/test")), ["webpage.test.js", "webpage.test.js.map"]);
@@ -28,7 +23,46 @@ suite("new project", (test) => {
     },
     { timeoutMs: 60_000 },
   );
+
+  test(
+    "a type error compiles to nothing, so the operator of before keeps running",
+    async () => {
+      await using folder = await createPagesProject();
+      await writeFile(join(folder.path, "src/webpage/reconciler.ts"), "export const reconciler = 1;\n");
+      for (const { command } of compilers) {
+        assert.match(run(folder.path, [command, "--pretty", "false"]).output, / error TS\d+: /);
+        assert.not.ok((await readdir(folder.path)).includes("dist"));
+      }
+    },
+    { timeoutMs: 60_000 },
+  );
+
+  test(
+    "its tests do not run on stale generated code, and name the command that updates it",
+    async () => {
+      await using folder = await createPagesProject();
+      const workflow = join(folder.path, "workflow.yaml");
+      await writeFile(workflow, (await readFile(workflow, "utf8")).replace("configMap:", "page:"));
+      const { status, stdout, stderr } = spawnSync("npm", ["test"], { cwd: folder.path, encoding: "utf8" });
+      assert.is(status, 1, stdout);
+      assert.match(stderr, /^stale src\/generated\/webpage\/workflow\.ts$/m);
+      assert.match(stderr, /^generated code is not up to date: \d+ files; run: npx gen-operator generate$/m);
+      assert.not.ok((await readdir(folder.path)).includes("dist"));
+    },
+    { timeoutMs: 60_000 },
+  );
 });
+
+/** A project as `init` makes it, with the packages of the repository. */
+async function createPagesProject() {
+  const folder = await createTemporaryFolder();
+  const crdFiles = [join(repositoryRoot, "fixtures/samples/webpage/crds/webpages.example.com.yaml")];
+  await initProject({ directory: folder.path, crdFiles, name: "pages" });
+  const { diagnostics } = await generate({ project: folder.path });
+  assert.equal(diagnostics, []);
+  await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
+  return folder;
+}
 
 suite("sample project", (test) => {
   for (const { name, folder } of listSamples()) {

@@ -14,7 +14,24 @@ const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 /** Gives the outcomes with all that differs from run to run named after its part in the scenario. */
 export function normaliseOutcomes(outcomes: StepOutcome[], namespace: string): StepOutcome[] {
   const names: Names = { namespace, uids: new Map(), versions: versionsOf(outcomes) };
-  return outcomes.map((outcome) => normalise(outcome, names) as StepOutcome);
+  return outcomes.map((outcome) => normaliseOutcome(outcome, names));
+}
+
+/** A page with another version than the first page of its list says so: its rank alone may be the same. */
+function normaliseOutcome({ firstPageVersion, ...outcome }: StepOutcome, names: Names): StepOutcome {
+  const version = pageVersionOf(outcome);
+  const normalised = normalise(outcome, names) as StepOutcome & { body: Page };
+  if (firstPageVersion !== undefined && version !== undefined && version !== firstPageVersion)
+    normalised.body.metadata.resourceVersion += ", unlike the first page";
+  return normalised;
+}
+
+interface Page {
+  metadata: { resourceVersion?: string };
+}
+
+function pageVersionOf({ body }: StepOutcome): string | undefined {
+  return (body as Partial<Page> | undefined)?.metadata?.resourceVersion;
 }
 
 /** Versions of objects are ranked; those of lists and bookmarks move with writes elsewhere and are not. */

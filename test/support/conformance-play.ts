@@ -14,6 +14,8 @@ export interface StepOutcome {
   events?: unknown[];
   /** The watch ended by itself. */
   ended?: boolean;
+  /** The version of the first page, if the step reads a further page of a list. Not recorded. */
+  firstPageVersion?: string;
 }
 
 const CONTENT_TYPES: Record<string, string> = {
@@ -136,7 +138,13 @@ async function send(play: Play, step: Step, path: string): Promise<Omit<StepOutc
     return isReached(step.until, answer);
   });
   if (step.save !== undefined) play.saved[step.save] = answer.body;
-  return outcomeOf(answer, step.pick);
+  return { ...outcomeOf(answer, step.pick), ...firstPageOf(play, step) };
+}
+
+function firstPageOf({ saved }: Play, { target }: Step): Pick<StepOutcome, "firstPageVersion"> {
+  const name = /[?&]continue=\$\{(\w+)\.metadata\.continue\}/.exec(target)?.[1];
+  if (name === undefined) return {};
+  return { firstPageVersion: String(readPath(saved, [name, "metadata", "resourceVersion"])) };
 }
 
 function isReached(until: string | number | undefined, answer: ApiAnswer<unknown>): boolean {

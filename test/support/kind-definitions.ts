@@ -76,8 +76,13 @@ export function customDefinition({ spec }: CrdObject): ResourceDefinition {
   return definitionOf({ ...facts, hasStatusSubresource }, { schema: schema.openAPIV3Schema, definitions: new Map() });
 }
 
+/** An object of a kind whose fields a test does not declare. */
+export interface AnyObject extends KubernetesObject {
+  [member: string]: unknown;
+}
+
 /** Returns what a generated class offers the runtime. */
-export function classOf<Resource extends KubernetesObject>(
+export function classOf<Resource extends KubernetesObject = AnyObject>(
   definition: ResourceDefinition,
 ): ResourceClass<Resource, object> {
   const typed = definition as ResourceDefinition<Resource>;

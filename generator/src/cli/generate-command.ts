@@ -11,7 +11,7 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
         .usage(
           "$0 generate [--project DIR] [--check] [--strict]\n\n" +
             "Reads workflow.yaml and *.workflow.yaml of the project and the CRDs below crds/, checks them, and writes\n" +
-            "src/generated and missing files of yours. Writes nothing if anything is wrong.",
+            "src/generated and missing files of yours. After an error, nothing is written.",
         )
         .option("project", {
           type: "string",
@@ -27,13 +27,14 @@ export const addGenerateCommand: AddCommand = (parser, end) => {
         .option("strict", {
           type: "boolean",
           default: false,
-          describe: "Take warnings for errors",
+          describe: "Treat warnings as errors",
         })
         .example("$0 generate", "after every change of a CRD or of the workflow")
         .example("$0 generate --check --strict", "in continuous integration"),
     async ({ project, check, strict }) => {
       const { generate } = await import("../generate.js");
-      end(printResult(await generate({ project, check, strict }), { folder: project }));
+      const folder = project === "." ? "" : ` --project ${project}`;
+      end(printResult(await generate({ project, check, strict }), { update: `npx gen-operator generate${folder}` }));
     },
   );
 };

@@ -1,5 +1,5 @@
 import type { AddCommand } from "./command.js";
-import { printDiagnostics, printResult } from "./print.js";
+import { printDiagnostics, printKept, printResult } from "./print.js";
 
 /** Adds `gen-operator init`. */
 export const addInitCommand: AddCommand = (parser, end) => {
@@ -15,14 +15,14 @@ export const addInitCommand: AddCommand = (parser, end) => {
         .positional("directory", {
           type: "string",
           demandOption: true,
-          describe: "The folder of the project; made if it does not exist",
+          describe: "The folder of the project; created if missing",
         })
         .option("crd", {
           type: "string",
           array: true,
           requiresArg: true,
           demandOption: true,
-          describe: "Files with CustomResourceDefinitions, which are copied",
+          describe: "Files with CustomResourceDefinitions, which are copied to crds/",
         })
         .option("name", {
           type: "string",
@@ -49,17 +49,13 @@ async function initProject({ directory, crdFiles, name }: InitArguments): Promis
   ]);
   const { diagnostics } = await readCrdFiles(".", crdFiles);
   if (hasErrors(diagnostics)) return printDiagnostics(diagnostics);
-  const { created, skipped, addedToPackage, differsInPackage } = await project.initProject({
-    directory,
-    crdFiles,
-    ...(name === undefined ? {} : { name }),
-  });
-  for (const path of created) console.log(`created ${path}`);
-  for (const path of skipped) console.log(`kept    ${path}`);
-  for (const field of addedToPackage) console.log(`added   ${field} to package.json`);
-  for (const field of differsInPackage)
+  const init = await project.initProject({ directory, crdFiles, ...(name === undefined ? {} : { name }) });
+  for (const path of init.created) console.log(`created ${path}`);
+  printKept(init.kept);
+  for (const field of init.addedToPackage) console.log(`added   ${field} to package.json`);
+  for (const field of init.differsInPackage)
     console.error(`warning: ${field} of package.json is not what the project needs`);
-  const exitCode = printResult(await generate({ project: directory }), { folder: directory });
+  const exitCode = printResult(await generate({ project: directory }), { update: "npx gen-operator generate", init });
   if (exitCode === 0) console.log(`\nnext: cd ${directory} && npm install && npm test`);
   return exitCode;
 }

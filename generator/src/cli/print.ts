@@ -1,35 +1,42 @@
 import { formatDiagnostic, hasErrors, type Diagnostic } from "../diagnostic.js";
 import type { GenerateResult } from "../generate.js";
+import type { InitReport } from "../output/init-project.js";
 import type { WriteReport } from "../output/write-files.js";
 
-/** Prints diagnostics and how many there are; returns the exit code. */
-export function printDiagnostics(diagnostics: readonly Diagnostic[]): number {
+/** Prints diagnostics, how many there are and what comes of an error; returns the exit code. */
+export function printDiagnostics(diagnostics: readonly Diagnostic[], consequence = "nothing was written"): number {
   for (const diagnostic of diagnostics) console.error(formatDiagnostic(diagnostic));
   if (!hasErrors(diagnostics)) return 0;
   const errors = diagnostics.filter(({ severity }) => severity === "error").length;
-  console.error(`${counted(errors, "error")}; nothing was written`);
+  console.error(`${counted(errors, "error")}; ${consequence}`);
   return 1;
 }
 
+/** What a result is printed with. */
+export interface PrintOptions {
+  /** The command that brings generated code up to date. */
+  readonly update: string;
+  /** What `init` wrote before, and has printed. The summary counts it too. */
+  readonly init?: InitReport;
+}
+
 /** Prints what came of generating, one line for each file that changed; returns the exit code. */
-export function printResult(
-  { diagnostics, report, caches = [] }: GenerateResult,
-  { folder }: { readonly folder: string },
-): number {
-  const exitCode = printDiagnostics(diagnostics);
+export function printResult({ diagnostics, report, caches = [] }: GenerateResult, options: PrintOptions): number {
+  const { update, init } = options;
+  const exitCode = printDiagnostics(diagnostics, init === undefined ? undefined : "no code was generated");
   if (report === undefined) return exitCode;
   for (const path of report.stale) console.error(`stale ${path}`);
   if (report.stale.length > 0) {
-    console.error(
-      `${counted(report.stale.length, "file")} not up to date in ${folder}; run the command without --check`,
-    );
+    console.error(`generated code is not up to date: ${counted(report.stale.length, "file")}; run: ${update}`);
     return 1;
   }
   for (const change of ["created", "updated", "deleted"] as const)
     for (const path of report[change]) console.log(`${change} ${path}`);
   for (const path of report.unused) console.error(`unused ${path}: nothing needs it any more; it is yours to delete`);
   for (const line of caches) console.log(line);
-  console.log(summaryOf(report));
+  // Kept files matter after init; after every generate they would be noise.
+  if (init !== undefined) printKept(report.kept);
+  console.log(summaryOf(init === undefined ? [report] : [init, report]));
   return exitCode;
 }
 
@@ -41,11 +48,16 @@ export function printFailure(error: unknown): number {
   return 1;
 }
 
-function summaryOf({ created, updated, deleted, unchanged }: WriteReport): string {
-  const counts = { created, updated, deleted, unchanged };
-  return Object.entries(counts)
-    .filter(([, paths]) => paths.length > 0)
-    .map(([change, paths]) => `${paths.length} ${change}`)
+/** Prints the files of the user that stay as they are. */
+export function printKept(paths: readonly string[]): void {
+  for (const path of paths) console.log(`kept    ${path}`);
+}
+
+function summaryOf(reports: readonly Partial<WriteReport>[]): string {
+  return (["created", "updated", "deleted", "unchanged", "kept"] as const)
+    .map((change) => ({ change, count: reports.flatMap((report) => report[change] ?? []).length }))
+    .filter(({ count }) => count > 0)
+    .map(({ change, count }) => `${count} ${change}`)
     .join(", ");
 }
 

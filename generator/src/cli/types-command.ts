@@ -32,7 +32,8 @@ export const addTypesCommand: AddCommand = (parser, end) => {
         .example("$0 types crds/*.yaml --out src/resources", ""),
     async ({ files, out, check }) => {
       const { generateTypes } = await import("../generate-types.js");
-      end(printResult(await generateTypes({ files, out, check }), { folder: out }));
+      const update = `npx gen-operator types ${files.join(" ")} --out ${out}`;
+      end(printResult(await generateTypes({ files, out, check }), { update }));
     },
   );
 };

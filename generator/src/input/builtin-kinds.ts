@@ -43,7 +43,7 @@ interface Gvk {
 
 let read: Promise<BuiltinKinds> | undefined;
 
-/** Reads what was recorded from a Kubernetes 1.36 API server, once. */
+/** Reads the kinds that were recorded from a Kubernetes 1.36 API server, once. */
 export function readBuiltinKinds(): Promise<BuiltinKinds> {
   return (read ??= readRecorded());
 }

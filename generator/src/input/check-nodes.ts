@@ -94,12 +94,12 @@ class AliasSizes {
     this.#source = source;
   }
 
-  /** Counts one alias; returns what is wrong with it. */
+  /** Counts one alias; returns its problem, if it has one. */
   add(alias: Alias, ancestors: readonly unknown[]): string | undefined {
     if (++this.#count > MAX_ALIASES) return `more than ${MAX_ALIASES} aliases`;
     const target = alias.resolve(this.#source.document);
     if (target === undefined) return `${quote(`*${alias.source}`)} refers to an anchor that is not defined before it`;
-    if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to what it is part of`;
+    if (ancestors.includes(target)) return `${quote(`*${alias.source}`)} refers to a value that contains it`;
     this.#total += this.#sizeOf(target);
     return this.#total > MAX_EXPANDED ? `aliases stand for more than ${MAX_EXPANDED} values` : undefined;
   }

@@ -172,7 +172,7 @@ export class CrdReader {
     this.#fail(
       ["metadata", "name"],
       "crd-name",
-      `expected ${quote(expected)}, which is spec.names.plural.spec.group, found ${describeValue(name)}`,
+      `metadata.name must be <plural>.<group>: expected ${quote(expected)}, found ${describeValue(name)}`,
     );
   }
 

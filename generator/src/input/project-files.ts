@@ -41,7 +41,7 @@ export function pathInProject(project: string, path: string): string | undefined
   return inside.split(sep).join("/");
 }
 
-/** Reads a file of a project, which has to be UTF-8; returns what is wrong if that cannot be done. */
+/** Reads a file of a project, which has to be UTF-8, or returns the problem. */
 export async function readProjectFile(project: string, file: string): Promise<ProjectFile | Diagnostic> {
   const path = resolve(project, file);
   const fail = (message: string): Diagnostic => ({ severity: "error", rule: "unreadable-file", message });

@@ -87,7 +87,7 @@ function diagnosticOf(error: ErrorObject, document: YamlDocument): Diagnostic {
       return {
         ...fail(
           "spec-value",
-          `${quote(String(params["property"]))} is only for event sources with ${quote(String(params["deps"]))}`,
+          `${quote(String(params["property"]))} has no effect without ${quote(String(params["deps"]))}`,
         ),
         ...document.keyAt([...path, String(params["property"])]),
       };
@@ -118,7 +118,9 @@ function unknownField(error: ErrorObject, path: YamlPath, document: YamlDocument
   const isExpression = path.at(-1)?.toString().endsWith("ondition") && Object.hasOwn(error.data as object, "when");
   const hint = isExpression
     ? { hint: "put an expression that contains a comma, a brace, a hash or a colon into quotes" }
-    : (didYouMean(name, known) ?? { hint: `known fields: ${known.join(", ")}` });
+    : (didYouMean(name, known) ?? {
+        hint: known.length === 0 ? "no fields are known here" : `known fields: ${known.join(", ")}`,
+      });
   return {
     severity: "error",
     rule: "unknown-field",

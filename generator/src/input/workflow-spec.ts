@@ -51,11 +51,17 @@ export type MappingSpec =
 /** What is to be kept of the objects of an event source. */
 export type CacheSpec = "full" | "metadata" | { readonly paths: readonly string[] };
 
+/** How often something is polled as a spec states it. */
+export interface ScheduleSpec {
+  readonly every: string;
+  readonly fetchTimeout?: string;
+}
+
 /** An event source as a spec states it: `resource`, `poll`, `perPrimaryPoll` or `inbound` is there; all else needs `resource`. */
 export interface EventSourceSpec {
   readonly resource?: string;
-  readonly poll?: { readonly every: string };
-  readonly perPrimaryPoll?: { readonly every: string };
+  readonly poll?: ScheduleSpec;
+  readonly perPrimaryPoll?: ScheduleSpec;
   readonly inbound?: object;
   readonly mapping?: MappingSpec;
   readonly primaryToSecondary?: { readonly function: string };
@@ -89,15 +95,15 @@ export interface ExternalStateSpec {
 
 /** An external resource as a spec states it: `poll`, `perPrimaryPoll`, `inbound` or `eventSource` is there. */
 export interface ExternalSpec {
-  readonly poll?: { readonly every: string };
-  readonly perPrimaryPoll?: { readonly every: string };
-  readonly inbound?: { readonly fetch?: true };
+  readonly poll?: ScheduleSpec;
+  readonly perPrimaryPoll?: ScheduleSpec;
+  readonly inbound?: { readonly fetch?: true; readonly fetchTimeout?: string };
   readonly eventSource?: string;
   /** A file and the type that it exports: `src/database.ts#Database`. */
   readonly type?: string;
   /** A file with a JSON Schema. */
   readonly schema?: string;
-  /** A file and the type that it exports, of what is desired; that of a resource unless given. */
+  /** A file and the type that it exports, of the desired state. Default: the type of a resource. */
   readonly desiredType?: string;
   readonly state?: ExternalStateSpec;
   readonly capabilities?: readonly ("create" | "update" | "delete")[];
@@ -118,7 +124,7 @@ export type DependencySpec = string | { readonly name: string; readonly optional
 /** What a spec says of an operation: a function of the user's stands in its place, or it is never done. */
 export type OperationSpec = "own" | false;
 
-/** A warning about a dependent that somebody has judged. */
+/** A warning about a dependent that the user accepts. */
 export interface AcceptanceSpec {
   readonly rule: string;
   readonly reason: string;
@@ -185,6 +191,7 @@ export interface ControllerSpec {
   };
   readonly rateLimit?: { readonly maxReconciliations: number; readonly within: string };
   readonly maxReconciliationInterval?: string;
+  readonly reconcileTimeout?: string;
   readonly fieldManager?: string;
   readonly finalizer?: string;
   readonly indexes?: { readonly [name: string]: { readonly function: string } };

@@ -1,5 +1,5 @@
 import type { ConditionSpec, DependentSpec, ExternalSpec, ExternalStateSpec } from "../input/workflow-spec.js";
-import type { BuildFilters } from "./build-event-source.js";
+import { fetchTimeoutOf, scheduleOf, type BuildFilters } from "./build-event-source.js";
 import { CAPABILITIES } from "./dependent-model.js";
 import { parseDuration } from "./duration.js";
 import type {
@@ -23,7 +23,7 @@ export interface DependentTools {
   buildCondition(condition: LocatedCondition): ConditionModel;
 }
 
-/** Builds the model of a dependent that broke no rule: what is the default anyway is not stated. */
+/** Builds the model of a dependent that broke no rule, without options that state the default. */
 export function buildDependent(dependent: ResolvedDependent, tools: DependentTools): DependentModel {
   const node = nodeOf(dependent, tools);
   const { external } = dependent.spec;
@@ -120,9 +120,11 @@ function sourceOf({
   eventSource,
 }: ExternalSpec): ExternalDependentModel["external"]["source"] {
   if (eventSource !== undefined) return { kind: "eventSource", name: eventSource };
-  if (poll !== undefined) return { kind: "poll", intervalMs: parseDuration(poll.every) };
-  if (perPrimaryPoll !== undefined) return { kind: "perPrimaryPoll", intervalMs: parseDuration(perPrimaryPoll.every) };
-  return inbound?.fetch === true ? { kind: "inbound", isFetched: true } : { kind: "inbound" };
+  if (poll !== undefined) return { kind: "poll", ...scheduleOf(poll) };
+  if (perPrimaryPoll !== undefined) return { kind: "perPrimaryPoll", ...scheduleOf(perPrimaryPoll) };
+  return inbound?.fetch === true
+    ? { kind: "inbound", isFetched: true, ...fetchTimeoutOf(inbound) }
+    : { kind: "inbound" };
 }
 
 function typeOf({ type, schema }: ExternalSpec, { file }: ResolvedDependent): ExternalTypeModel {

@@ -1,4 +1,4 @@
-import type { CacheSpec, FiltersSpec, MappingSpec } from "../input/workflow-spec.js";
+import type { CacheSpec, FiltersSpec, MappingSpec, ScheduleSpec } from "../input/workflow-spec.js";
 import type { YamlPath } from "../input/yaml-document.js";
 import { parseDuration } from "./duration.js";
 import type { EventSourceModel, FiltersModel, FormModel, InformerModel, MappingModel } from "./project-model.js";
@@ -18,9 +18,19 @@ export function buildEventSource(
   if (spec.resource !== undefined) return Object.freeze(informerOf(source, controller, buildFilters));
   for (const kind of ["poll", "perPrimaryPoll"] as const) {
     const schedule = spec[kind];
-    if (schedule !== undefined) return Object.freeze({ kind, name, intervalMs: parseDuration(schedule.every) });
+    if (schedule !== undefined) return Object.freeze({ kind, name, ...scheduleOf(schedule) });
   }
   return Object.freeze({ kind: "inbound", name });
+}
+
+/** Returns how often something is polled, in the words of the runtime. */
+export function scheduleOf({ every, ...stated }: ScheduleSpec): { intervalMs: number; fetchTimeoutMs?: number } {
+  return { intervalMs: parseDuration(every), ...fetchTimeoutOf(stated) };
+}
+
+/** Returns how long one fetch may take, if a spec states it. */
+export function fetchTimeoutOf({ fetchTimeout }: Pick<ScheduleSpec, "fetchTimeout">): { fetchTimeoutMs?: number } {
+  return fetchTimeout === undefined ? {} : { fetchTimeoutMs: parseDuration(fetchTimeout) };
 }
 
 function informerOf(

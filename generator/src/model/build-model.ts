@@ -52,11 +52,11 @@ export interface ModelInput {
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
-  /** The files that external dependents name; none unless given. */
+  /** The files that external dependents name. Default: none. */
   readonly externalFiles?: ReadonlyMap<string, ExternalFile>;
 }
 
-/** A model, or what is wrong with the input. */
+/** A model, or the problems of the input. */
 export interface BuiltModel {
   /** There unless a diagnostic is an error. */
   readonly model?: ProjectModel;
@@ -160,7 +160,7 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
   };
 }
 
-// With a state, the ids that are kept tell which are its own; what is only read may see all.
+// With a state, the kept ids tell which resources are its own. A read-only dependent may see all.
 function isSelected({ external }: DependentSpec, { dependents }: WorkflowSpec): boolean {
   const isAmbiguous = (each: ExternalSpec | undefined) => each?.state === undefined && each?.capabilities?.length !== 0;
   if (external?.eventSource === undefined || !isAmbiguous(external)) return false;

@@ -5,7 +5,7 @@ import type { ControllerSettings, WorkflowSettings } from "./project-model.js";
 /** Builds the settings of a controller: exactly what the spec states. */
 export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["status"]): ControllerSettings {
   const { namespaces, labelSelector, fieldSelector, maxReconciliationInterval, fieldManager, finalizer } = spec;
-  const { retry, rateLimit, maxConcurrentReconciles } = spec;
+  const { retry, rateLimit, maxConcurrentReconciles, reconcileTimeout } = spec;
   const { initialInterval, maxInterval, maxAttempts, multiplier } = retry ?? {};
   return Object.freeze({
     // All namespaces are what a controller watches unless told otherwise.
@@ -35,12 +35,13 @@ export function buildSettings(spec: ControllerSpec, status?: WorkflowSpec["statu
     ...(maxReconciliationInterval === undefined
       ? {}
       : { maxReconciliationIntervalMs: parseDuration(maxReconciliationInterval) }),
+    ...(reconcileTimeout === undefined ? {} : { reconcileTimeoutMs: parseDuration(reconcileTimeout) }),
     ...(fieldManager === undefined ? {} : { fieldManager }),
     ...(finalizer === undefined ? {} : { finalizer }),
   });
 }
 
-/** Builds the settings of a workflow; what is the default anyway is not stated. */
+/** Builds the settings of a workflow, without those that state the default. */
 export function buildWorkflowSettings(spec: WorkflowSettingsSpec): WorkflowSettings {
   const { invocation, exceptions, maxConcurrency, inventory } = spec;
   return Object.freeze({

@@ -79,11 +79,11 @@ export type ExternalStateModel =
 export interface ExternalDependentModel extends NodeModel {
   readonly external: {
     readonly source:
-      | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number }
-      | { readonly kind: "inbound"; readonly isFetched?: true }
+      | { readonly kind: "poll" | "perPrimaryPoll"; readonly intervalMs: number; readonly fetchTimeoutMs?: number }
+      | { readonly kind: "inbound"; readonly isFetched?: true; readonly fetchTimeoutMs?: number }
       | { readonly kind: "eventSource"; readonly name: string };
     readonly type: ExternalTypeModel;
-    /** The type of what is desired; that of a resource if absent. */
+    /** The type of the desired state. Default: the type of a resource. */
     readonly desiredType?: ImportedTypeModel;
     /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
     readonly isSelected?: true;
@@ -108,7 +108,7 @@ export function kindsOf(dependent: DependentModel): ResourceModel[] {
   return state?.kind === "resource" ? [state.resource] : [];
 }
 
-/** Tells whether somebody else makes what a dependent stands for, so that it has no `desired`. */
+/** Tells whether a dependent is read-only: somebody else makes it, and it has no `desired`. */
 export function isReadOnly(dependent: DependentModel): boolean {
   if (isKubernetes(dependent)) return dependent.mode === "readOnly";
   const { capabilities } = dependent.external;

@@ -2,7 +2,7 @@ import type ts from "typescript";
 import { loadLibrary } from "./library.js";
 import type { ExpressionName } from "./project-model.js";
 
-/** An expression of a spec that is safe to put into generated code, or what is wrong with the text and where. */
+/** An expression of a spec that is safe to put into generated code, or the problem of the text with its place. */
 export type ParsedExpression =
   | { readonly kind: "expression"; readonly names: readonly ExpressionName[] }
   | { readonly kind: "problem"; readonly message: string; readonly offset: number };

@@ -64,6 +64,7 @@ export interface ControllerSettings {
   };
   readonly rateLimit?: { readonly maxReconciliations: number; readonly withinMs: number };
   readonly maxReconciliationIntervalMs?: number;
+  readonly reconcileTimeoutMs?: number;
   readonly fieldManager?: string;
   readonly finalizer?: string;
 }
@@ -117,7 +118,7 @@ export interface MappingKeys {
   readonly type?: string;
 }
 
-/** How the primaries of an object are found; `primaryToSecondary`: they are those that refer to it. */
+/** How the primaries of an object are found. `primaryToSecondary`: by the references of the primaries. */
 export type MappingModel =
   | { readonly kind: "ownerReference" }
   | { readonly kind: "primaryToSecondary" }
@@ -137,7 +138,7 @@ export interface InformerModel {
   readonly resource: ResourceModel;
   readonly mapping: MappingModel;
   readonly primaryToSecondary?: FunctionModel;
-  /** Those of the controller unless given. */
+  /** Default: those of the controller. */
   readonly namespaces?: "all" | readonly string[];
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -155,6 +156,7 @@ export interface PollingModel {
   readonly kind: "poll" | "perPrimaryPoll";
   readonly name: string;
   readonly intervalMs: number;
+  readonly fetchTimeoutMs?: number;
 }
 
 /** An event source to which something outside of Kubernetes brings resources. */

@@ -15,7 +15,7 @@ import type { YamlPath } from "../input/yaml-document.js";
 import type { ConditionName, ExpressionName, FilterName, ResourceModel } from "./project-model.js";
 import type { ResourceCatalog } from "./resource-catalog.js";
 
-/** A project whose names of kinds were looked up; what was not found is left out. */
+/** A project whose names of kinds were looked up; kinds that were not found are left out. */
 export interface ResolvedProject {
   readonly catalog: ResourceCatalog;
   readonly controllers: readonly ResolvedController[];
@@ -40,7 +40,7 @@ export interface ResolvedDependent {
   readonly stateResource?: ResourceModel;
   /** What the file of an external dependent says; absent if it names none. */
   readonly file?: ExternalFile;
-  /** The same of the type of what is desired. */
+  /** The same for the file with the type of the desired state. */
   readonly desiredFile?: ExternalFile;
   /** Whether other dependents take their resources from its event source, too, and nothing else tells which are its own. */
   readonly isSelected?: boolean;
@@ -106,7 +106,7 @@ export function isGarbageCollected({ garbageCollected, cluster, external }: Depe
   return external === undefined && (garbageCollected ?? cluster === undefined);
 }
 
-/** Tells whether a dependent is left to the garbage collector when its primary goes; what is to be orphaned is untied by the operator before. */
+/** Tells whether the garbage collector deletes a dependent with its primary. The operator removes owner references of orphans before. */
 export function isCollected(spec: DependentSpec): boolean {
   return spec.mode !== "readOnly" && spec.onDelete !== "orphan" && isGarbageCollected(spec);
 }

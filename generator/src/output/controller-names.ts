@@ -133,7 +133,7 @@ export interface SourceNames {
   readonly name: string;
   /** `pods`: the name of the user's file. */
   readonly file: string;
-  /** `podsFunctions`: what is in the user's file. */
+  /** `podsFunctions`: the functions of the user's file. */
   readonly module: string;
   /** `podsSource`: the source itself, where the user's code has to reach it. */
   readonly source: string;

@@ -73,9 +73,7 @@ async function withOperations(text: string, dependent: KubernetesDependentModel)
 }
 
 function withMode(text: string, { mode }: KubernetesDependentModel): string {
-  return mode === "createOnly"
-    ? text.replace("creates it, keeps it so,", "creates it once, leaves it as it is then,")
-    : text;
+  return mode === "createOnly" ? text.replace("keeps it as returned,", "never updates it,") : text;
 }
 
 // Without the labels that its watch asks for it would never be seen.

@@ -93,7 +93,7 @@ export function detailedConditionsOf({ dependents }: ControllerModel): DetailedC
   });
 }
 
-/** Returns the types of what is there besides the dependents that may be absent: what event sources know, and the items of bulk dependents. */
+/** Returns the types of the parts of `secondary` that are always there: those of event sources, and the items of bulk dependents. */
 export function alwaysThere(
   { eventSources, dependents }: ControllerModel,
   { sources, items }: ControllerNames,

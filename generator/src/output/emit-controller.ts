@@ -82,7 +82,7 @@ function userImports({ eventSources, filters, indexes }: ControllerModel, { fold
   ];
 }
 
-// The classes are values here: the primary's for its mappers, those of the event sources to watch them.
+// The classes are values here: mappers need that of the primary, and watches those of event sources.
 function resourceImports(
   { eventSources, primary }: ControllerModel,
   { resources }: ControllerNames,
@@ -101,7 +101,7 @@ function resourceImports(
     }));
 }
 
-/** Returns the import of the types that expressions and event sources name, but for those that are imported as classes. */
+/** Returns the import of the types that expressions and event sources name, except for imported classes. */
 function typeImport(
   controller: ControllerModel,
   names: ControllerNames,

@@ -97,5 +97,11 @@ function externalOptions(source: Exclude<EventSourceModel, InformerModel>): stri
   const { module } = sourceNamesOf(source);
   const idOf = `idOf: ${module}.idOf`;
   if (source.kind === "inbound") return [idOf];
-  return [`intervalMs: ${source.intervalMs}`, `fetch: ${module}.fetch`, idOf];
+  const { intervalMs, fetchTimeoutMs } = source;
+  return [
+    `intervalMs: ${intervalMs}`,
+    ...(fetchTimeoutMs === undefined ? [] : [`fetchTimeoutMs: ${fetchTimeoutMs}`]),
+    `fetch: ${module}.fetch`,
+    idOf,
+  ];
 }

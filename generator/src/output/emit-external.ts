@@ -23,7 +23,7 @@ export function emitExternalTypes(
     if (type.kind !== "schema") return [];
     const { file, resource } = dependentNamesOf(dependent);
     const { root, shapes } = normaliseObject(type.schema, resource);
-    const doc = root.doc.length > 0 ? root.doc : [`One of "${dependent.name}", as it is outside of Kubernetes.`];
+    const doc = root.doc.length > 0 ? root.doc : [`A resource of "${dependent.name}", as its service has it.`];
     return [
       source.print(`src/generated/${folder}/external/${file}.ts`, [...shapesOf([...shapes, { ...root, doc }], types)]),
     ];
@@ -56,7 +56,7 @@ function moduleOf(file: string): string {
   return `../../../${file.replace(/\.ts$/, ".js")}`.replace("../../../src/", "../../");
 }
 
-/** Returns the types of what is desired that are not those of resources, by the names that they have in the files of a controller. */
+/** Returns the desired types that differ from those of resources, by their names in the files of a controller. */
 function draftsOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
   return dependents.flatMap((dependent) => {
     if (isKubernetes(dependent)) return [];
@@ -92,7 +92,7 @@ export function externalFunctionTypesOf(
         : isFetched(dependent)
           ? `(primary: ${names.primary}, context: FetchContext<${names.dependents}>) => ${maybe(`readonly ${live}[]`)}`
           : undefined,
-    // Without a state the id of what is desired tells which resource is meant.
+    // Without a state, the id of the desired resource tells which resource is meant.
     [types.idOf]: `(resource: ${state === undefined && input !== live ? `${live} | ${input}` : live}) => string`,
     [types.isOwn]: isSelected === true ? `(resource: ${live}, primary: ${names.primary}) => boolean` : undefined,
     [types.create]: capabilities.includes("create") ? `(desired: ${input}, ${args}) => ${maybe(live)}` : undefined,

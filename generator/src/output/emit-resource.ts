@@ -80,7 +80,7 @@ function runtimeTypesOf(shapes: readonly ShapeModel[]): RuntimeType[] {
   return [...names].sort();
 }
 
-/** Returns shapes as exported types; those that are the same but for their name are one. */
+/** Returns shapes as exported types; shapes that differ in their name alone become one. */
 export function shapesOf(shapes: readonly ShapeModel[], types: TypePrinter): string[] {
   const duplicates = findDuplicates(shapes);
   return shapes.map((shape) => {
@@ -89,7 +89,7 @@ export function shapesOf(shapes: readonly ShapeModel[], types: TypePrinter): str
   });
 }
 
-// A status in what is created would be ignored by the API server, so the type has none.
+// The API server ignores a status at a creation, so the type has none.
 function inputOf(resource: ResourceModel, { root }: InputView, types: TypePrinter): string {
   const { kind } = resource;
   const fields = types

@@ -139,7 +139,7 @@ function typesOf(
     case "poll":
       return [
         `\nexport type { ${types.resource} };`,
-        `\n/** Returns all of "${source.name}" by the keys of the ${primary} objects; what is missing is gone. */`,
+        `\n/** Returns all resources of "${source.name}" by the keys of their ${primary} objects. A missing resource counts as deleted. */`,
         functionType(
           types.fetch,
           `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, ${result}>`)}`,
@@ -149,7 +149,7 @@ function typesOf(
     case "perPrimaryPoll":
       return [
         `\nexport type { ${types.resource} };`,
-        `\n/** Returns all of "${source.name}" that belong to a ${primary}; what is missing is gone. */`,
+        `\n/** Returns all resources of "${source.name}" of a ${primary}. A missing resource counts as deleted. */`,
         functionType(
           types.fetch,
           `(primary: ${primary}, context: { readonly signal: AbortSignal }) => ${maybe(result)}`,
@@ -163,7 +163,7 @@ function typesOf(
 
 function idTypeOf(source: EventSourceModel, primary: string): string {
   const { idOf, resource } = sourceNamesOf(source);
-  return `\n/** Tells those of "${source.name}" that belong to one ${primary} apart. */\nexport type ${idOf} = (resource: ${resource}) => string;`;
+  return `\n/** Returns the id of a resource of "${source.name}", unique among those of its ${primary}. */\nexport type ${idOf} = (resource: ${resource}) => string;`;
 }
 
 function maybe(type: string): string {

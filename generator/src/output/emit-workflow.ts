@@ -177,7 +177,7 @@ function renderCondition(condition: ConditionModel, { conditionArguments }: Depe
   if (names.length === 0) return `() => (\n${expression}\n)`;
   // The chain knows the dependents before this one; the named type knows all of them.
   const type = names.includes("secondary") ? `: ${conditionArguments}` : "";
-  // On lines of its own, so that a comment at its end ends there; the formatter removes what is not needed.
+  // On lines of its own, so that a comment at its end ends there. The formatter removes needless brackets.
   return `({ ${names.join(", ")} }${type}) => (\n${expression}\n)`;
 }
 

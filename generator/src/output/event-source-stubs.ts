@@ -13,7 +13,7 @@ export async function filtersStub({ controller, names }: NamedController): Promi
       if (filter.kind !== "function") continue;
       const use = used.get(filter.name) ?? { types: new Set(), docs: [] };
       use.types.add(types[key as FilterName]);
-      use.docs.push(`Decides ${key} of ${path}: whether it is worth a reconcile.`);
+      use.docs.push(`Decides ${key} of ${path}: whether the change is reconciled.`);
       used.set(filter.name, use);
     }
   if (used.size === 0) return [];
@@ -71,7 +71,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: mapping.name,
             Type: types.mapper,
-            doc: `Returns the keys, namespace/name, of what a ${resource.kind} concerns; it must look at nothing else.`,
+            doc: `Returns the keys (namespace/name) of the primaries that a ${resource.kind} concerns. Use no input but the ${resource.kind}.`,
           },
         ]
       : []),
@@ -81,7 +81,7 @@ async function renderFunctions({ name, resource, mapping, primaryToSecondary }: 
           {
             function: primaryToSecondary.name,
             Type: types.primaryMapper,
-            doc: `Returns the keys, namespace/name, of each ${resource.kind} that it refers to, there or not; it must look at nothing else.`,
+            doc: `Returns the keys (namespace/name) of each ${resource.kind} that this primary names, whether or not it exists. Use no input but the primary.`,
           },
         ]),
   ];

@@ -10,19 +10,21 @@ import { writeFiles } from "./write-files.js";
 
 /** What a new project is made from. */
 export interface InitOptions {
-  /** Made if it does not exist. */
+  /** Created if missing. */
   readonly directory: string;
   /** Files with CustomResourceDefinitions, which are copied. */
   readonly crdFiles: readonly string[];
-  /** The name of the package; that of the folder unless given. */
+  /** The name of the package. Default: that of the folder. */
   readonly name?: string;
 }
 
 /** What became of a new project. */
 export interface InitReport {
   readonly created: readonly string[];
+  /** An existing package.json that lacked something. */
+  readonly updated: readonly string[];
   /** Files that were there already, and stay as they are. */
-  readonly skipped: readonly string[];
+  readonly kept: readonly string[];
   /** What an existing package.json was given, such as `scripts.build`. */
   readonly addedToPackage: readonly string[];
   /** What an existing package.json has otherwise than the project needs it. */
@@ -52,10 +54,12 @@ export async function initProject({ directory, crdFiles, name }: InitOptions): P
   const existing = await readFile(join(directory, "package.json"), "utf8").catch(() => undefined);
   if (existing === undefined) files.push({ path: "package.json", owner: "user", content: packageText });
   const { created, kept } = await writeFiles(directory, files, { check: false });
-  if (existing === undefined) return { created, skipped: kept, addedToPackage: [], differsInPackage: [] };
+  if (existing === undefined) return { created, updated: [], kept, addedToPackage: [], differsInPackage: [] };
   const { text, added, different } = mergePackage(existing, packageText);
-  if (added.length > 0) await writeFile(join(directory, "package.json"), text);
-  return { created, skipped: kept, addedToPackage: added, differsInPackage: different };
+  const merged = { created, addedToPackage: added, differsInPackage: different };
+  if (added.length === 0) return { ...merged, updated: [], kept: [...kept, "package.json"].sort() };
+  await writeFile(join(directory, "package.json"), text);
+  return { ...merged, updated: ["package.json"], kept };
 }
 
 // npm leaves .gitignore out of a package, so the templates have other names.

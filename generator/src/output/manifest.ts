@@ -6,7 +6,7 @@ export const MANIFEST_PATH = "src/generated/.gen-operator.json";
 /** What a manifest lists, by path. */
 export interface Manifest {
   readonly generatedFiles: readonly string[];
-  /** Files that were offered to the user, so that one that is no longer needed can be named. */
+  /** Stubs of earlier runs, so that a stub that is no longer needed can be named. */
   readonly stubs: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export function renderManifest(files: readonly OutputFile[]): string {
   return `${JSON.stringify(manifest, undefined, 2)}\n`;
 }
 
-/** Reads a manifest; one that is missing or damaged lists nothing. */
+/** Reads a manifest; a missing or damaged manifest lists nothing. */
 export function readManifest(text: string | undefined): Manifest {
   try {
     const { generatedFiles, stubs } = JSON.parse(text ?? "{}") as Partial<Record<keyof Manifest, unknown>>;

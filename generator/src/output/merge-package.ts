@@ -12,7 +12,7 @@ export interface MergedPackage {
 const MERGED = ["scripts", "dependencies", "devDependencies", "overrides"] as const;
 const SINGLE = ["type", "engines"] as const;
 
-/** Adds to a package.json what it lacks of the one that a new project has. */
+/** Adds to a package.json the fields of a new project's that it lacks. */
 export function mergePackage(existing: string, wanted: string): MergedPackage {
   const target = JSON.parse(existing) as Record<string, unknown>;
   const source = JSON.parse(wanted) as Record<string, unknown>;

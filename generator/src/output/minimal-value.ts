@@ -92,7 +92,7 @@ function minimalListOf({ items, minItems = 0 }: Schema, root: Schema, depth: num
   return item === undefined ? undefined : Array.from({ length: minItems }, () => item);
 }
 
-/** Builds the smallest value of the required fields of an object; those that have a default are left out. */
+/** Builds the smallest values of the required fields of an object, without fields that have a default. */
 export function minimalFieldsOf(
   schema: Schema,
   root: Schema = schema,

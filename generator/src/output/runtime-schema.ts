@@ -44,7 +44,7 @@ function withPlainMetadata(schema: RawSchema): RawSchema {
   return Object.fromEntries(entries);
 }
 
-// A map type beside a reference overrides that of what is referred to.
+// A map type beside a reference overrides the map type of the referenced schema.
 function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
   const mapType = raw["x-kubernetes-map-type"] as Schema["x-kubernetes-map-type"];
   return mapType === undefined ? {} : { "x-kubernetes-map-type": mapType };
@@ -52,7 +52,7 @@ function mapTypeBeside(raw: RawSchema): Pick<Schema, "x-kubernetes-map-type"> {
 
 const METADATA: RawSchema = { type: "object" };
 
-// Fields of the metadata inside a template that nobody sends, with a large type behind them.
+// Fields of a template's metadata that no client sends; their types are large.
 const UNSENT = new Set(["managedFields", "selfLink"]);
 
 class SchemaBuilder {

@@ -2,7 +2,7 @@ import type { Project, SourceFileStructure } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
 import { GENERATED_HEADER, type OutputFile } from "./output-file.js";
 
-/** What a generated file consists of: structures of ts-morph, or text for what is already printed. */
+/** The parts of a generated file: structures of ts-morph, or printed text. */
 export type Statements = Exclude<SourceFileStructure["statements"], undefined>;
 
 /** Turns structures into the text of generated files. */

@@ -6,7 +6,7 @@ const root = new URL("./", import.meta.resolve("@gen-operator/templates/package.
 /** What replaces the placeholders of a template: `__Primary__` by `Primary`. */
 export type Replacements = { readonly [placeholder: string]: string };
 
-/** Reads a template and replaces its placeholders; one that has no replacement is a bug. */
+/** Reads a template and replaces its placeholders. A placeholder without a replacement is a bug. */
 export async function renderTemplate(path: string, replacements: Replacements): Promise<string> {
   const text = await readFile(new URL(path, root), "utf8");
   return text.replace(/__([A-Za-z]+?)__/g, (placeholder, name: string) => {

@@ -23,7 +23,7 @@ export interface WriteReport {
 export interface WriteOptions {
   /** Only reports. */
   readonly check: boolean;
-  /** Where the generated files are listed; in `src/generated` unless given. */
+  /** The file that lists the generated files. Default: in `src/generated`. */
   readonly manifestPath?: string;
 }
 
@@ -43,7 +43,7 @@ export async function writeFiles(
   const root = await realpath(project);
   const generated = files.filter(({ owner }) => owner === "generator");
   const manifest: OutputFile = { path: manifestPath, owner: "generator", content: renderManifest(files) };
-  // Files of the user's alone say nothing about what is generated.
+  // A list of user's files alone says nothing about generated files.
   const isComplete = generated.length > 0;
   const all = isComplete ? [...files, manifest] : files;
   const { leftOver, unused } = isComplete ? await findLeftOver(root, all, manifestPath) : NOTHING_LEFT;
@@ -58,9 +58,11 @@ export async function writeFiles(
   for (const { file, outcome } of planned) {
     const isWritten = outcome === "created" || outcome === "updated";
     if (isWritten && !check) await writeFileAtOnce(join(root, file.path), file);
-    // A stub that is missing is not stale: only what is generated has to be up to date.
+    // A missing stub is not stale: only generated files have to be up to date.
     if (isWritten && check && file.owner === "user") continue;
-    if (file !== manifest || check) outcomes.push([file.path, isWritten && check ? "stale" : outcome]);
+    const isStale = isWritten && check;
+    // The manifest is not the user's business, unless a check fails for it.
+    if (file !== manifest || isStale) outcomes.push([file.path, isStale ? "stale" : outcome]);
   }
   if (!check) for (const path of leftOver) await deleteFile(root, path);
   return reportOf(outcomes);
@@ -150,7 +152,7 @@ async function writeFileAtOnce(path: string, { content, owner }: OutputFile): Pr
 
 async function deleteFile(root: string, path: string): Promise<void> {
   await rm(join(root, path), { force: true });
-  // Folders that are empty now go too; the first one that is not ends it.
+  // Empty folders are removed too, up to the first that is not empty.
   for (let folder = dirname(join(root, path)); folder !== root; folder = dirname(folder)) {
     const isEmpty = await rmdir(folder).then(
       () => true,

@@ -1,12 +1,12 @@
 import type { __Fetch__, __IdOf__ } from "../../generated/__controller__/types.js";
 
-/** One of "__name__", as it is outside of Kubernetes. */
+/** A resource of "__name__", as its service has it. */
 export interface Resource {
   readonly id: string;
 }
 
-/** Returns all of them, by the keys, namespace/name, of the __Primary__ objects that they belong to; what is missing is gone. */
+/** Returns all resources by the keys (namespace/name) of their __Primary__ objects. A resource that is missing counts as deleted. */
 export const fetch: __Fetch__ = () => new Map();
 
-/** Tells those of one __Primary__ apart. */
+/** Returns the id of a resource, unique among those of its __Primary__. */
 export const idOf: __IdOf__ = ({ id }) => id;

@@ -1,2 +1,2 @@
-/** Creates one, and returns it as it is then; it is called again if it fails. */
+/** Creates the resource and returns it as the service has it. Called again if it fails. */
 export const create: __Create__ = (desired) => desired;

@@ -1,2 +1,2 @@
-/** Deletes one; one that is gone already is deleted. */
+/** Deletes the resource. Has to succeed if the resource no longer exists. */
 export const __remove__: __Delete__ = () => {};

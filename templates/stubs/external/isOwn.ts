@@ -1,4 +1,4 @@
-/** Tells whether one that belongs to a __Primary__ is of "__name__": the event source has those of other dependents, too. */
+/** Tells whether a resource of a __Primary__ belongs to "__name__". Its event source has resources of other dependents, too. */
 export const isOwn: __IsOwn__ = () => {
-  throw new Error("fill in which are those of __name__");
+  throw new Error("fill in which resources belong to __name__");
 };

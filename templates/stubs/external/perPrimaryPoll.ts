@@ -1,2 +1,2 @@
-/** Returns those that belong to a __Primary__; what is missing is gone. */
+/** Returns all resources of a __Primary__. A resource that is missing counts as deleted. */
 export const fetch: __Fetch__ = () => [];

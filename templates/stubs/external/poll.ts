@@ -1,2 +1,2 @@
-/** Returns all of them, by the keys, namespace/name, of the __Primary__ objects that they belong to; what is missing is gone. */
+/** Returns all resources by the keys (namespace/name) of their __Primary__ objects. A resource that is missing counts as deleted. */
 export const fetch: __Fetch__ = () => new Map();

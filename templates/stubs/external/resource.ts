@@ -1,4 +1,4 @@
-/** One of "__name__", as it is outside of Kubernetes. */
+/** A resource of "__name__", as its service has it. */
 export interface Resource {
   readonly id: string;
 }

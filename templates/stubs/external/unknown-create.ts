@@ -1,4 +1,4 @@
-/** Creates one, and returns it as it is then; it is called again if it fails. */
+/** Creates the resource and returns it as the service has it. Called again if it fails. */
 export const create: __Create__ = () => {
-  throw new Error("fill in how one of __name__ is created");
+  throw new Error("fill in how a resource of __name__ is created");
 };

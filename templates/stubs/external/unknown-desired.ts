@@ -1,4 +1,4 @@
-/** Returns what a __Primary__ needs. */
+/** Returns the resource that a __Primary__ needs. */
 export const desired: __Desired__ = () => {
-  throw new Error("fill in what __name__ has to be");
+  throw new Error("fill in the desired state of __name__");
 };

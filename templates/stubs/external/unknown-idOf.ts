@@ -1,4 +1,4 @@
-/** Tells those of one __Primary__ apart. */
+/** Returns the id of a resource, unique among those of its __Primary__. */
 export const idOf: __IdOf__ = () => {
-  throw new Error("fill in what tells one of __name__ from the others");
+  throw new Error("fill in the id of a resource of __name__");
 };

@@ -1,4 +1,4 @@
-/** Changes one into what is desired, and returns it as it is then. */
+/** Changes the live resource into the desired one and returns it as the service has it. */
 export const update: __Update__ = () => {
-  throw new Error("fill in how one of __name__ is changed");
+  throw new Error("fill in how a resource of __name__ is changed");
 };

@@ -1,2 +1,2 @@
-/** Changes one into what is desired, and returns it as it is then. */
+/** Changes the live resource into the desired one and returns it as the service has it. */
 export const update: __Update__ = (desired) => desired;

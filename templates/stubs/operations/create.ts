@@ -1,2 +1,2 @@
-/** Creates the object: next() creates it as the runtime does. An object that is not created is waited for. */
+/** Called while the object does not exist. next() creates it as the operator would. Without next(), the dependent waits until somebody else creates it. */
 export const create: __Create__ = ({ next }) => next();

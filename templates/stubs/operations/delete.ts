@@ -1,2 +1,2 @@
-/** Deletes the object: next() deletes it as the runtime does, and takes a propagationPolicy. Without next() it is left. */
+/** Called when the object must not exist. next() deletes it as the operator would, and takes a propagationPolicy. */
 export const __remove__: __Delete__ = ({ next }) => next();

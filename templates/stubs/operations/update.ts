@@ -1,2 +1,2 @@
-/** Called when there is an object: next() makes it as desired, as the runtime does. Without next() it is left as it is. */
+/** Called whenever the object exists. next() updates it if it differs, as the operator would. Without next(), it stays as it is. */
 export const update: __Update__ = ({ next }) => next();

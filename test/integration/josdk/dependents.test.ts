@@ -1,4 +1,5 @@
 // Dependents as objects of Kubernetes, after JOSDK's integration tests.
+import type { ResourceDefinition } from "#runtime/base/resource-definition.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { keyOf } from "#runtime/base/kubernetes-object.js";
 import { waitFor } from "#apiserver/wait-for.js";
@@ -239,7 +240,7 @@ suite("a dependent", (test) => {
       desired: ({ primary }) => ({ metadata: { name: primary.metadata.name }, data: {} }),
     });
     const controller = dependentController([dependent], {
-      indexes: { reference: byReference as never },
+      indexes: { reference: byReference },
       eventSources: () => [
         informerSource({
           name: "configs",
@@ -275,9 +276,7 @@ suite("a dependent", (test) => {
       desired: ({ primary }) => ({ metadata: { name: primary.metadata.name } }),
     });
     const controller = dependentController([config, secret], {
-      eventSources: () => [
-        informerSource({ name: "configs", resource: ConfigMap, primaryToSecondary: refersTo as never }),
-      ],
+      eventSources: () => [informerSource({ name: "configs", resource: ConfigMap, primaryToSecondary: refersTo })],
     });
     await using running = await space.start([controller]);
     await space.create(Sample, sample({ references: ["door"] }));
@@ -292,11 +291,7 @@ suite("a dependent", (test) => {
 });
 
 suite("what the server makes of a dependent", (test) => {
-  const kinds: [
-    title: string,
-    kind: { definition: typeof Deployment.definition },
-    desired: (replicas: number) => object,
-  ][] = [
+  const kinds: [title: string, kind: { definition: ResourceDefinition }, desired: (replicas: number) => object][] = [
     [
       "a Deployment with quantities and empty values",
       Deployment,
@@ -318,10 +313,10 @@ suite("what the server makes of a dependent", (test) => {
     ],
     [
       "a Service",
-      Service as never,
+      Service,
       () => ({ metadata: { name: "web" }, spec: { selector: { app: "web" }, ports: [{ port: 80, name: "http" }] } }),
     ],
-    ["a ServiceAccount, which has no spec", ServiceAccount as never, () => ({ metadata: { name: "web" } })],
+    ["a ServiceAccount, which has no spec", ServiceAccount, () => ({ metadata: { name: "web" } })],
   ];
   for (const [title, kind, desired] of kinds)
     for (const serverSideApply of [true, false])

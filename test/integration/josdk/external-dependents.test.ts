@@ -271,7 +271,7 @@ suite("an external dependent", (test) => {
     };
     const activationCondition = ({ primary }: Arguments) => primary.spec.value !== "off";
     const account = accountOf("account", service, {
-      activationCondition: activationCondition as never,
+      activationCondition: activationCondition,
       external: { source: { kind: "poll", intervalMs: EVERY_MS, fetch } },
     });
     await using running = await startWith(space, account);

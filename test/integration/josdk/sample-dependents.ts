@@ -7,6 +7,7 @@ import type { ControllerOptions } from "#runtime/codegen/define-controller.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import type {
   Conditions,
+  Context,
   ExternalDependent,
   KubernetesDependent,
   WorkflowDefinition,
@@ -20,6 +21,7 @@ import type { Space, TestOperator } from "./space.js";
 export interface SampleArguments {
   readonly primary: Sample;
   readonly secondary: { readonly [name: string]: KubernetesObject | undefined };
+  readonly context: Context;
 }
 
 /** What a test states of a dependent: functions may take less, or know more of their arguments, than the runtime can tell. */
@@ -88,7 +90,7 @@ export function dependentController(
   } = {},
 ): ControllerDefinition {
   return sampleController(reconciler, {
-    workflow: { primary: Sample.definition, dependents, ...workflow } as never,
+    workflow: { primary: Sample.definition, dependents, ...workflow },
     ...(rest as object),
   });
 }

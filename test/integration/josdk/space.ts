@@ -76,8 +76,10 @@ async function openSpace(server: TestApiServer): Promise<Space> {
     server,
     get,
     operator,
-    create: (kind, draft) =>
-      client.create(kind, { ...draft, metadata: { ...draft.metadata, ...refOf(kind, draft.metadata.name) } } as never),
+    create<R extends KubernetesObject>(kind: ResourceClass<R>, draft: Draft<R>) {
+      const metadata: ObjectMeta = { ...draft.metadata, ...refOf(kind, draft.metadata.name) };
+      return client.create<R>(kind, { ...draft, metadata } as Omit<R, "apiVersion" | "kind">);
+    },
     patch: (kind, name, patch) => client.mergePatch(kind, refOf(kind, name), patch),
     delete: async (kind, name) => void (await client.delete(kind, refOf(kind, name))),
     list: (kind) => client.list(kind, { namespace }),

@@ -3,7 +3,6 @@ import { requesterOf } from "#runtime/client/api-client.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { updateStatus, withoutRetry } from "#runtime/reconcile/reconciler.js";
 import { crdPresent, deleted } from "#runtime/workflow/conditions/builtin-conditions.js";
-import type { Context } from "#runtime/workflow/definition/context.js";
 import type { WorkflowError } from "#runtime/workflow/workflow-error.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { classOf, customDefinition } from "../../support/kind-definitions.js";
@@ -24,7 +23,6 @@ const openSpace = spacesOf();
 const sample = (value: string, number = 0) => ({ metadata: { name: "one" }, spec: { value, number } });
 
 interface Args extends SampleArguments {
-  readonly context: Context;
   readonly workflow?: WorkflowResult;
 }
 
@@ -130,7 +128,7 @@ suite("the result of a workflow", (test) => {
       context.attributes.set("seen", "by desired");
       return { metadata: { name: primary.metadata.name }, data: { value: String(context.attributes.get("told")) } };
     };
-    const controller = dependentController([configOf("a", { desired: desired as never })], {
+    const controller = dependentController([configOf("a", { desired: desired })], {
       reconciler,
     });
     await using _ = await space.start([controller]);

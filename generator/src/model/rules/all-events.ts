@@ -22,7 +22,7 @@ export const checkAllEvents = ruleOfController(
         ? []
         : [
             fail(
-              "a controller that is called for all events cannot have dependents",
+              "a controller with onAllEvents: true cannot have dependents",
               ["controller", "onAllEvents"],
               "remove onAllEvents, or watch the objects as eventSources and write them in the reconciler",
             ),
@@ -30,7 +30,7 @@ export const checkAllEvents = ruleOfController(
       ...(workflow.invocation === "explicit"
         ? [
             fail(
-              "a controller that is called for all events has no workflow that it could invoke",
+              "a controller with onAllEvents: true has no workflow to invoke",
               ["workflow", "invocation"],
               "remove onAllEvents or invocation",
             ),

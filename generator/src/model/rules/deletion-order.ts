@@ -45,7 +45,7 @@ function checkEdges(dependent: ResolvedDependent, controller: ResolvedController
   });
 }
 
-/** Returns the first of a dependent and of what it depends on that the operator deletes; what nobody deletes holds up no deletion. */
+/** Returns the first of a dependent and its dependencies that the operator deletes. A dependent that is never deleted delays no deletion. */
 function deletedBehind(start: string, { spec, dependents }: ResolvedController): string | undefined {
   const edges = edgesOf(dependents);
   const seen = new Set([start]);

@@ -8,7 +8,7 @@ import {
   type ResolvedEventSource,
 } from "../resolved-project.js";
 
-/** Finds dependents that take their objects from an event source that does not know them, and those that are only read and take them from none. */
+/** Finds dependents whose event source does not know their objects, and read-only dependents without an event source. */
 export const checkDependentSource = ruleOfController((controller) => [
   ...controller.dependents.flatMap((dependent) => checkSource(dependent, controller)),
   ...checkShared(controller),
@@ -22,7 +22,7 @@ function checkSource(dependent: ResolvedDependent, controller: ResolvedControlle
     if (spec.mode !== "readOnly") return [];
     return [
       fail(
-        `${quote(name)} is only read, and nothing says whose its objects are`,
+        `${quote(name)} is read-only, and nothing maps its objects to a primary`,
         document.valueAt([...path, "mode"]),
         "name an event source that maps them to their primary: eventSource:",
       ),
@@ -64,7 +64,7 @@ function problemOf(
     };
   if ((cache !== undefined && cache !== "full") || maxCachedObjects !== undefined)
     return {
-      message: `${quote(source.name)} does not keep all of its objects, and ${quote(name)} is compared with them`,
+      message: `event source ${quote(source.name)} does not keep every object whole, which ${quote(name)} needs to compare them`,
       hint: `remove ${cache === undefined || cache === "full" ? "maxCachedObjects" : "cache"} of the event source`,
     };
   return undefined;
@@ -83,7 +83,7 @@ function checkShared({ spec: { document }, dependents }: ResolvedController): Di
     const at: YamlPath = [...path, "eventSource"];
     return [
       fail(
-        `${quote(name)} and ${quote(other)} are activated each by a condition of its own, and share the event source ${quote(eventSource)}`,
+        `${quote(name)} and ${quote(other)} share the event source ${quote(eventSource)}, and each has an activationCondition of its own`,
         document.valueAt(at),
         "leave one of them its own watch: remove its eventSource",
       ),

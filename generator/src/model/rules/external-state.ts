@@ -28,7 +28,9 @@ export const checkExternalState = ruleOfController((controller) =>
     const pointless = { message: `${quote(dependent.name)} has no items, each with an id`, hint: "remove perItem" };
     if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
       return fail(
-        status === undefined ? pointless : { ...pointless, message: "the status keeps all ids together" },
+        status === undefined
+          ? pointless
+          : { ...pointless, message: "perItem has no effect: the status keeps all ids together" },
         place,
       );
     if (status !== undefined) {
@@ -41,7 +43,10 @@ export const checkExternalState = ruleOfController((controller) =>
     }
     if (path === undefined)
       return fail(
-        { message: `nothing says where in an object of ${resource} the id is kept`, hint: "state path" },
+        {
+          message: `state has no path: where in an object of ${resource} is the id kept?`,
+          hint: "state path: with the path of a field, such as spec.id",
+        },
         document.keyAt(at),
       );
     return fail(problemOfResource(path, dependent, controller), document.valueAt([...at, "path"]));

@@ -1,7 +1,7 @@
 import { quote, type Diagnostic } from "../../diagnostic.js";
 import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
 
-/** Finds types of external resources that are not there, or are said twice, and types of what is desired that cannot be compared with them. */
+/** Finds types of external resources that are missing or stated twice, and desired types that cannot be compared with them. */
 export const checkExternalType = ruleOfController((controller) =>
   controller.dependents.flatMap((dependent) => [
     ...checkType(dependent, controller),
@@ -20,9 +20,12 @@ function checkType(
     { severity: "error", rule: "external-type", message, ...place, hint },
   ];
   if (type !== undefined && schema !== undefined)
-    return fail(`the type of ${quote(name)} is stated twice`, "remove type or schema");
+    return fail(`${quote(name)} has both type and schema`, "remove type or schema");
   if (eventSource !== undefined)
-    return fail(`${quote(name)} has the type of its event source ${quote(eventSource)}`, "remove it");
+    return fail(
+      `${quote(name)} takes its type from its event source ${quote(eventSource)}`,
+      `remove ${type === undefined ? "schema" : "type"}`,
+    );
   return (file?.problems ?? []).map((problem) => (problem.position === undefined ? { ...problem, ...place } : problem));
 }
 
@@ -37,10 +40,13 @@ function checkDesiredType(
     { severity: "error", rule: "external-type", message, ...document.keyAt(at), hint },
   ];
   if (!capabilities.includes("create") && !capabilities.includes("update"))
-    return fail(`nothing is desired of ${quote(name)}: its capabilities lack create and update`, "remove desiredType");
+    return fail(
+      `"desiredType" has no effect: the capabilities of ${quote(name)} lack create and update`,
+      "remove desiredType",
+    );
   if (capabilities.includes("update") && matcher === undefined)
     return fail(
-      `what is desired of ${quote(name)} is of another type than what is live, so that the two are never equal`,
+      `the desired and the live ${quote(name)} have different types, so the runtime cannot compare them`,
       "say when a resource is as desired: matcher: { function: ... }",
     );
   const place = document.valueAt(at);

@@ -7,7 +7,7 @@ import {
   type ResolvedRemoved,
 } from "../resolved-project.js";
 
-/** Finds dependents that are there and removed at once; in another controller that may be what is meant, and is a warning. */
+/** Finds dependents that are removed and still there. In another controller that may be intended, so it is a warning. */
 export const checkRemovedDependent = ruleOfController((controller, { controllers }) => {
   const { spec, dependents, removed } = controller;
   const others = controllers.filter((other) => other !== controller && sharesPrimary(other, controller));

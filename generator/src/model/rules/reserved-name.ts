@@ -46,7 +46,7 @@ function reserved(place: Place, what: string): Diagnostic {
   return {
     severity: "error",
     rule: "reserved-name",
-    message: `${what} needs another name: this one has a meaning of its own in TypeScript or in file systems`,
+    message: `${what} needs another name: this one is reserved in TypeScript, in file systems or in src/`,
     ...place,
   };
 }

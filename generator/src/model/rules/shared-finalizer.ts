@@ -26,9 +26,9 @@ export const checkSharedFinalizer: Rule = ({ controllers }) => {
       {
         severity: "error",
         rule: "shared-finalizer",
-        message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} would put the finalizer ${quote(finalizer)} on the same ${plural}, and either would let them go before the other has cleaned up; first at ${place}`,
+        message: `controllers ${quote(other.spec.name)} and ${quote(spec.name)} share the finalizer ${quote(finalizer)} on ${plural}: the first to remove it ends the cleanup of the other; first at ${place}`,
         ...spec.document.valueAt(path),
-        hint: `state a finalizer of its own in spec.controller, such as ${domain}/${spec.name}`,
+        hint: `in spec.controller state finalizer: ${domain}/${spec.name}`,
       },
     ];
   });

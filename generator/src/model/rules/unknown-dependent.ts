@@ -2,8 +2,9 @@ import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
 import { dependenciesOf, ruleOfController } from "../resolved-project.js";
 
 /** Finds names in `dependsOn` and `itemsDependOn` that are no dependents. */
-export const checkUnknownDependent = ruleOfController(({ spec: { document, name: controller }, dependents }) =>
+export const checkUnknownDependent = ruleOfController(({ spec, dependents }) =>
   dependents.flatMap((dependent) => {
+    const { document, eventSources } = spec;
     const others = dependents.map(({ name }) => name).filter((other) => other !== dependent.name);
     return dependenciesOf(dependent).flatMap(({ name, path }): Diagnostic[] => {
       if (name === dependent.name || others.includes(name)) return [];
@@ -11,12 +12,18 @@ export const checkUnknownDependent = ruleOfController(({ spec: { document, name:
         {
           severity: "error",
           rule: "unknown-dependent",
-          message: `${quote(name)} is not a dependent of ${quote(controller)}`,
+          message: `${quote(dependent.name)} depends on ${quote(name)}, which spec.dependents does not have`,
           ...document.valueAt(path),
-          ...(didYouMean(name, others) ??
-            (others.length > 0 ? { hint: `others: ${others.map(quote).join(", ")}` } : {})),
+          ...(eventSources.has(name)
+            ? { hint: `remove it: ${quote(name)} is an event source, which is read before any dependent is reconciled` }
+            : (didYouMean(name, others) ?? { hint: adviceFor(name, others) })),
         },
       ];
     });
   }),
 );
+
+function adviceFor(name: string, others: readonly string[]): string {
+  const add = `add ${quote(name)} to spec.dependents, or remove it here`;
+  return others.length === 0 ? add : `${add}; other dependents: ${others.map(quote).join(", ")}`;
+}

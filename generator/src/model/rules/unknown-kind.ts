@@ -41,7 +41,7 @@ function checkOwnKind(kind: DependentSpec["resource"], path: YamlPath, check: Ki
     {
       severity: "error",
       rule: "known-kind",
-      message: `${quote(text)} is described, and it has a schema`,
+      message: `${quote(text)} has a schema, so it must not be described by apiVersion, kind, plural and scope`,
       ...check.spec.document.valueAt(path),
       hint: `state resource: ${text}, so that its objects have types`,
     },

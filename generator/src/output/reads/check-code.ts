@@ -32,7 +32,7 @@ interface Code {
   classNamesOf(resource: ResourceModel): readonly string[];
 }
 
-/** Checks what only the user's code tells about the dependents of a project: what they read, what nobody reads, what they write. */
+/** Checks what only the user's code shows: which dependents are read, which details are not, and which objects are written. */
 export function checkCode(model: ProjectModel, code: readonly CodeFile[], locate: LocateExpression): Diagnostic[] {
   const names = nameResources(model.resources);
   const controllers = model.controllers
@@ -78,10 +78,10 @@ function checkUnorderedReads({ controller, folder, program, classNamesOf }: Code
         {
           severity: "warning",
           rule: "unordered-read",
-          message: `${quote(dependent.name)} reads ${quote(other.name)} and does not wait for it, so it may find none, or an old one`,
+          message: `${quote(dependent.name)} reads ${quote(other.name)} without depending on it, so ${quote(other.name)} may be missing or outdated`,
           position,
           about: `${controller.name}/${dependent.name}`,
-          hint: `state ${edgeTo(other, dependent, dependents)} in the dependsOn of ${quote(dependent.name)}`,
+          hint: `in ${controller.specFile} give ${quote(dependent.name)}: ${dependsOnWith(other, dependent, dependents)}`,
         },
       ];
     });
@@ -100,13 +100,23 @@ function isInOrder(other: DependentModel, reader: DependentModel): boolean {
   return other === reader || other.follows.includes(reader.name) || reader.follows.includes(other.name);
 }
 
+/** Returns the `dependsOn` to advise, to be copied into the spec. */
+function dependsOnWith(other: DependentModel, reader: DependentModel, all: readonly DependentModel[]): string {
+  const stated = reader.dependsOn.map((each) => (typeof each === "string" ? each : optionalEdge(each.name)));
+  return `dependsOn: [${[...stated, edgeTo(other, reader, all)].join(", ")}]`;
+}
+
 /** Returns the edge to advise: what depends on something that may not be wanted must not be deleted with it. */
 function edgeTo(other: DependentModel, reader: DependentModel, all: readonly DependentModel[]): string {
   const isConditional = ({ name, conditions }: DependentModel) =>
     [other.name, ...other.waitsFor].includes(name) &&
     !reader.waitsFor.includes(name) &&
     (conditions.activationCondition ?? conditions.reconcilePrecondition) !== undefined;
-  return all.some(isConditional) ? `{ name: ${other.name}, optional: true }` : quote(other.name);
+  return all.some(isConditional) ? optionalEdge(other.name) : other.name;
+}
+
+function optionalEdge(name: string): string {
+  return `{ name: ${name}, optional: true }`;
 }
 
 /** Warns of conditions that find more than whether they hold, where the reconciler does not look at it. */
@@ -133,7 +143,7 @@ function checkUnreadDetails({ controller, folder, program }: Code): Diagnostic[]
       {
         severity: "warning",
         rule: "unread-detail",
-        message: `nobody reads the detail that ${quote(name)} finds`,
+        message: `the detail that ${quote(name)} returns is never read`,
         about: `${controller.name}/${use!.dependent}`,
         position: program.positionOf(detail),
         hint: `return true or false, or read workflow.${use!.path.join(".")} in the reconciler`,

@@ -18,7 +18,7 @@ import { ReadLog } from "./read-log.js";
 import { createSourceProgram, type CodeFile } from "./source-program.js";
 import type { TrackedSource } from "./values.js";
 
-/** A model in which every event source keeps what is read of it, and what to tell about that. */
+/** A model in which every event source keeps the fields that are read, and a report about it. */
 export interface DerivedModel {
   readonly model: ProjectModel;
   readonly diagnostics: readonly Diagnostic[];

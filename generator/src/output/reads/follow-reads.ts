@@ -38,7 +38,7 @@ export class ReadFollower {
     this.#bindName(declaration.name, value);
   }
 
-  /** Notes that nobody can tell what becomes of anything from here on. */
+  /** Notes that anything may be read from here on. */
   giveUp(node: ts.Node): void {
     const position = this.#program.positionOf(node);
     this.#log.readEverything(position);
@@ -81,7 +81,7 @@ export class ReadFollower {
     if (next !== undefined) this.bind(element, next);
   }
 
-  /** Follows an expression that stands for a value to what is done with it. */
+  /** Follows an expression that stands for a value to its uses. */
   #use(node: ts.Node, value: Value): void {
     if (!this.#isNew(node, value)) return;
     const { parent } = node;

@@ -70,7 +70,7 @@ function objectsOfOneName(named: readonly NamedDependent[]): Diagnostic[] {
   });
 }
 
-/** Returns what is the same for all that name one object, as far as that can be told. */
+/** Returns a key that all names of one object share, as far as the code shows it. */
 function keyOf({ code: { controller }, dependent, name, namespace }: NamedDependent): string | undefined {
   const { resource, cluster = "", bulk } = dependent;
   const stated = namespace === undefined ? OWN_NAMESPACE : namespace.text;
@@ -89,7 +89,7 @@ function isConditional({ conditions }: KubernetesDependentModel): boolean {
   return conditions.activationCondition !== undefined || conditions.reconcilePrecondition !== undefined;
 }
 
-/** Checks a namespace that is stated as a text against what owns the object, and against what is watched. */
+/** Checks a namespace that is stated as a text against the owner of the object and the watched namespaces. */
 function checkNamespace({ code, dependent, namespace }: NamedDependent): Diagnostic[] {
   const { name, resource, garbageCollected } = dependent;
   const { primary, settings } = code.controller;

@@ -62,7 +62,7 @@ export class ReadLog {
     return this.#results.some((read) => read.every((name, index) => path[index] === name));
   }
 
-  /** Takes that nobody can tell what is read of any event source. */
+  /** Notes that all of every event source may be read. */
   readEverything(position: SourcePosition): void {
     for (const source of this.sources) this.read(source, [], position);
   }
@@ -72,7 +72,7 @@ export class ReadLog {
     if (!this.#lookups.has(source)) this.#lookups.set(source, position);
   }
 
-  /** Takes that nobody can tell which objects of any event source are looked for. */
+  /** Notes that any object of every event source may be looked up. */
   lookUpEverything(position: SourcePosition): void {
     for (const source of this.sources) this.lookUp(source, position);
   }

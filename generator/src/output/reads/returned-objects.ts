@@ -4,7 +4,7 @@ import { isFunctionNode, unwrap, type FunctionNode } from "./functions.js";
 
 const compiler = loadLibrary("typescript");
 
-/** Returns the object literals that a function returns; those that it builds in other ways are not among them. */
+/** Returns the object literals that a function returns, but no object that it builds in another way. */
 export function objectsReturnedBy({ body }: FunctionNode): ts.ObjectLiteralExpression[] {
   if (body === undefined) return [];
   return compiler.isBlock(body) ? returnedIn(body) : literalsOf(body);

@@ -8,7 +8,7 @@ export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
   readonly text: string;
-  /** Returns where a character of it is written; in the file itself unless given. */
+  /** Returns where a character of it is written. Default: in the file itself. */
   locate?(offset: number): SourcePosition | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface SourceProgram {
 
 const ROOT = "/__project__/";
 
-/** Parses files; nothing is type-checked, for what was generated may be older than the code. */
+/** Parses files. Nothing is type-checked, because generated code may be older than the user's. */
 export function createSourceProgram(files: readonly CodeFile[]): SourceProgram {
   const compiler = loadLibrary("typescript");
   const texts = new Map(files.map((file) => [ROOT + file.path, file]));

@@ -6,7 +6,7 @@ export interface TrackedSource {
   readonly model: InformerModel;
   /** The names of its class. */
   readonly classNames: ReadonlySet<string>;
-  /** The name of the type of what is kept. */
+  /** The name of the type with the kept fields. */
   readonly typeName: string;
 }
 
@@ -27,7 +27,7 @@ export type Step =
   | { readonly kind: "value"; readonly value: Value }
   /** The field is kept as a whole from here on. */
   | { readonly kind: "read"; readonly path: FieldPath }
-  /** Nothing that matters, or what is always kept. */
+  /** Nothing that matters, or fields that are always kept. */
   | { readonly kind: "nothing" }
   /** Nobody can tell what it leads to. */
   | { readonly kind: "unknown" };

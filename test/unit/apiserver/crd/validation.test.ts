@@ -55,12 +55,12 @@ suite("validation of updates", (test) => {
     assert.equal(errorsOf({ req: "r", min: -2 }, { req: "r", min: -1 }), ["spec.min"]);
   });
 
-  test("an item of a keyed list is compared with its old twin", () => {
+  test("an item of a keyed list is compared with the old item of its key", () => {
     const bad = { k: "a", p: 1, v: 9 };
     assert.equal(errorsOf({ req: "r", map: [{ k: "b", p: 1 }, bad] }, { req: "r", map: [bad] }), []);
   });
 
-  test("an item of another list has no twin", () => {
+  test("an item of a list without keys is validated as a new one", () => {
     assert.equal(errorsOf({ req: "r", objs: [{}, { name: "a" }] }, { req: "r", objs: [{}] }), ["spec.objs[0].name"]);
   });
 

@@ -106,7 +106,7 @@ suite("discovery", (test) => {
     assert.is(statusOf(() => discoveryAnswer({ path: "/api", accept: beta }, types)).code, 406);
   });
 
-  test("paths of other things and of what is not served are no discovery", () => {
+  test("paths of objects, of health and of versions that are not served have no discovery document", () => {
     for (const path of [
       "/api/v2",
       "/apis/none",

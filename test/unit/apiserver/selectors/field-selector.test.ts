@@ -31,7 +31,7 @@ suite("field selectors", (test) => {
     }
   });
 
-  test("a demanded name is told", () => {
+  test("a selector of one name tells the name, any other selector none", () => {
     assert.is(parseFieldSelector("metadata.name=x", typeOf("configmaps")).name, "x");
     assert.is(parseFieldSelector("metadata.name!=x", typeOf("configmaps")).name, undefined);
     assert.is(parseFieldSelector("", typeOf("configmaps")).name, undefined);

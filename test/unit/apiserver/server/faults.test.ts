@@ -43,7 +43,7 @@ suite("faults", (test) => {
     );
   });
 
-  test("a delay delays", async () => {
+  test("a request that matches a delay is answered after it", async () => {
     await using server = await startApiServer({ tls: false });
     server.faults.add({ verb: "list", delayMs: 60 });
     const start = performance.now();

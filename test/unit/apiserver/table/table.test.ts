@@ -32,7 +32,7 @@ suite("tables", (test) => {
     }
   });
 
-  test("a row carries as much of its object as asked for", () => {
+  test("a row has its object whole, as metadata or not at all, as includeObject says", () => {
     const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name: "a" }, data: {} };
     const rowsOf = (includeObject: "None" | "Metadata" | "Object") =>
       (
@@ -53,7 +53,7 @@ suite("tables", (test) => {
     assert.equal(table["metadata"], {});
   });
 
-  test("a pod shows what holds it", () => {
+  test("the status of a pod names the container that keeps it from running", () => {
     const waiting = { state: { waiting: { reason: "ImagePullBackOff" } }, restartCount: 0 };
     const running = { state: { running: {} }, ready: true, restartCount: 0 };
     const crashed = {

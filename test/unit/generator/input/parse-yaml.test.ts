@@ -61,7 +61,9 @@ suite("parseYaml", (test) => {
     assert.equal(problemsOf("a: *b\n"), [
       'a.yaml:1:4: error yaml-alias: "*b" refers to an anchor that is not defined before it',
     ]);
-    assert.equal(problemsOf("a: &a\n  - [*a]\n"), ['a.yaml:2:6: error yaml-alias: "*a" refers to what it is part of']);
+    assert.equal(problemsOf("a: &a\n  - [*a]\n"), [
+      'a.yaml:2:6: error yaml-alias: "*a" refers to a value that contains it',
+    ]);
     const levels = ["a: &a [x, x, x, x, x, x, x, x, x, x]"];
     for (const name of "bcdefghij") {
       const previous = String.fromCharCode(name.charCodeAt(0) - 1);

@@ -36,7 +36,7 @@ suite("readCrds", (test) => {
     assert.not(read("kind: Namespace").hasDefinitions);
   });
 
-  test("what may be left out is derived from the kind", () => {
+  test("singular and listKind default to names made of the kind", () => {
     const [crd] = read(crdOf("WebPage")).crds;
     assert.equal([crd?.singular, crd?.listKind], ["webpage", "WebPageList"]);
   });

@@ -97,13 +97,14 @@ suite("buildModel", (test) => {
     assert.equal((await controllerOf({ controller: '{ namespaces: ["*"] }' })).settings, {});
     const controller =
       "{ namespaces: [a, b], labelSelector: app!=skip, retry: { maxAttempts: -1, initialInterval: 500ms, multiplier: 1.5, maxInterval: 1h30m }, " +
-      "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, fieldManager: me, finalizer: example.com/mine }";
+      "rateLimit: { maxReconciliations: 2, within: 1.5s }, maxReconciliationInterval: 0, reconcileTimeout: 10m, fieldManager: me, finalizer: example.com/mine }";
     assert.equal((await controllerOf({ controller: controller.replace("Interval: 0", 'Interval: "0"') })).settings, {
       namespaces: ["a", "b"],
       labelSelector: "app!=skip",
       retry: { maxAttempts: -1, initialIntervalMs: 500, multiplier: 1.5, maxIntervalMs: 5_400_000 },
       rateLimit: { maxReconciliations: 2, withinMs: 1500 },
       maxReconciliationIntervalMs: 0,
+      reconcileTimeoutMs: 600_000,
       fieldManager: "me",
       finalizer: "example.com/mine",
     });
@@ -143,7 +144,7 @@ suite("buildModel", (test) => {
         "{ pods: { resource: v1/Pod, mapping: { label: { name: a/b } }, cache: { paths: [status.phase, metadata.labels] } }, " +
         "node: { resource: v1/Node, primaryToSecondary: { function: nodesOf }, namespaces: all, cache: metadata }, " +
         "maps: { resource: v1/ConfigMap, namespaces: sameAsController, filters: { onUpdate: { when: object !== old } } }, " +
-        "prices: { poll: { every: 1m30s } }, quotes: { perPrimaryPoll: { every: 500ms } }, hooks: { inbound: {} } }",
+        "prices: { poll: { every: 1m30s } }, quotes: { perPrimaryPoll: { every: 500ms, fetchTimeout: 2s } }, hooks: { inbound: {} } }",
     });
     const summaries = eventSources.map((source) =>
       source.kind === "informer"
@@ -169,7 +170,7 @@ suite("buildModel", (test) => {
       ["node", "Node", { kind: "primaryToSecondary" }, "all", { kind: "metadata" }, []],
       ["maps", "ConfigMap", { kind: "ownerReference" }, undefined, { kind: "full" }, ["onUpdate"]],
       { kind: "poll", name: "prices", intervalMs: 90_000 },
-      { kind: "perPrimaryPoll", name: "quotes", intervalMs: 500 },
+      { kind: "perPrimaryPoll", name: "quotes", intervalMs: 500, fetchTimeoutMs: 2000 },
       { kind: "inbound", name: "hooks" },
     ]);
   });
@@ -250,7 +251,7 @@ suite("buildModel", (test) => {
     const { dependents } = await controllerOf({
       primary: "{ resource: v1/PersistentVolumeClaim }",
       dependents:
-        "{ a: { external: { poll: { every: 5s } } }, b: { external: { inbound: { fetch: true }, capabilities: [] } }, " +
+        "{ a: { external: { poll: { every: 5s, fetchTimeout: 3s } } }, b: { external: { inbound: { fetch: true, fetchTimeout: 1m }, capabilities: [] } }, " +
         "c: { external: { eventSource: prices, capabilities: [delete, create], state: { status: modifyVolumeStatus.status } } } }",
       eventSources: "{ prices: { perPrimaryPoll: { every: 1s } } }",
     });
@@ -258,8 +259,12 @@ suite("buildModel", (test) => {
     assert.equal(
       dependents.map((dependent) => !isKubernetes(dependent) && dependent.external),
       [
-        { source: { kind: "poll", intervalMs: 5000 }, type, capabilities: ["create", "update", "delete"] },
-        { source: { kind: "inbound", isFetched: true }, type, capabilities: [] },
+        {
+          source: { kind: "poll", intervalMs: 5000, fetchTimeoutMs: 3000 },
+          type,
+          capabilities: ["create", "update", "delete"],
+        },
+        { source: { kind: "inbound", isFetched: true, fetchTimeoutMs: 60_000 }, type, capabilities: [] },
         {
           source: { kind: "eventSource", name: "prices" },
           type,

@@ -66,7 +66,7 @@ suite("doc comment", (test) => {
     assert.is(lines.slice(0, -3).join(" "), long);
   });
 
-  test("nothing to say leaves no comment", () => {
+  test("a schema without a description gets no comment", () => {
     assert.is(renderDoc(docLinesOf({ type: "string" })), "");
     assert.is(renderDoc(docLinesOf({ description: " \n " })), "");
   });

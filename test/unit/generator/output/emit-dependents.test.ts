@@ -218,7 +218,7 @@ suite("emitted dependents", (declareTest) => {
     );
     const once = textOf("src/shop/dependents/once.ts");
     assert.match(once, `labels: { "app.example.com/part-of": "shop", tier: "back" }`, "by which it is watched");
-    assert.match(once, "creates it once, leaves it as it is then, and ties it");
+    assert.match(once, "creates it, never updates it, and links it");
     assert.is(textOf("src/shop/dependents/given.ts"), "", "what is only read has no desired");
     assert.not.match(textOf("src/shop/dependents/leftovers.ts"), /desired/);
     for (const { path, content } of emitted)

@@ -5,7 +5,7 @@ import { printSpec } from "../../../support/print-shapes.js";
 
 // openapi-typescript exports transformSchemaObject but does not document its context: these are the facts that we rely on.
 suite("openapi-typescript", (test) => {
-  test("is the version that the context was written for", () => {
+  test("has the version that the generator is written for", () => {
     const { version } = JSON.parse(
       readFileSync(
         new URL(import.meta.resolve("openapi-typescript")).pathname.replace(/dist\/.*$/, "package.json"),

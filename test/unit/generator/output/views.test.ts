@@ -68,7 +68,7 @@ suite("duplicates", (test) => {
 });
 
 suite("runtime schema", (test) => {
-  test("has the structure without prose and without branches", () => {
+  test("has the types of the fields, and neither descriptions nor alternatives", () => {
     const spec = {
       description: "Words.",
       type: "object",
@@ -83,7 +83,7 @@ suite("runtime schema", (test) => {
     });
   });
 
-  test("keeps what matching needs", () => {
+  test("keeps the types and keys of lists, atomic maps and defaults, which matching needs", () => {
     const spec = {
       type: "array",
       "x-kubernetes-list-type": "map",

@@ -63,7 +63,7 @@ suite("write files", (test) => {
     assert.equal((await writeFiles(folder.path, [generated("src/generated/a.ts"), first], write)).unused, []);
   });
 
-  test("files of the user alone leave what is generated as it is", async () => {
+  test("writing files of the user alone deletes no generated file", async () => {
     await using folder = await createTemporaryFolder();
     await writeFiles(folder.path, [generated("src/generated/a.ts"), stub("src/a.ts")], write);
     const { deleted, unused } = await writeFiles(folder.path, [stub("workflow.yaml")], write);

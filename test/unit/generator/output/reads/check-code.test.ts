@@ -161,7 +161,7 @@ suite("details of conditions", (test) => {
       assert.equal(check(files, dependents), expected);
     });
 
-  test("status conditions read all of them", () => {
+  test("status conditions count as readers of every detail", () => {
     assert.equal(check({ "conditions.ts": condition }, dependents, { settings: { statusConditions: true } }), []);
   });
 });

@@ -95,7 +95,7 @@ suite("derived selectors", (test) => {
     assert.equal(derive("", { statedForm }), { selector: KEY, report: [ONLY] });
   });
 
-  test("what could want other objects is told", () => {
+  test("no selector is derived where other objects may be wanted, and the report says why", () => {
     const isWanted = { kind: "function", name: "isWanted" } as const;
     const statedSelector = { position: { file: "workflow.yaml", line: 9, column: 17 } };
     const cases: readonly (readonly [rest: Partial<InformerModel>, reason: string])[] = [
