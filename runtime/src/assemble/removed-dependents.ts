@@ -8,7 +8,6 @@ import {
   type KubernetesDependent,
   type RemovedDependent,
 } from "../workflow/definition/workflow-definition.js";
-import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver, type DependentSource } from "../workflow/dependents/kubernetes-driver.js";
 import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
 import { Writer } from "../write/apply.js";
@@ -118,15 +117,13 @@ export class RemovedDependents implements RemovedKinds {
     place: Pick<RemovedDependent, "resource" | "cluster">,
     source: DependentSource,
     onDelete: "delete" | "orphan",
-  ): DependentDriver {
+  ): KubernetesDriver {
     const { fieldManager = this.#definition.name, name: controller } = this.#definition;
     const client = () => this.#clientOf(place);
     const { definition: resource } = source.cache;
     const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
-    const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
-    const node = { definition, dependsOn: [], dependents: [], ...none };
     const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
-    return new KubernetesDriver({ node, source, writer, client, controller });
+    return new KubernetesDriver({ definition, source, writer, client, controller });
   }
 
   #clientOf({ cluster }: Pick<RemovedDependent, "cluster">) {

@@ -8,10 +8,8 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
-import type { DependentDriver } from "../dependents/driver.js";
-import { isKept } from "../dependents/operations.js";
+import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
 import type { RunOptions } from "../run.js";
-import { wantedBy } from "../wanted-objects.js";
 import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
@@ -20,7 +18,7 @@ export interface WatchedKind {
   /** The name of another cluster, if they live there. */
   readonly cluster?: string | undefined;
   /** Returns what finds the objects of all dependents, and removes them as the policy says. */
-  driverFor(policy: "delete" | "orphan"): DependentDriver;
+  driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "findLeftovers" | "remove">;
 }
 
 /** The kinds in which objects of the controller may be that no dependent wants. */
@@ -53,7 +51,7 @@ export interface Leftover {
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
-export function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind[]): readonly Leftover[] {
+export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind>): readonly Leftover[] {
   const { run, workflow, kinds: known } = options;
   const { inventory: findsAll = true, removed = {} } = workflow;
   const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
@@ -68,11 +66,10 @@ export function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind
       const definition = run.plan.nodes[indexes.get(name) ?? -1]?.definition ?? others.get(name);
       const isPresent = definition !== undefined && isWritten(definition, kind);
       if (!isSearched || (isPresent && others.has(name))) return false;
-      return !isPresent || wantedBy(run.context, name)?.has(id) !== true;
+      return !isPresent || run.notes.wantedBy(name)?.has(id) !== true;
     };
-    for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
-      const live = object as KubernetesObject;
-      if (isKept(run.context, live)) continue;
+    for (const { object: live } of kind.driverFor("delete").findLeftovers(run, isMeant)) {
+      if (run.notes.kept.has(live)) continue;
       const name = live.metadata.annotations![DEPENDENT_NAME]!;
       const stated = statedFor(removed[name], kind, keyOf(live.metadata));
       const index = stated === undefined ? indexes.get(name) : undefined;
@@ -95,19 +92,12 @@ export function claimsOn(
   for (const { definition } of run.plan.nodes) {
     const outcome = result.dependents[definition.name];
     if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
-    const wanted = wantedBy(run.context, definition.name);
+    const wanted = run.notes.wantedBy(definition.name);
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
     if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
     for (const id of wanted ?? []) claims.add(id);
   }
   return claims;
-}
-
-/** Tells whether a dependent wants an object. */
-export function isClaimed({ metadata }: KubernetesObject, kind: WatchedKind, { run }: PruneOptions): boolean {
-  const isWanted = ({ definition }: { readonly definition: DependentDefinition }) =>
-    isWritten(definition, kind) && wantedBy(run.context, definition.name)?.has(keyOf(metadata)) === true;
-  return run.plan.nodes.some(isWanted) || run.others?.some(isWanted) === true;
 }
 
 function statedFor(

@@ -4,7 +4,7 @@ import { singleResource } from "#runtime/sources/external/external-cache.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
-import type { KnownIds } from "#runtime/workflow/dependents/external-state.js";
+import type { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
 import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
@@ -28,7 +28,7 @@ const run = {
 } as unknown as DriverRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements KnownIds {
+class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   readonly #history: string[];
@@ -45,15 +45,11 @@ class MemoryState implements KnownIds {
     return this.ids.get(key) === id;
   }
 
-  async write(_: unknown, key: string, id: string): Promise<void> {
-    this.#history.push(`keep ${key}=${id}`);
-    if (this.failure !== undefined) throw this.failure;
-    this.ids.set(key, id);
-  }
-
-  async remove(_: unknown, key: string): Promise<void> {
-    this.#history.push(`forget ${key}`);
-    this.ids.delete(key);
+  async set(_: unknown, key: string, id: string | undefined): Promise<void> {
+    this.#history.push(id === undefined ? `forget ${key}` : `keep ${key}=${id}`);
+    if (id !== undefined && this.failure !== undefined) throw this.failure;
+    if (id === undefined) this.ids.delete(key);
+    else this.ids.set(key, id);
   }
 }
 

@@ -4,6 +4,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/dependents/driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
+import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
   Condition,
@@ -179,6 +180,7 @@ export function createWorkflow(
     primary,
     context: { signal: new AbortController().signal } as RunOptions["context"],
     track: async (_, task) => task(),
+    notes: new ReconcileNotes(),
     places: new Semaphore(maxConcurrency),
     clock: cluster.clock,
   };

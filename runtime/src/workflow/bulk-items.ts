@@ -1,8 +1,28 @@
+// What `desired` of a bulk dependent returns, and what became of its items.
+import { TerminalError } from "../base/errors.js";
 import { createBulkError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
+/** Returns the items that `desired` of a bulk dependent returned, by their keys; throws if it returned anything else. */
+export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // The prototype of a plain object has none itself, in whichever realm.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
+}
+
 /** The outcomes of the items of a bulk dependent. */
-export interface BulkFacts {
+interface BulkFacts {
   readonly items: ReadonlyMap<string, DependentOutcome>;
   /** The keys of the wanted items. */
   readonly wanted: ReadonlySet<string>;
