@@ -3,7 +3,6 @@ import type { ResourceClass } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
-  ExternalDefinition,
   ExternalState,
   Operations,
   OptionalDependency,
@@ -231,13 +230,8 @@ interface UntypedOptions {
   readonly cluster?: string;
 }
 
-type UntypedExternal = Omit<ExternalDefinition, "state"> & {
-  readonly desired?: unknown;
-  readonly state?: ExternalStateOption;
-};
-
-function stateOf(state: ExternalStateOption | undefined): ExternalState | undefined {
-  return state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
+function stateOf(state: ExternalStateOption): ExternalState {
+  return state.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
 }
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
@@ -251,23 +245,7 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...options,
       ...{ name, resource: resource.definition },
     });
-  const external = (name: string, options: UntypedExternal) => {
-    const {
-      source,
-      idOf,
-      isOwn,
-      state: place,
-      create,
-      update,
-      delete: remove,
-      onDeleteFailure,
-      matches,
-      ...node
-    } = options;
-    const state = stateOf(place);
-    const stated = { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches };
-    const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
-    return withDependent({ dependsOn: [], ...node, name, external: functions });
-  };
+  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) =>
+    withDependent({ dependsOn: [], ...options, ...(state && { state: stateOf(state) }), name });
   return Object.freeze({ ...definition, dependent, external });
 }

@@ -127,10 +127,17 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    * about what is desired as well.
    */
   readonly idOf: (resource: Resource) => string;
-  /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
+  /**
+   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. Default: all are, or with
+   * `state` those whose ids are kept.
+   */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
+  /** Where the id of a created resource is kept, for services in which nothing else leads from a primary to its resources. Default: nowhere. */
   readonly state?: ExternalStateOption;
-  /** What becomes of a deleted primary when `delete` fails: `release` lets it go. Default: `block`. */
+  /**
+   * What becomes of a deleted primary when `delete` fails in all attempts of its step: `release` lets it go and leaves the resource, with a
+   * line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
+   */
   readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
   readonly desired?: Desired<

@@ -1,6 +1,7 @@
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { InboundChannel } from "../../sources/external/inbound.js";
+import type { ExternalOrigin } from "../../sources/external/external-watch.js";
 import type { Context } from "./context.js";
 import type { Operations } from "./operations.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -163,13 +164,6 @@ export interface KubernetesDependent extends NodeDefinition {
   readonly operations?: Operations;
 }
 
-/** A dependent that Kubernetes does not have, such as a row in a database or an account with a service. */
-export interface ExternalDependent extends NodeDefinition {
-  readonly external: ExternalDefinition;
-  /** Absent if it is only read. */
-  readonly desired?: Desired<never, never, unknown>;
-}
-
 /** What is given to the functions of an external dependent besides their subject. */
 export interface ExternalArguments<Primary = never, Secondary = never> extends DependentArguments<Primary, Secondary> {
   /** The id that was kept when it was created; undefined if there is none, or the dependent has no state. */
@@ -188,42 +182,22 @@ export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolea
   | { readonly kind: "resource"; readonly resource: Kind; readonly path: readonly string[] }
 );
 
-/** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
-export interface ExternalDefinition {
-  /** Where its live resources are known: an event source of the dependent's own, or that of the controller with this name. */
-  readonly source:
-    | { readonly kind: "poll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | { readonly kind: "perPrimaryPoll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | {
-        readonly kind: "inbound";
-        /** Returns what there is of a primary of which nothing was handed over yet. */
-        readonly fetch?: (...args: never) => unknown;
-        /** What the user's code hands resources over to. */
-        readonly channel?: InboundChannel<never>;
-      }
-    | { readonly kind: "eventSource"; readonly name: string };
-  /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
-  readonly idOf?: (resource: never) => string;
-  /**
-   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well; asked about all of the
-   * primary's. All of them are its own unless given, or with `state` those whose ids are kept.
-   */
-  readonly isOwn?: (resource: never, primary: never) => boolean;
-  readonly create?: (desired: never, args: never) => unknown;
-  readonly update?: (desired: never, live: never, args: never) => unknown;
-  readonly delete?: (live: never, args: never) => unknown;
-  /**
-   * What becomes of a primary that is being deleted when `delete` fails in all attempts of its step: `release` lets it go and leaves the
-   * resource, with a line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
-   */
+/**
+ * A dependent outside Kubernetes, such as a row in a database, or a set of them. A function that is absent cannot be done. `ExternalOptions`
+ * of the builder says what each of them is for, and has their types.
+ */
+export interface ExternalDependent extends NodeDefinition {
+  readonly source: ExternalOrigin;
+  /** Absent if it is only read. */
+  readonly desired?: Desired<never, never, unknown>;
+  readonly state?: ExternalState | undefined;
   readonly onDeleteFailure?: "block" | "release";
-  /**
-   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in an object of
-   * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
-   */
-  readonly state?: ExternalState;
-  /** Tells whether a live resource is as desired; deep equality unless given. */
-  readonly matches?: (desired: never, live: never) => boolean;
+  idOf?(resource: unknown): string;
+  isOwn?(resource: unknown, primary: KubernetesObject): boolean;
+  create?(desired: unknown, args: object): unknown;
+  update?(desired: unknown, live: unknown, args: object): unknown;
+  delete?(live: unknown, args: object): unknown;
+  matches?(desired: unknown, live: unknown): boolean;
 }
 
 /** One dependent of a workflow. */

@@ -46,15 +46,6 @@ interface ExternalLive extends Live {
   readonly key: string;
 }
 
-type Functions = {
-  readonly create?: (desired: unknown, args: object) => unknown;
-  readonly update?: (desired: unknown, live: unknown, args: object) => unknown;
-  readonly delete?: (live: unknown, args: object) => unknown;
-  readonly matches?: (desired: unknown, live: unknown) => boolean;
-  readonly idOf?: (resource: unknown) => string;
-  readonly isOwn?: (resource: unknown, primary: KubernetesObject) => boolean;
-};
-
 /** The key under which the id of the only resource of a dependent is kept. */
 const SINGLE = "";
 
@@ -63,17 +54,15 @@ export class ExternalDriver implements DependentDriver {
   // What is outside has no owner references.
   readonly isGarbageCollected = false;
   readonly #options: ExternalDriverOptions;
-  readonly #functions: Functions;
-  readonly #isBulk: boolean;
+  readonly #definition: ExternalDependent;
 
   constructor(options: ExternalDriverOptions) {
     this.#options = options;
-    this.#functions = options.definition.external as unknown as Functions;
-    this.#isBulk = options.definition.bulk !== undefined;
+    this.#definition = options.definition;
   }
 
   get capabilities(): DependentDriver["capabilities"] {
-    const { create, update, delete: remove } = this.#functions;
+    const { create, update, delete: remove } = this.#definition;
     return { write: create !== undefined || update !== undefined, remove: remove !== undefined };
   }
 
@@ -97,12 +86,13 @@ export class ExternalDriver implements DependentDriver {
   }
 
   find(run: FindRun, wanted?: Wanted): ExternalLive | undefined {
-    if (this.#isBulk) return wanted === undefined ? undefined : this.findItems(run).get(wanted.id);
+    if (this.#definition.bulk !== undefined)
+      return wanted === undefined ? undefined : this.findItems(run).get(wanted.id);
     const found = this.#candidatesFor(run.primary, wanted);
     if (found.length <= 1) return found[0] === undefined ? undefined : { object: found[0], key: SINGLE };
     const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
     throw new Error(
-      `${found.length} resources belong to its primary (${ids}), and dependent "${this.#options.definition.name}" is one; say which (isOwn), ` +
+      `${found.length} resources belong to its primary (${ids}), and dependent "${this.#definition.name}" is one; say which (isOwn), ` +
         "give it an event source of its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
     );
   }
@@ -132,7 +122,7 @@ export class ExternalDriver implements DependentDriver {
     const id = this.#idOf(object);
     // An id that could not be kept when its resource was created is kept now, and so is an id that somebody took away.
     if (state?.isKept(run.primary, key, id) === false) await state.set(run.primary, key, id);
-    const { update, matches = isDeepStrictEqual } = this.#functions;
+    const { update, matches = isDeepStrictEqual } = this.#definition;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
     const updated = await this.#attempt(run, () => update(wanted.object, object, this.#argumentsOf(run, key)));
     source.recordUpdated(keyOf(run.primary.metadata), checkReturned("update", updated), object);
@@ -141,28 +131,27 @@ export class ExternalDriver implements DependentDriver {
 
   async remove(run: DriverRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
-    await this.#attempt(run, () => this.#functions.delete?.(object, this.#argumentsOf(run, key)));
+    await this.#attempt(run, () => this.#definition.delete?.(object, this.#argumentsOf(run, key)));
     this.#options.source.recordDeleted(keyOf(run.primary.metadata), object);
     // Only now: by its id the resource is found again if the deletion is interrupted.
     await this.#options.state?.set(run.primary, key, undefined);
   }
 
   release({ primary, context }: DriverRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
-    const { definition, onReleased } = this.#options;
-    const { name, external } = definition;
-    if (external.onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
+    const { name, onDeleteFailure } = this.#definition;
+    if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
     // An error that says when to try again is no end.
     if (findError(error, "RetryAfterError") !== undefined) return false;
     const { logger } = context;
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
     const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
     logger.warn({ dependent: name, item, error }, message);
-    onReleased?.({ primary, dependent: name, item, message, logger });
+    this.#options.onReleased?.({ primary, dependent: name, item, message, logger });
     return true;
   }
 
   async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
-    const { create } = this.#functions;
+    const { create } = this.#definition;
     if (create === undefined) return "absent";
     const { state, source } = this.#options;
     const { primary, context } = run;
@@ -185,7 +174,7 @@ export class ExternalDriver implements DependentDriver {
   /** Says why a resource will not be found again; undefined if it will. */
   #problemOf(created: object, wanted: Wanted, primary: KubernetesObject): string | undefined {
     const id = this.#idOf(created);
-    if (this.#functions.isOwn?.(created, primary) === false)
+    if (this.#definition.isOwn?.(created, primary) === false)
       return `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`;
     if (this.#options.state !== undefined || wanted.id === "" || wanted.id === id) return undefined;
     return (
@@ -225,7 +214,7 @@ export class ExternalDriver implements DependentDriver {
 
   #ownOf(primary: KubernetesObject): readonly object[] {
     const all = this.#options.source.secondariesOf(primary) as readonly object[];
-    const { isOwn } = this.#functions;
+    const { isOwn } = this.#definition;
     return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
   }
 
@@ -234,11 +223,11 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #keyOf({ id }: Wanted): string {
-    return this.#isBulk ? id : SINGLE;
+    return this.#definition.bulk === undefined ? SINGLE : id;
   }
 
   #idOf(resource: unknown): string {
-    return this.#functions.idOf?.(resource) ?? "";
+    return this.#definition.idOf?.(resource) ?? "";
   }
 }
 

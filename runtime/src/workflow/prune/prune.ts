@@ -9,7 +9,7 @@ import type { KubernetesDependent } from "../definition/workflow-definition.js";
 import type { DependentDriver } from "../dependents/driver.js";
 import { endsOf } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
-import { withAddition, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
+import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
   claimsOn,
   findLeftovers,
@@ -52,7 +52,8 @@ class Pruning {
     await this.#pruneFormerNames(leftovers);
     await this.#pruneRemoved(leftovers);
     const removed = Object.keys(this.#removed).length > 0 ? { removed: this.#removed } : {};
-    return withAddition(result, { ...removed, errors: this.#errors, isReady: this.#isGone || !isCleanup });
+    const addition = { ...removed, errors: this.#errors, isReady: this.#isGone || !isCleanup };
+    return createWorkflowResult(Object.entries(result.dependents), addition);
   }
 
   #find(): readonly Leftover[] {

@@ -5,7 +5,7 @@ import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
 import type { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
-import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 
@@ -66,7 +66,10 @@ function createDriver({ functions = {}, hasState = false, isShared = false, isBu
   const known = new Map<string, Row>();
   const idOf = ({ id = "" }: Row) => id;
   let next = 1;
-  const external = {
+  const definition = {
+    name: "row",
+    dependsOn: [],
+    ...(isBulk ? { bulk: {} } : {}),
     source: { kind: "inbound" },
     idOf,
     create: (desired: Row, { state }: { state?: string }) => {
@@ -81,8 +84,7 @@ function createDriver({ functions = {}, hasState = false, isShared = false, isBu
     },
     delete: ({ id }: Row, { state }: { state?: string }) => void history.push(`delete ${id} with ${state}`),
     ...functions,
-  } as unknown as ExternalDefinition;
-  const definition: ExternalDependent = { name: "row", dependsOn: [], external, ...(isBulk ? { bulk: {} } : {}) };
+  } as ExternalDependent;
   let isStale = false;
   const source: ExternalResources = {
     isShared,

@@ -206,7 +206,9 @@ export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDep
   return {
     name,
     dependsOn,
-    external: { source: { kind: "inbound" }, idOf: () => "", ...functions },
+    source: { kind: "inbound" },
+    idOf: () => "",
+    ...functions,
     ...(canWrite ? { desired: returned as never } : {}),
     ...definition,
   };
@@ -217,7 +219,7 @@ export function bulkOf(
   name: string,
   keys: readonly string[] | (() => readonly string[]),
   rest: Partial<FakeDependent> = {},
-) {
+): FakeDependent {
   const desired = () =>
     Object.fromEntries((typeof keys === "function" ? keys() : keys).map((key) => [key, { of: `${name} ${key}` }]));
   return { name, bulk: {}, desired, ...rest };
