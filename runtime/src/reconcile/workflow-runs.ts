@@ -71,7 +71,7 @@ export class ControllerWorkflows {
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
   release(primary: ObjectKey): void {
     for (const { definition, driver } of this.dependents)
-      if (definition.activationCondition !== undefined) void driver.deactivate(primary);
+      if (definition.activationCondition !== undefined) void driver.source.deactivate(primary);
   }
 }
 

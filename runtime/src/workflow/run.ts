@@ -178,10 +178,10 @@ class WorkflowRun {
     if (definition.activationCondition === undefined) return true;
     const key = keyOf(run.primary.metadata);
     if (await ask("activationCondition", target, run)) {
-      await run.track(`the watch of dependent "${definition.name}"`, () => driver.activate(key));
+      await run.track(`the watch of dependent "${definition.name}"`, () => driver.source.activate(key));
       return true;
     }
-    await driver.deactivate(key);
+    await driver.source.deactivate(key);
     return false;
   }
 

@@ -1,8 +1,9 @@
 // What a run needs of each kind of dependents: how their objects are found, written and removed. A driver does not know when that is done,
 // nor of conditions, order, retries or the items of a bulk dependent.
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
+import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import type { PostponedWrite } from "../../write/send/postponed-write.js";
 import type { DependentArguments } from "../definition/workflow-definition.js";
 import type { ReconcileNotes } from "../reconcile-notes.js";
@@ -45,19 +46,14 @@ export type FindRun = Pick<DriverRun, "primary"> & Partial<Pick<DriverRun, "note
 
 /** Finds, writes and removes the objects of one dependent; made once for a controller, so it keeps nothing of a run. */
 export interface DependentDriver {
+  /** Runs the watch of a dependent with an activation condition while a primary needs it. */
+  readonly source: Pick<DependentSource, "activate" | "deactivate">;
   /** Whether its objects may be left in a cleanup, because the garbage collector deletes them after their primary. */
   readonly isGarbageCollected: boolean;
   /** A dependent without `write` is only waited for, one without `remove` is left. */
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   /** The client of the cluster of its objects; absent for external resources. */
   readonly client?: ApiClient | undefined;
-  /**
-   * Starts the watch of a dependent with an activation condition; resolves when its state is known. Throws if the state cannot be known now;
-   * the primary is reconciled again when it is.
-   */
-  activate(primary: ObjectKey): Promise<void>;
-  /** Says that a primary does not need the dependent; the watch ends with the last one. */
-  deactivate(primary: ObjectKey): Promise<void>;
   /** Completes what `desired` returned, for one item of a bulk dependent if its key is given. Throws a TerminalError if it cannot be written. */
   complete(run: DriverRun, desired: unknown, item?: string): Wanted;
   /** Returns the live object: the wanted one, or before that is known, the one that belongs to the primary. */

@@ -1,26 +1,15 @@
 import { isDeepStrictEqual } from "node:util";
 import { findError, TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
+import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import type { RememberedState } from "./remembered-state.js";
 import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
-export interface ExternalResources extends Pick<DependentDriver, "activate" | "deactivate"> {
-  /** Whether resources of other dependents may be among them. */
-  readonly isShared: boolean;
-  secondariesOf(primary: KubernetesObject): readonly unknown[];
-  /** Fetches what is not known of a primary, or may be wrong. */
-  load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
-  /** Takes what the driver did, so that the next read sees it and no event comes of it. */
-  recordCreated(primary: ObjectKey, resource: unknown): void;
-  recordUpdated(primary: ObjectKey, resource: unknown, previous: unknown): void;
-  recordDeleted(primary: ObjectKey, resource: unknown): void;
-  /** Says that a change failed, perhaps after it had an effect: what is known may be wrong. */
-  invalidate(primary: ObjectKey): void;
-}
+export type ExternalResources = Omit<ExternalDependentSource, "source">;
 
 /** What a driver of external resources works with. */
 export interface ExternalDriverOptions {
@@ -51,27 +40,21 @@ const SINGLE = "";
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
 export class ExternalDriver implements DependentDriver {
-  // What is outside has no owner references.
+  // A resource outside Kubernetes has no owner references.
   readonly isGarbageCollected = false;
+  readonly source: ExternalResources;
   readonly #options: ExternalDriverOptions;
   readonly #definition: ExternalDependent;
 
   constructor(options: ExternalDriverOptions) {
     this.#options = options;
     this.#definition = options.definition;
+    this.source = options.source;
   }
 
   get capabilities(): DependentDriver["capabilities"] {
     const { create, update, delete: remove } = this.#definition;
     return { write: create !== undefined || update !== undefined, remove: remove !== undefined };
-  }
-
-  activate(primary: ObjectKey): Promise<void> {
-    return this.#options.source.activate(primary);
-  }
-
-  deactivate(primary: ObjectKey): Promise<void> {
-    return this.#options.source.deactivate(primary);
   }
 
   complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
@@ -98,7 +81,8 @@ export class ExternalDriver implements DependentDriver {
   }
 
   findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
-    const { state, source } = this.#options;
+    const { source } = this;
+    const { state } = this.#options;
     const keys = new Map([...(state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
     const items = new Map<string, ExternalLive>();
     for (const object of this.#ownOf(primary)) {
@@ -112,7 +96,8 @@ export class ExternalDriver implements DependentDriver {
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { state, source } = this.#options;
+    const { source } = this;
+    const { state } = this.#options;
     // A creation that failed may have had an effect, which is fetched then.
     if (found === undefined) await source.load?.(run.primary, run.context.signal);
     const live = found ?? this.find(run, wanted);
@@ -132,7 +117,7 @@ export class ExternalDriver implements DependentDriver {
   async remove(run: DriverRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
     await this.#attempt(run, () => this.#definition.delete?.(object, this.#argumentsOf(run, key)));
-    this.#options.source.recordDeleted(keyOf(run.primary.metadata), object);
+    this.source.recordDeleted(keyOf(run.primary.metadata), object);
     // Only now: by its id the resource is found again if the deletion is interrupted.
     await this.#options.state?.set(run.primary, key, undefined);
   }
@@ -153,7 +138,8 @@ export class ExternalDriver implements DependentDriver {
   async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
     const { create } = this.#definition;
     if (create === undefined) return "absent";
-    const { state, source } = this.#options;
+    const { source } = this;
+    const { state } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
     const answer = await this.#attempt(run, () => create(wanted.object, this.#argumentsOf(run, key)));
@@ -186,7 +172,7 @@ export class ExternalDriver implements DependentDriver {
   // A change that fails, or runs out of time while it is in flight, may have an effect all the same.
   async #attempt<Result>({ primary, context }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
     const { signal } = context;
-    const invalidate = () => this.#options.source.invalidate(keyOf(primary.metadata));
+    const invalidate = () => this.source.invalidate(keyOf(primary.metadata));
     signal.addEventListener("abort", invalidate, { once: true });
     try {
       return await change();
@@ -199,7 +185,8 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly object[] {
-    const { state, source } = this.#options;
+    const { source } = this;
+    const { state } = this.#options;
     const all = this.#ownOf(primary);
     if (state === undefined) {
       // An id that the service gives is not known before; then any resource is meant.
@@ -213,7 +200,7 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #ownOf(primary: KubernetesObject): readonly object[] {
-    const all = this.#options.source.secondariesOf(primary) as readonly object[];
+    const all = this.source.secondariesOf(primary) as readonly object[];
     const { isOwn } = this.#definition;
     return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
   }

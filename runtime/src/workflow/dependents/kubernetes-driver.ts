@@ -7,12 +7,11 @@ import type { WriteCause } from "../../write/send/postponed-write.js";
 import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-object.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
-import { LiveObjects, type LiveObjectsOptions } from "./live-objects.js";
+import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 import { callOwn } from "./operations.js";
 import type { DeletionOptions } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
-export type { DependentSource } from "./live-objects.js";
 
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions extends LiveObjectsOptions {
@@ -23,6 +22,7 @@ export interface KubernetesDriverOptions extends LiveObjectsOptions {
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
 export class KubernetesDriver implements DependentDriver {
+  readonly source: KnownObjects;
   readonly isGarbageCollected: boolean;
   readonly capabilities: DependentDriver["capabilities"];
   readonly #options: KubernetesDriverOptions;
@@ -34,20 +34,13 @@ export class KubernetesDriver implements DependentDriver {
     // An object that is to be orphaned has to be untied before its primary goes.
     this.isGarbageCollected = garbageCollected && onDelete !== "orphan";
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
+    this.source = options.source;
     this.#options = options;
     this.#objects = new LiveObjects(options);
   }
 
   get client(): ApiClient {
     return this.#options.client();
-  }
-
-  activate(primary: ObjectKey): Promise<void> {
-    return this.#options.source.activate(primary);
-  }
-
-  deactivate(primary: ObjectKey): Promise<void> {
-    return this.#options.source.deactivate(primary);
   }
 
   complete(run: DriverRun, desired: unknown, item?: string): Wanted {
@@ -183,12 +176,13 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   #namespacesIn({ namespaces: ofController }: DriverRun): readonly string[] | undefined {
-    const { definition, source } = this.#options;
-    if (definition.namespace !== undefined) return [definition.namespace];
-    return source.namespaces === "all" ? undefined : (source.namespaces ?? ofController);
+    const { namespace } = this.#options.definition;
+    const { namespaces = ofController } = this.source;
+    if (namespace !== undefined) return [namespace];
+    return namespaces === "all" ? undefined : namespaces;
   }
 
   get #target() {
-    return { definition: this.#options.definition.resource, cache: this.#options.source.cache };
+    return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
 }

@@ -9,27 +9,19 @@ import {
   OWNER_INDEX,
   PRIMARY_NAME,
 } from "../../base/primary-link.js";
-import type { ResourceView } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { DependentSource } from "../../sources/kind/dependent-source.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
 import { placeOf } from "../reconcile-notes.js";
-import type { DependentDriver, FindRun } from "./driver.js";
+import type { FindRun } from "./driver.js";
 
 /** Where the objects of a dependent are known. */
-export interface DependentSource extends Pick<DependentDriver, "activate" | "deactivate"> {
-  readonly cache: ResourceView;
-  /** The namespaces that it knows, if they are not those of the controller. */
-  readonly namespaces?: readonly string[] | "all" | undefined;
-  /** Returns the keys of the objects that are tied to a primary as dependents are. Default: what the index of owners has. */
-  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
-  /** Returns the objects that belong to a primary, by whatever mapper. Default: those that are tied to it. */
-  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-}
+export type KnownObjects = Omit<DependentSource, "source">;
 
 /** What tells the objects of a dependent from others. */
 export interface LiveObjectsOptions {
   readonly definition: KubernetesDependent;
-  readonly source: DependentSource;
+  readonly source: KnownObjects;
   /** The name of the controller that writes them. */
   readonly controller: string;
 }

@@ -236,8 +236,8 @@ suite("the driver of an external dependent", (test) => {
 
   test("is activated and deactivated with its source", async () => {
     const { driver, history } = createDriver();
-    await driver.activate("home/one");
-    await driver.deactivate("home/one");
+    await driver.source.activate("home/one");
+    await driver.source.deactivate("home/one");
     assert.equal(history, ["activate home/one", "deactivate home/one"]);
   });
 

@@ -101,6 +101,11 @@ export class FakeCluster {
 }
 
 class FakeDriver implements DependentDriver {
+  readonly source = {
+    activate: async (primary: ObjectKey) => void this.#cluster.history.push(`activate ${this.#name} for ${primary}`),
+    deactivate: async (primary: ObjectKey) =>
+      void this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`),
+  };
   readonly isGarbageCollected: boolean;
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   readonly #name: string;
@@ -114,14 +119,6 @@ class FakeDriver implements DependentDriver {
     this.#cluster = cluster;
     this.isGarbageCollected = garbageCollected;
     this.capabilities = { write: canWrite, remove: canRemove };
-  }
-
-  async activate(primary: ObjectKey): Promise<void> {
-    this.#cluster.history.push(`activate ${this.#name} for ${primary}`);
-  }
-
-  async deactivate(primary: ObjectKey): Promise<void> {
-    this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`);
   }
 
   complete(_run: DriverRun, desired: unknown, item?: string): Wanted {

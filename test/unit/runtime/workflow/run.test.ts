@@ -8,7 +8,8 @@ import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.
 import { buildPlan } from "#runtime/workflow/plan.js";
 import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
-import { KubernetesDriver, type DependentSource } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/apply.js";
 import { createView } from "../../../support/resource-view.js";
@@ -54,7 +55,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       return true;
     },
   } as unknown as Writer;
-  const source: DependentSource = {
+  const source: KnownObjects = {
     cache: view,
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
