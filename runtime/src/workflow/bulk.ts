@@ -14,7 +14,7 @@ import {
   type StepRun,
   type Target,
 } from "./object-steps.js";
-import { takeStep, type Place, type Step, type StepSurroundings } from "./step.js";
+import { takeStep, type Place, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -24,8 +24,8 @@ const NOT_RETURNED = "desired() does not return it";
 /** What the items of a dependent need of the run. */
 export interface BulkSurroundings {
   readonly around: StepSurroundings;
-  /** Returns the run as a step sees it. */
-  runIn(step: Step): StepRun;
+  /** Returns the run as the dependent sees it. */
+  run(): DriverRun;
   /** The bulk dependents that this one names in itemsDependOn. */
   needed(): readonly BulkRun[];
   /** The bulk dependents that name this one in itemsDependOn. */
@@ -56,7 +56,6 @@ export class BulkRun {
   /** Whether the wanted items are known. */
   isReconciled = false;
   readonly #node: Target;
-  readonly #run: DriverRun;
   readonly #surroundings: BulkSurroundings;
   readonly #places: Semaphore;
   /** The keys of the items that should exist. */
@@ -71,9 +70,8 @@ export class BulkRun {
   #isMetEmpty = true;
 
   /** `node` is the dependent itself. */
-  constructor(node: Target, run: DriverRun, surroundings: BulkSurroundings) {
+  constructor(node: Target, surroundings: BulkSurroundings) {
     this.#node = node;
-    this.#run = run;
     this.#surroundings = surroundings;
     this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
@@ -128,7 +126,7 @@ export class BulkRun {
   }
 
   #findItems(): ReadonlyMap<string, Live> {
-    return this.#node.driver.findItems(this.#run);
+    return this.#node.driver.findItems(this.#surroundings.run());
   }
 
   #nameOf(key: string): string {
@@ -136,8 +134,8 @@ export class BulkRun {
   }
 
   async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    const { around, runIn } = this.#surroundings;
-    return takeStep(this.#node.definition, around, (step) => ask(name, this.#node, runIn(step)));
+    const { around, run } = this.#surroundings;
+    return takeStep(this.#node.definition, around, (step) => ask(name, this.#node, { ...run(), ...step }));
   }
 
   async #complete(desired: ReadonlyMap<string, unknown>): Promise<Item[]> {
@@ -146,7 +144,7 @@ export class BulkRun {
     for (const [key, each] of desired) {
       const item = this.#itemOf(key);
       try {
-        const wanted = this.#node.driver.complete(this.#run, each, key);
+        const wanted = this.#node.driver.complete(this.#surroundings.run(), each, key);
         const other = keys.get(wanted.id);
         if (other !== undefined) throw new TerminalError(`it is ${wanted.id}, and so is the item "${other}"`);
         keys.set(wanted.id, key);
@@ -180,7 +178,7 @@ export class BulkRun {
     await this.#settleAll(items, {
       blockersOf,
       act: ({ target, known }, run) => deleteObject(target, run, { because, known }),
-      onFailure: ({ target }, error) => releaseOrThrow(target, this.#run, error),
+      onFailure: ({ target }, error) => releaseOrThrow(target, this.#surroundings.run(), error),
     });
   }
 
@@ -210,7 +208,7 @@ export class BulkRun {
 
   async #outcomeOf(item: Item, work: ItemWork): Promise<DependentOutcome> {
     const { key, target, problem } = item;
-    const { around, runIn } = this.#surroundings;
+    const { around, run } = this.#surroundings;
     if (problem !== undefined) throw problem;
     if (!startsAtOnce(item, work)) {
       const blockers = await work.blockersOf!(key);
@@ -218,7 +216,7 @@ export class BulkRun {
       await this.#places.acquire();
     }
     const places = [takenPlace(this.#places), ...around.places];
-    const taken = takeStep(target.definition, { ...around, places }, (step) => work.act(item, runIn(step)));
+    const taken = takeStep(target.definition, { ...around, places }, (step) => work.act(item, { ...run(), ...step }));
     return work.onFailure === undefined ? taken : taken.catch((error: unknown) => work.onFailure!(item, error));
   }
 

@@ -18,7 +18,7 @@ import {
 import { blockersOf, condemn, condemnAll, endsOf, missingOf, nextSteps, pendAll } from "./plan.js";
 import type { NodeState, Plan } from "./plan.js";
 import { createSecondary, withoutMembers, type SeenDependent } from "./secondary.js";
-import { takeStep, type Step, type StepSurroundings } from "./step.js";
+import { takeStep, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
@@ -62,9 +62,8 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
-  readonly #run: DriverRun;
-  /** The runs as dependents see them that go on without an optional dependency, by their indexes. */
-  readonly #reducedRuns: DriverRun[] = [];
+  /** The run as each dependent sees it: a dependent that goes on without an optional dependency does not see that. */
+  readonly #runs: DriverRun[];
   readonly #around: StepSurroundings;
   readonly #targets: readonly Target[];
   readonly #bulks: readonly (BulkRun | undefined)[];
@@ -84,7 +83,7 @@ class WorkflowRun {
       conditions: {},
     }));
     const secondary = createSecondary({ primary, dependents: [...this.#targets, ...others], sources: secondaries });
-    this.#run = { ...options, secondary };
+    this.#runs = this.#targets.map(() => ({ ...options, secondary }));
     this.#bulks = this.#targets.map(({ definition }, index) =>
       definition.bulk === undefined ? undefined : this.#createBulk(index),
     );
@@ -137,7 +136,7 @@ class WorkflowRun {
     this.#states[index] = { kind: "running" };
     this.#hideMissing(index);
     const outcome = await takeStep(definition, this.#around, async (step) => {
-      const run = this.#runIn(index, step);
+      const run = { ...this.#runs[index]!, ...step };
       if (!(await this.#isActive(target, run))) return INACTIVE;
       if (!(await ask("reconcilePrecondition", target, run))) return UNWANTED;
       const { desired, name } = definition;
@@ -164,10 +163,10 @@ class WorkflowRun {
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && driver.isGarbageCollected) return { kind: "left" };
     const outcome = await takeStep(definition, this.#around, async (step): Promise<DependentOutcome | undefined> => {
-      const run = this.#runIn(index, step);
+      const run = { ...this.#runs[index]!, ...step };
       if (!(await this.#isActive(target, run))) return { kind: "inactive" };
       return bulk === undefined ? deleteObject(target, run, { because }) : undefined;
-    }).catch((error: unknown) => releaseOrThrow(target, this.#run, error));
+    }).catch((error: unknown) => releaseOrThrow(target, this.#runs[index]!, error));
     if (outcome !== undefined) return outcome;
     await bulk!.delete(because, () => this.#goOn(index));
     return bulk!.outcome(because);
@@ -213,9 +212,9 @@ class WorkflowRun {
 
   #createBulk(index: number): BulkRun {
     const { needs, neededBy } = this.#options.plan.nodes[index]!;
-    return new BulkRun(this.#targets[index]!, this.#run, {
+    return new BulkRun(this.#targets[index]!, {
       around: this.#around,
-      runIn: (step) => this.#runIn(index, step),
+      run: () => this.#runs[index]!,
       needed: () => endsOf(needs, "items").map((each) => this.#bulks[each]!),
       dependents: () => endsOf(neededBy, "items").map((each) => this.#bulks[each]!),
     });
@@ -224,13 +223,9 @@ class WorkflowRun {
   // An unwanted dependency may exist until this dependent stopped using it.
   #hideMissing(index: number): void {
     const { plan } = this.#options;
+    const run = this.#runs[index]!;
     const missing = missingOf(plan, this.#states, index).map((each) => plan.nodes[each]!.definition);
-    if (missing.length === 0) return;
-    this.#reducedRuns[index] = { ...this.#run, secondary: withoutMembers(this.#run.secondary, missing) };
-  }
-
-  #runIn(index: number, step: Step): StepRun {
-    return { ...(this.#reducedRuns[index] ?? this.#run), ...step };
+    if (missing.length > 0) this.#runs[index] = { ...run, secondary: withoutMembers(run.secondary, missing) };
   }
 }
 
