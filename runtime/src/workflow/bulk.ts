@@ -32,23 +32,11 @@ export interface BulkSurroundings {
   dependents(): readonly BulkRun[];
 }
 
-/** An item to write, to wait for, or to delete. */
-interface Item {
-  readonly key: string;
-  readonly target: Target;
-  /** Why the item cannot be written. */
-  readonly problem?: unknown;
-  /** The live object of an item to delete. */
-  readonly known?: Live;
-}
-
-/** The step of all items of one kind. */
+/** What is done with each of several items. */
 interface ItemWork {
   /** Waits for other items; returns the names of those that keep the item of this key from its step. Default: none. */
   readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
-  act(item: Item, run: StepRun): Promise<DependentOutcome>;
-  /** Returns the outcome of an item whose step failed, or throws. */
-  onFailure?(item: Item, error: unknown): DependentOutcome;
+  act(item: Target): Promise<DependentOutcome>;
 }
 
 /** The items of a bulk dependent in one run. */
@@ -85,7 +73,7 @@ export class BulkRun {
     if (completed === undefined && live.size === 0)
       this.#isMetEmpty = definition.readyPostcondition !== undefined && (await this.#askEmpty("readyPostcondition"));
     const items = completed ?? [...live.keys()].map((key) => this.#itemOf(key));
-    for (const { key } of items) this.#wanted.add(key);
+    for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
     const isSweptLater = this.#surroundings.dependents().length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
@@ -95,18 +83,18 @@ export class BulkRun {
     const needed = this.#surroundings.needed();
     await this.#settleAll(items, {
       blockersOf: needed.length === 0 ? undefined : (key) => this.#missingFor(key, needed),
-      act: ({ target }, run) => reconcileObject(target, run),
+      act: (item) => this.#step(item, (run) => reconcileObject(item, run)),
     });
   }
 
   /** Deletes all items, each after the items that need it. */
   async delete(because: string, onKnown: () => void): Promise<void> {
-    const items = [...this.#findItems()];
+    const items = this.#findItems();
     const dependents = this.#surroundings.dependents();
     const keepersOf = dependents.length === 0 ? undefined : (key: string) => this.#keepersOf(key, dependents);
     const deletions = this.#deleteItems(items, because, keepersOf);
     onKnown();
-    if (items.length === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
+    if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
   }
 
@@ -138,20 +126,22 @@ export class BulkRun {
     return takeStep(this.#node.definition, around, (step) => ask(name, this.#node, { ...run(), ...step }));
   }
 
-  async #complete(desired: ReadonlyMap<string, unknown>): Promise<Item[]> {
+  /** Returns the items that can be written; the others have failed. */
+  async #complete(desired: ReadonlyMap<string, unknown>): Promise<Target[]> {
     const keys = new Map<string, string>();
-    const items: Item[] = [];
+    const items: Target[] = [];
     for (const [key, each] of desired) {
       const item = this.#itemOf(key);
+      this.#wanted.add(key);
       try {
-        const wanted = this.#node.driver.complete(this.#surroundings.run(), each, key);
-        const other = keys.get(wanted.id);
-        if (other !== undefined) throw new TerminalError(`it is ${wanted.id}, and so is the item "${other}"`);
-        keys.set(wanted.id, key);
-        item.target.wanted = wanted;
+        item.wanted = item.driver.complete(this.#surroundings.run(), each, key);
+        const { id } = item.wanted;
+        const other = keys.get(id);
+        if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);
+        keys.set(id, key);
         items.push(item);
-      } catch (problem) {
-        items.push({ ...item, problem });
+      } catch (error) {
+        this.#end(item, this.#failureOf(item, error));
       }
       const pause = yieldIfLong();
       if (pause !== undefined) await pause;
@@ -159,34 +149,38 @@ export class BulkRun {
     return items;
   }
 
-  #itemOf(key: string): Item {
+  #itemOf(key: string): Target {
     const { definition, driver } = this.#node;
-    return { key, target: { definition, driver, item: key, conditions: {} } };
+    return { definition, driver, item: key, conditions: {} };
   }
 
-  #unwantedOf(live: ReadonlyMap<string, Live>): (readonly [key: string, live: Live])[] {
-    return [...live].filter(([key]) => !this.#wanted.has(key));
+  #unwantedOf(live: ReadonlyMap<string, Live>): ReadonlyMap<string, Live> {
+    return new Map([...live].filter(([key]) => !this.#wanted.has(key)));
   }
 
   async #deleteItems(
-    live: readonly (readonly [key: string, live: Live])[],
+    live: ReadonlyMap<string, Live>,
     because: string,
     blockersOf?: ItemWork["blockersOf"],
   ): Promise<void> {
-    for (const [key] of live) this.#unwanted.add(key);
-    const items = live.map(([key, known]) => ({ ...this.#itemOf(key), known }));
-    await this.#settleAll(items, {
-      blockersOf,
-      act: ({ target, known }, run) => deleteObject(target, run, { because, known }),
-      onFailure: ({ target }, error) => releaseOrThrow(target, this.#surroundings.run(), error),
-    });
+    for (const key of live.keys()) this.#unwanted.add(key);
+    await this.#settleAll(
+      [...live.keys()].map((key) => this.#itemOf(key)),
+      {
+        blockersOf,
+        act: (item) =>
+          this.#step(item, (run) => deleteObject(item, run, { because, known: live.get(item.item!) })).catch(
+            (error: unknown) => releaseOrThrow(item, this.#surroundings.run(), error),
+          ),
+      },
+    );
   }
 
   // There may be thousands of items, mostly as desired: only those that have a place, or wait for other items, cost promises.
-  async #settleAll(items: readonly Item[], work: ItemWork): Promise<void> {
+  async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
-      const turn = startsAtOnce(item, work) ? this.#places.acquire() : undefined;
+      const turn = work.blockersOf === undefined ? this.#places.acquire() : undefined;
       if (turn !== undefined) await turn;
       const settled = this.#settle(item, work).then(() => void settling.delete(settled));
       settling.add(settled);
@@ -196,28 +190,33 @@ export class BulkRun {
     await Promise.all(settling);
   }
 
-  async #settle(item: Item, work: ItemWork): Promise<void> {
-    const { key, target } = item;
-    const { name } = target.definition;
-    const outcome = await this.#outcomeOf(item, work).catch(
-      (error: unknown) => ({ kind: "failed", error: createDependentError(name, error, key) }) as const,
-    );
-    this.#outcomes.set(key, withConditions(outcome, target));
-    for (const tell of this.#listeners.get(key) ?? []) tell(outcome);
+  async #settle(item: Target, { blockersOf, act }: ItemWork): Promise<void> {
+    try {
+      const blockers = (await blockersOf?.(item.item!)) ?? [];
+      if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
+      if (blockersOf !== undefined) await this.#places.acquire();
+      this.#end(item, await act(item));
+    } catch (error) {
+      this.#end(item, this.#failureOf(item, error));
+    }
   }
 
-  async #outcomeOf(item: Item, work: ItemWork): Promise<DependentOutcome> {
-    const { key, target, problem } = item;
+  /** Takes the step of an item that has a place. */
+  #step(item: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
     const { around, run } = this.#surroundings;
-    if (problem !== undefined) throw problem;
-    if (!startsAtOnce(item, work)) {
-      const blockers = await work.blockersOf!(key);
-      if (blockers.length > 0) return { kind: "waiting", for: blockers };
-      await this.#places.acquire();
-    }
     const places = [takenPlace(this.#places), ...around.places];
-    const taken = takeStep(target.definition, { ...around, places }, (step) => work.act(item, { ...run(), ...step }));
-    return work.onFailure === undefined ? taken : taken.catch((error: unknown) => work.onFailure!(item, error));
+    return takeStep(item.definition, { ...around, places }, (step) => body({ ...run(), ...step }));
+  }
+
+  #failureOf({ definition, item }: Target, error: unknown): DependentOutcome {
+    return { kind: "failed", error: createDependentError(definition.name, error, item) };
+  }
+
+  #end(item: Target, outcome: DependentOutcome): void {
+    const key = item.item!;
+    const complete = withConditions(outcome, item);
+    this.#outcomes.set(key, complete);
+    for (const tell of this.#listeners.get(key) ?? []) tell(complete);
   }
 
   /** Waits for the outcome of an item. */
@@ -252,10 +251,6 @@ export class BulkRun {
     if (outcome !== undefined && isGoneItem(outcome)) return false;
     return outcome?.kind === "deleted" || this.#findItems().has(key);
   }
-}
-
-function startsAtOnce({ problem }: Item, { blockersOf }: ItemWork): boolean {
-  return blockersOf === undefined && problem === undefined;
 }
 
 /** A place that was taken before the step began. The step acquires it again only for its next attempt. */
