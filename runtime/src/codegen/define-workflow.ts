@@ -202,27 +202,28 @@ export interface WorkflowOptions extends Omit<WorkflowDefinition, "primary" | "d
   };
 }
 
+type StartedWorkflow<Primary, Sources extends object> = WorkflowBuilder<
+  Primary,
+  Record<never, never>,
+  Record<never, never>,
+  Sources
+>;
+
 /** Starts the workflow of a primary kind; `dependent` adds to it. `Sources` is what event sources add to what the functions see. */
 export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
   primary: Pick<ResourceClass<Primary>, "definition">,
   { removed = {}, ...options }: WorkflowOptions = {},
-): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>, Sources> {
-  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => [
-    name,
-    { ...rest, resource: resource.definition },
-  ]);
+): StartedWorkflow<Primary, Sources> {
+  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => {
+    return [name, { ...rest, resource: resource.definition }] as const;
+  });
   const definition = {
     ...options,
     primary: primary.definition,
     dependents: [],
     ...(old.length === 0 ? {} : { removed: Object.fromEntries(old) }),
   };
-  return builderOf(definition) as unknown as WorkflowBuilder<
-    Primary,
-    Record<never, never>,
-    Record<never, never>,
-    Sources
-  >;
+  return builderOf(definition) as unknown as StartedWorkflow<Primary, Sources>;
 }
 
 interface UntypedOptions {

@@ -13,6 +13,7 @@ import type {
   NodeDefinition,
   ObjectState,
 } from "../workflow/definition/workflow-definition.js";
+import type { MaybePromise } from "../sources/external/external-source.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
 /** The items of a bulk dependent by their keys. */
@@ -73,11 +74,6 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   readonly garbageCollected?: boolean;
 }
 
-/** What `create`, `update` and `delete` of an external dependent are given besides their subject. */
-export type ExternalFunctionArguments<Primary, Secondary> = ExternalArguments<Primary, Secondary>;
-
-type Eventually<Result> = Result | Promise<Result>;
-
 /** What the `fetch` of one primary is given besides the primary. */
 export interface FetchContext<Secondary = object> {
   /** Aborted when the operator stops. */
@@ -99,18 +95,18 @@ export type ExternalSourceOption<Primary, Known, Resource> =
       readonly intervalMs: number;
       /** How long one fetch may take. Default: 60,000. */
       readonly fetchTimeoutMs?: number;
-      readonly fetch: (context: Pick<FetchContext, "signal">) => Eventually<ReadonlyMap<string, readonly Resource[]>>;
+      readonly fetch: (context: Pick<FetchContext, "signal">) => MaybePromise<ReadonlyMap<string, readonly Resource[]>>;
     }
   | {
       readonly kind: "perPrimaryPoll";
       readonly intervalMs: number;
       readonly fetchTimeoutMs?: number;
-      readonly fetch: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
+      readonly fetch: (primary: Primary, context: FetchContext<Known>) => MaybePromise<readonly Resource[]>;
     }
   | {
       readonly kind: "inbound";
       readonly fetchTimeoutMs?: number;
-      readonly fetch?: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
+      readonly fetch?: (primary: Primary, context: FetchContext<Known>) => MaybePromise<readonly Resource[]>;
       readonly channel?: InboundChannel<Resource>;
     }
   | { readonly kind: "eventSource"; readonly name: string };
@@ -145,13 +141,13 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     Secondary,
     [Bulk] extends [undefined] ? NoInfer<Wanted> : ItemsOf<NoInfer<Wanted>>
   >;
-  readonly create?: (desired: Wanted, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<Resource>;
+  readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary>) => MaybePromise<Resource>;
   readonly update?: (
     desired: Wanted,
     live: Resource,
-    args: ExternalFunctionArguments<Primary, Secondary>,
-  ) => Eventually<NoInfer<Resource>>;
-  readonly delete?: (live: Resource, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
+    args: ExternalArguments<Primary, Secondary>,
+  ) => MaybePromise<NoInfer<Resource>>;
+  readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary>) => MaybePromise<void>;
   /** Tells whether a live resource is as desired; deep equality unless given. */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }

@@ -19,7 +19,6 @@ export type {
 } from "./define-workflow.js";
 export type {
   BulkOption,
-  ExternalFunctionArguments,
   ExternalOptions,
   ExternalSourceOption,
   ExternalStateOption,
@@ -68,6 +67,7 @@ export type {
   DependentArguments,
   DependentMatcher,
   Desired,
+  ExternalArguments as ExternalFunctionArguments,
   Operations,
   OptionalDependency,
   UpdateArguments,

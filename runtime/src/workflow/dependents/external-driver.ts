@@ -42,19 +42,17 @@ const SINGLE = "";
 export class ExternalDriver implements DependentDriver {
   // A resource outside Kubernetes has no owner references.
   readonly isGarbageCollected = false;
+  readonly capabilities: DependentDriver["capabilities"];
   readonly source: ExternalResources;
   readonly #options: ExternalDriverOptions;
   readonly #definition: ExternalDependent;
 
   constructor(options: ExternalDriverOptions) {
+    const { create, update, delete: remove } = options.definition;
+    this.capabilities = { write: create !== undefined || update !== undefined, remove: remove !== undefined };
+    this.source = options.source;
     this.#options = options;
     this.#definition = options.definition;
-    this.source = options.source;
-  }
-
-  get capabilities(): DependentDriver["capabilities"] {
-    const { create, update, delete: remove } = this.#definition;
-    return { write: create !== undefined || update !== undefined, remove: remove !== undefined };
   }
 
   complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
@@ -109,14 +107,14 @@ export class ExternalDriver implements DependentDriver {
     if (state?.isKept(run.primary, key, id) === false) await state.set(run.primary, key, id);
     const { update, matches = isDeepStrictEqual } = this.#definition;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
-    const updated = await this.#attempt(run, () => update(wanted.object, object, this.#argumentsOf(run, key)));
+    const updated = await this.#attempt(run, key, (args) => update(wanted.object, object, args));
     source.recordUpdated(keyOf(run.primary.metadata), checkReturned("update", updated), object);
     return "updated";
   }
 
   async remove(run: DriverRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
-    await this.#attempt(run, () => this.#definition.delete?.(object, this.#argumentsOf(run, key)));
+    await this.#attempt(run, key, (args) => this.#definition.delete?.(object, args));
     this.source.recordDeleted(keyOf(run.primary.metadata), object);
     // Only now: by its id the resource is found again if the deletion is interrupted.
     await this.#options.state?.set(run.primary, key, undefined);
@@ -138,11 +136,10 @@ export class ExternalDriver implements DependentDriver {
   async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
     const { create } = this.#definition;
     if (create === undefined) return "absent";
-    const { source } = this;
     const { state } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
-    const answer = await this.#attempt(run, () => create(wanted.object, this.#argumentsOf(run, key)));
+    const answer = await this.#attempt(run, key, (args) => create(wanted.object, args));
     const created = checkReturned("create", answer);
     const id = this.#idOf(created);
     try {
@@ -150,32 +147,33 @@ export class ExternalDriver implements DependentDriver {
       const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
       if (!isReplaced) await state?.set(primary, key, id);
     } finally {
-      source.recordCreated(keyOf(primary.metadata), created);
+      this.source.recordCreated(keyOf(primary.metadata), created);
     }
-    const problem = this.#problemOf(created, wanted, primary);
-    if (problem !== undefined) throw new TerminalError(problem);
+    if (this.#definition.isOwn?.(created, primary) === false)
+      throw new TerminalError(
+        `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`,
+      );
+    if (state === undefined && wanted.id !== "" && wanted.id !== id)
+      throw new TerminalError(
+        `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
+          "what both have, or let the runtime keep the id (state)",
+      );
     return "created";
   }
 
-  /** Says why a resource will not be found again; undefined if it will. */
-  #problemOf(created: object, wanted: Wanted, primary: KubernetesObject): string | undefined {
-    const id = this.#idOf(created);
-    if (this.#definition.isOwn?.(created, primary) === false)
-      return `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`;
-    if (this.#options.state !== undefined || wanted.id === "" || wanted.id === id) return undefined;
-    return (
-      `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
-      "what both have, or let the runtime keep the id (state)"
-    );
-  }
-
   // A change that fails, or runs out of time while it is in flight, may have an effect all the same.
-  async #attempt<Result>({ primary, context }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
+  async #attempt<Result>(
+    run: DriverRun,
+    key: string,
+    change: (args: ExternalArguments<KubernetesObject, object>) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const { primary, context } = run;
     const { signal } = context;
+    const state = this.#options.state?.read(primary).get(key);
     const invalidate = () => this.source.invalidate(keyOf(primary.metadata));
     signal.addEventListener("abort", invalidate, { once: true });
     try {
-      return await change();
+      return await change({ ...argumentsOf(run), state });
     } catch (error) {
       invalidate();
       throw error;
@@ -185,7 +183,6 @@ export class ExternalDriver implements DependentDriver {
   }
 
   #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly object[] {
-    const { source } = this;
     const { state } = this.#options;
     const all = this.#ownOf(primary);
     if (state === undefined) {
@@ -196,17 +193,13 @@ export class ExternalDriver implements DependentDriver {
     const id = state.read(primary).get(SINGLE);
     const own = id === undefined ? [] : all.filter((each) => this.#idOf(each) === id);
     // A resource that was created, but whose id could not be kept, is found by its source if that knows nothing else.
-    return own.length > 0 || source.isShared ? own : all;
+    return own.length > 0 || this.source.isShared ? own : all;
   }
 
   #ownOf(primary: KubernetesObject): readonly object[] {
     const all = this.source.secondariesOf(primary) as readonly object[];
     const { isOwn } = this.#definition;
     return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
-  }
-
-  #argumentsOf(run: DriverRun, key: string): ExternalArguments<KubernetesObject, object> {
-    return { ...argumentsOf(run), state: this.#options.state?.read(run.primary).get(key) };
   }
 
   #keyOf({ id }: Wanted): string {
