@@ -21,17 +21,12 @@ export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
   throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
 }
 
-/** The outcomes of the items of a bulk dependent. */
-interface BulkFacts {
-  readonly items: ReadonlyMap<string, DependentOutcome>;
-  /** The keys of the wanted items. */
-  readonly wanted: ReadonlySet<string>;
-  /** Why no item must exist; absent if there are wanted items. */
-  readonly because?: string | undefined;
-}
-
 /** Returns the outcome of a bulk dependent: failed if an item failed; ready, or gone, if all items are. */
-export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts): DependentOutcome {
+export function bulkOutcome(
+  items: ReadonlyMap<string, DependentOutcome>,
+  wanted: ReadonlySet<string>,
+  { name, because }: { readonly name: string; readonly because: string | undefined },
+): DependentOutcome {
   const outcomes = [...items.values()];
   const parts = { items: Object.fromEntries(items) };
   const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));

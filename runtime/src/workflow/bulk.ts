@@ -34,8 +34,10 @@ export interface BulkSurroundings {
 
 /** What is done with each of several items. */
 interface ItemWork {
-  /** Waits for other items; returns the names of those that keep the item of this key from its step. Default: none. */
-  readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
+  /** The bulk dependents whose items of the same keys may hold an item back. */
+  readonly others: readonly BulkRun[];
+  /** Tells whether the item of a key does not hold an item back; waits for its outcome if need be. */
+  lets(other: BulkRun, key: string): Promise<boolean>;
   act(item: Target): Promise<DependentOutcome>;
 }
 
@@ -80,9 +82,9 @@ export class BulkRun {
     this.isReconciled = true;
     onKnown();
     await deletions;
-    const needed = this.#surroundings.needed();
     await this.#settleAll(items, {
-      blockersOf: needed.length === 0 ? undefined : (key) => this.#missingFor(key, needed),
+      others: this.#surroundings.needed(),
+      lets: async (other, key) => other.#wanted.has(key) && isReadyItem(await other.#awaitOutcome(key)),
       act: (item) => this.#step(item, (run) => reconcileObject(item, run)),
     });
   }
@@ -90,9 +92,7 @@ export class BulkRun {
   /** Deletes all items, each after the items that need it. */
   async delete(because: string, onKnown: () => void): Promise<void> {
     const items = this.#findItems();
-    const dependents = this.#surroundings.dependents();
-    const keepersOf = dependents.length === 0 ? undefined : (key: string) => this.#keepersOf(key, dependents);
-    const deletions = this.#deleteItems(items, because, keepersOf);
+    const deletions = this.#deleteItems(items, because);
     onKnown();
     if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
@@ -100,25 +100,19 @@ export class BulkRun {
 
   /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
   async sweep(): Promise<void> {
-    const dependents = this.#surroundings.dependents();
-    await this.#deleteItems(this.#unwantedOf(this.#findItems()), NOT_RETURNED, async (key) =>
-      dependents.filter((each) => each.#hasLive(key)).map((each) => each.#nameOf(key)),
-    );
+    const unwanted = this.#unwantedOf(this.#findItems());
+    await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
   }
 
   /** Returns the outcome of the dependent, from those of its items; `because` says why it must not exist. */
   outcome(because?: string): DependentOutcome {
     const { name } = this.#node.definition;
-    if (this.#isMetEmpty) return bulkOutcome(name, { items: this.#outcomes, wanted: this.#wanted, because });
+    if (this.#isMetEmpty) return bulkOutcome(this.#outcomes, this.#wanted, { name, because });
     return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
   }
 
   #findItems(): ReadonlyMap<string, Live> {
     return this.#node.driver.findItems(this.#surroundings.run());
-  }
-
-  #nameOf(key: string): string {
-    return `${this.#node.definition.name}[${key}]`;
   }
 
   async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
@@ -161,13 +155,15 @@ export class BulkRun {
   async #deleteItems(
     live: ReadonlyMap<string, Live>,
     because: string,
-    blockersOf?: ItemWork["blockersOf"],
+    lets: ItemWork["lets"] = async (other, key) =>
+      !other.#unwanted.has(key) || isGoneItem(await other.#awaitOutcome(key)),
   ): Promise<void> {
     for (const key of live.keys()) this.#unwanted.add(key);
     await this.#settleAll(
       [...live.keys()].map((key) => this.#itemOf(key)),
       {
-        blockersOf,
+        others: this.#surroundings.dependents(),
+        lets,
         act: (item) =>
           this.#step(item, (run) => deleteObject(item, run, { because, known: live.get(item.item!) })).catch(
             (error: unknown) => releaseOrThrow(item, this.#surroundings.run(), error),
@@ -180,7 +176,7 @@ export class BulkRun {
   async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
-      const turn = work.blockersOf === undefined ? this.#places.acquire() : undefined;
+      const turn = work.others.length === 0 ? this.#places.acquire() : undefined;
       if (turn !== undefined) await turn;
       const settled = this.#settle(item, work).then(() => void settling.delete(settled));
       settling.add(settled);
@@ -190,11 +186,14 @@ export class BulkRun {
     await Promise.all(settling);
   }
 
-  async #settle(item: Target, { blockersOf, act }: ItemWork): Promise<void> {
+  async #settle(item: Target, { others, lets, act }: ItemWork): Promise<void> {
+    const key = item.item!;
     try {
-      const blockers = (await blockersOf?.(item.item!)) ?? [];
+      const blockers: string[] = [];
+      for (const other of others)
+        if (!(await lets(other, key))) blockers.push(`${other.#node.definition.name}[${key}]`);
       if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
-      if (blockersOf !== undefined) await this.#places.acquire();
+      if (others.length > 0) await this.#places.acquire();
       this.#end(item, await act(item));
     } catch (error) {
       this.#end(item, this.#failureOf(item, error));
@@ -226,22 +225,6 @@ export class BulkRun {
     const listeners = this.#listeners.get(key) ?? [];
     this.#listeners.set(key, listeners);
     return new Promise((resolve) => listeners.push(resolve));
-  }
-
-  /** Waits for the items that an item needs; returns the names of those that are not ready. */
-  async #missingFor(key: string, needed: readonly BulkRun[]): Promise<string[]> {
-    const missing: string[] = [];
-    for (const each of needed)
-      if (!each.#wanted.has(key) || !isReadyItem(await each.#awaitOutcome(key))) missing.push(each.#nameOf(key));
-    return missing;
-  }
-
-  /** Waits for the deletions of the items that need an item; returns the names of those that are not gone. */
-  async #keepersOf(key: string, dependents: readonly BulkRun[]): Promise<string[]> {
-    const keepers: string[] = [];
-    for (const each of dependents)
-      if (each.#unwanted.has(key) && !isGoneItem(await each.#awaitOutcome(key))) keepers.push(each.#nameOf(key));
-    return keepers;
   }
 
   #hasLive(key: string): boolean {
