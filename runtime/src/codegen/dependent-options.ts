@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
-import type { InboundChannel } from "../sources/external/inbound.js";
+import type { ExternalOrigin } from "../sources/external/external-watch.js";
 import type {
   BulkOptions,
   Condition,
@@ -89,27 +89,7 @@ export type ExternalStateOption =
   Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
 
 /** Where the live resources of an external dependent are known. */
-export type ExternalSourceOption<Primary, Known, Resource> =
-  | {
-      readonly kind: "poll";
-      readonly intervalMs: number;
-      /** How long one fetch may take. Default: 60,000. */
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (context: Pick<FetchContext, "signal">) => MaybePromise<ReadonlyMap<string, readonly Resource[]>>;
-    }
-  | {
-      readonly kind: "perPrimaryPoll";
-      readonly intervalMs: number;
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (primary: Primary, context: FetchContext<Known>) => MaybePromise<readonly Resource[]>;
-    }
-  | {
-      readonly kind: "inbound";
-      readonly fetchTimeoutMs?: number;
-      readonly fetch?: (primary: Primary, context: FetchContext<Known>) => MaybePromise<readonly Resource[]>;
-      readonly channel?: InboundChannel<Resource>;
-    }
-  | { readonly kind: "eventSource"; readonly name: string };
+export type ExternalSourceOption<Primary, Known, Resource> = ExternalOrigin<Primary, FetchContext<Known>, Resource>;
 
 /**
  * What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. `Wanted` is what is desired of a

@@ -11,27 +11,28 @@ import { isolated } from "./isolated-source.js";
 import { perPrimaryPollingSource } from "./per-primary-polling-source.js";
 import { createPollingSource } from "./polling-source.js";
 
-type Resources = readonly unknown[];
-
-/** Where the resources of an external dependent come from. */
-export type ExternalOrigin =
+/** Where the resources of an external dependent come from. `Context` is what the `fetch` of one primary is called with. */
+export type ExternalOrigin<Primary = KubernetesObject, Context = FetchContext, Resource = unknown> =
   | {
       readonly kind: "poll";
       readonly intervalMs: number;
+      /** How long one fetch may take. Default: 60,000 */
       readonly fetchTimeoutMs?: number;
-      readonly fetch: (context: FetchContext) => MaybePromise<ReadonlyMap<ObjectKey, Resources>>;
+      readonly fetch: (
+        context: Pick<FetchContext, "signal">,
+      ) => MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
     }
   | {
       readonly kind: "perPrimaryPoll";
       readonly intervalMs: number;
       readonly fetchTimeoutMs?: number;
-      readonly fetch: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
+      readonly fetch: (primary: Primary, context: Context) => MaybePromise<readonly Resource[]>;
     }
   | {
       readonly kind: "inbound";
       readonly fetchTimeoutMs?: number;
-      readonly fetch?: (primary: KubernetesObject, context: FetchContext) => MaybePromise<Resources>;
-      readonly channel?: InboundChannel<unknown>;
+      readonly fetch?: (primary: Primary, context: Context) => MaybePromise<readonly Resource[]>;
+      readonly channel?: InboundChannel<Resource>;
     }
   | { readonly kind: "eventSource"; readonly name: string };
 
