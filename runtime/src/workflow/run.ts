@@ -95,7 +95,13 @@ class WorkflowRun {
       this.#onIdle = resolve;
       this.#advance();
     });
-    for (const index of plan.sweepOrder) await this.#sweep(index);
+    // Items that items of others needed are deleted when those are gone, which may be the case by now.
+    for (const index of plan.sweepOrder) {
+      const bulk = this.#bulks[index]!;
+      if (!bulk.isReconciled || this.#around.context.signal.aborted) continue;
+      await bulk.sweep();
+      this.#end(index, bulk.outcome());
+    }
     this.#around.context.signal.throwIfAborted();
     const outcomes = this.#targets.map((target, index) => {
       const { name } = target.definition;
@@ -119,8 +125,12 @@ class WorkflowRun {
     this.#running++;
     try {
       const outcome = await step;
-      if (typeof outcome === "string") this.#condemn(index, outcome);
-      else this.#end(index, outcome);
+      if (typeof outcome !== "string") this.#end(index, outcome);
+      else {
+        const isActive = outcome !== INACTIVE;
+        this.#states = condemn(this.#options.plan, this.#states, { index, because: outcome, isActive });
+        if (!isActive) this.#end(index, { kind: "inactive" });
+      }
     } catch (error) {
       const { name } = this.#targets[index]!.definition;
       this.#end(index, { kind: "failed", error: createDependentError(name, error) });
@@ -190,24 +200,10 @@ class WorkflowRun {
     this.#advance();
   }
 
-  #condemn(index: number, because: Refusal): void {
-    const isActive = because !== INACTIVE;
-    this.#states = condemn(this.#options.plan, this.#states, { index, because, isActive });
-    if (!isActive) this.#end(index, { kind: "inactive" });
-  }
-
   #end(index: number, outcome: DependentOutcome): void {
     const { hasItems = false } = this.#states[index]!;
     this.#outcomes[index] = withConditions(outcome, this.#targets[index]!);
     this.#states[index] = { ...stateOf(outcome), hasItems };
-  }
-
-  // Items that items of others needed are deleted when those are gone, which may be the case by now.
-  async #sweep(index: number): Promise<void> {
-    const bulk = this.#bulks[index]!;
-    if (!bulk.isReconciled || this.#around.context.signal.aborted) return;
-    await bulk.sweep();
-    this.#end(index, bulk.outcome());
   }
 
   #createBulk(index: number): BulkRun {

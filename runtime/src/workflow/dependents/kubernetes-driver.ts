@@ -46,7 +46,9 @@ export class KubernetesDriver implements DependentDriver {
   complete(run: DriverRun, desired: unknown, item?: string): Wanted {
     const { definition: dependent, controller } = this.#options;
     const { primary, definition } = run;
-    const namespaces = this.#namespacesIn(run);
+    const { namespaces: known = run.namespaces } = this.source;
+    const ofSource = known === "all" ? undefined : known;
+    const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const object = completeDesired(desired, { dependent, primary, definition, controller, namespaces, item });
     const id = keyOf(object.metadata);
     const rival = run.notes.claim(dependent.name, this.#objects.place, id);
@@ -173,13 +175,6 @@ export class KubernetesDriver implements DependentDriver {
     const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
     if (typeof isMatch === "boolean") return isMatch;
     throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
-  }
-
-  #namespacesIn({ namespaces: ofController }: DriverRun): readonly string[] | undefined {
-    const { namespace } = this.#options.definition;
-    const { namespaces = ofController } = this.source;
-    if (namespace !== undefined) return [namespace];
-    return namespaces === "all" ? undefined : namespaces;
   }
 
   get #target() {
