@@ -16,6 +16,7 @@ import type {
   ExternalOptions,
   ExternalStateOption,
   ItemsOf,
+  NodeDetails,
   NodeOptions,
   ObjectOptions,
   WantedOf,
@@ -56,14 +57,6 @@ type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Re
 type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
   ? Record<never, never>
   : { readonly [N in Name]: ItemsOf<Resource> };
-
-/** What the conditions of a dependent find, by their names. */
-export interface NodeDetails<Activation, Precondition, Ready, Delete> {
-  readonly activationCondition: Activation;
-  readonly reconcilePrecondition: Precondition;
-  readonly readyPostcondition: Ready;
-  readonly deletePostcondition: Delete;
-}
 
 declare const workflowTypes: unique symbol;
 
@@ -110,10 +103,7 @@ export interface WorkflowBuilder<
         Bulk,
         Needed,
         ItemNames,
-        Activation,
-        Precondition,
-        Ready,
-        Delete
+        NodeDetails<Activation, Precondition, Ready, Delete>
       > & {
         readonly operations?: Operations<
           Primary,
@@ -160,10 +150,7 @@ export interface WorkflowBuilder<
         Bulk,
         Needed,
         ItemNames,
-        Activation,
-        Precondition,
-        Ready,
-        Delete
+        NodeDetails<Activation, Precondition, Ready, Delete>
       >,
   ): WorkflowBuilder<
     Primary,

@@ -14,12 +14,21 @@ import type {
   ObjectState,
 } from "../workflow/definition/workflow-definition.js";
 import type { MaybePromise } from "../sources/external/external-source.js";
+import type { ConditionDetails } from "../workflow/workflow-result.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
 /** The items of a bulk dependent by their keys. */
 export type ItemsOf<Resource> = { readonly [key: string]: Resource };
 
-/** What a chain states about any dependent; `Details` are what its conditions find, in the order of their names here. */
+/** What the conditions of a dependent find, by their names. */
+export interface NodeDetails<Activation, Precondition, Ready, Delete> {
+  readonly activationCondition: Activation;
+  readonly reconcilePrecondition: Precondition;
+  readonly readyPostcondition: Ready;
+  readonly deletePostcondition: Delete;
+}
+
+/** What a chain states about any dependent; `Details` are what its conditions find. */
 export interface NodeOptions<
   Primary,
   Secondary,
@@ -27,20 +36,17 @@ export interface NodeOptions<
   Bulk,
   Needed,
   ItemNames,
-  Activation,
-  Precondition,
-  Ready,
-  Delete,
+  Details extends ConditionDetails,
 > extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
   /** Dependents that were declared before; what is stated as optional is waited for only if it is wanted. */
   readonly dependsOn?: readonly Needed[];
   /** Bulk dependents of which each item waits for the item of the same key only. */
   readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
   readonly bulk?: Bulk;
-  readonly activationCondition?: Condition<Primary, Secondary, Activation, Live>;
-  readonly reconcilePrecondition?: Condition<Primary, Secondary, Precondition, Live>;
-  readonly readyPostcondition?: Condition<Primary, Secondary, Ready, Live>;
-  readonly deletePostcondition?: Condition<Primary, Secondary, Delete, Live>;
+  readonly activationCondition?: Condition<Primary, Secondary, Details["activationCondition"], Live>;
+  readonly reconcilePrecondition?: Condition<Primary, Secondary, Details["reconcilePrecondition"], Live>;
+  readonly readyPostcondition?: Condition<Primary, Secondary, Details["readyPostcondition"], Live>;
+  readonly deletePostcondition?: Condition<Primary, Secondary, Details["deletePostcondition"], Live>;
 }
 
 /** What stands in the place of what only a bulk dependent has; its text is what the compiler prints. */
