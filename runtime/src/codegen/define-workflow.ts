@@ -22,10 +22,10 @@ import type {
   WantedOf,
 } from "./dependent-options.js";
 
-/** The dependents that a chain has declared: by name what is live of each. */
+/** The dependents that a chain has declared, with the types of their live objects by name. */
 export type DependentTypes = { readonly [name: string]: unknown };
 
-/** For each dependent, the names of all those that it cannot exist without. */
+/** For each dependent, the names of all dependents that it cannot exist without. */
 export type WaitsFor = { readonly [name: string]: string };
 
 /**
@@ -47,7 +47,7 @@ export interface DuplicateDependent<Name extends string> {
   readonly "this name is already a dependent of the workflow": Name;
 }
 
-/** What a dependent may depend on: any of those before it, as what it cannot exist without or as optional. */
+/** What a dependent may depend on: any dependent before it, required or optional. */
 export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
 
 type RequiredOf<Needed> = Extract<Needed, string>;
@@ -121,7 +121,7 @@ export interface WorkflowBuilder<
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
 
-  /** Adds a dependent that Kubernetes does not have; it has the functions for what can be done with its resources. */
+  /** Adds a dependent outside Kubernetes, with functions that find and change its resources. */
   external<
     const Name extends string,
     Resource,

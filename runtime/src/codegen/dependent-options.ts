@@ -38,7 +38,7 @@ export interface NodeOptions<
   ItemNames,
   Details extends ConditionDetails,
 > extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
-  /** Dependents that were declared before; what is stated as optional is waited for only if it is wanted. */
+  /** Dependents that were declared before; an optional dependency is waited for only if it is wanted. */
   readonly dependsOn?: readonly Needed[];
   /** Bulk dependents of which each item waits for the item of the same key only. */
   readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
@@ -76,7 +76,7 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
-  /** True unless given; of an object in another cluster false, where no owner reference leads. */
+  /** Default: true; in another cluster, where no owner reference leads, false */
   readonly garbageCollected?: boolean;
 }
 
@@ -84,13 +84,13 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
 export interface FetchContext<Secondary = object> {
   /** Aborted when the operator stops. */
   readonly signal: AbortSignal;
-  /** The live dependents by name, and what the event sources know, as the cache has them now: an address, or what to log in with. */
+  /** The live dependents and the resources of event sources, by name: for an address, or for credentials. */
   readonly secondary: Secondary;
-  /** The ids that were kept of what was created, by the keys of items; the key is empty unless the dependent is a bulk one. */
+  /** The kept ids of created resources, by the keys of items; the key is empty unless the dependent is a bulk one. */
   readonly state: ReadonlyMap<string, string>;
 }
 
-/** Where the ids of what was created are kept. */
+/** Where the ids of created resources are kept. */
 export type ExternalStateOption =
   Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
 
@@ -98,9 +98,8 @@ export type ExternalStateOption =
 export type ExternalSourceOption<Primary, Known, Resource> = ExternalOrigin<Primary, FetchContext<Known>, Resource>;
 
 /**
- * What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. `Wanted` is what is desired of a
- * `Resource`: the same, unless the parameters of `create`, `update` or `matches` say otherwise, as where the service adds an id. `Known` is what
- * `fetch` sees, which may be called before anything was made.
+ * What a chain states about an external dependent; a function that is absent cannot be done. `Wanted` is the type of a desired `Resource`: the
+ * same, unless the parameters of `create`, `update` or `matches` say otherwise, for example if the service adds an id.
  */
 export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk> {
   readonly source: ExternalSourceOption<Primary, Known, Resource>;
@@ -134,7 +133,7 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     args: ExternalArguments<Primary, Secondary>,
   ) => MaybePromise<NoInfer<Resource>>;
   readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary>) => MaybePromise<void>;
-  /** Tells whether a live resource is as desired; deep equality unless given. */
+  /** Tells whether a live resource is as desired. Default: deep equality */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }
 

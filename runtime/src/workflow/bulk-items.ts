@@ -1,4 +1,4 @@
-// What `desired` of a bulk dependent returns, and what became of its items.
+// The items that `desired` of a bulk dependent returns, and the outcome that they give the dependent.
 import { TerminalError } from "../base/errors.js";
 import { createBulkError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";

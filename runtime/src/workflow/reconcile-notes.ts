@@ -9,8 +9,8 @@ export function placeOf({
 }
 
 /**
- * What the dependents of a primary want in one reconcile, and which objects they had deleted: only this tells what is left of an earlier
- * reconcile. All runs of a reconcile share it, so drivers keep nothing.
+ * The objects that the dependents of a primary want in one reconcile, and those that they had deleted. Any other object of theirs is left of
+ * an earlier reconcile. All runs of a reconcile share the notes, so drivers keep nothing.
  */
 export class ReconcileNotes {
   /** The removals of objects, in flight or done, by uid. */

@@ -95,7 +95,7 @@ class WorkflowRun {
       this.#onIdle = resolve;
       this.#advance();
     });
-    // Items that items of others needed are deleted when those are gone, which may be the case by now.
+    // The items that needed an unwanted item may be gone by now.
     for (const index of plan.sweepOrder) {
       const bulk = this.#bulks[index]!;
       if (!bulk.isReconciled || this.#around.context.signal.aborted) continue;

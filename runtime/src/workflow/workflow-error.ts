@@ -38,7 +38,7 @@ export function createDependentError(name: string, error: unknown, item?: string
 
 /** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
 export function createBulkError(name: string, errors: readonly unknown[]): AggregateError {
-  const told = errors.slice(0, MOST_ITEMS).map(messageOf);
-  if (errors.length > MOST_ITEMS) told.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
-  return new AggregateError(errors, told.join("; "));
+  const messages = errors.slice(0, MOST_ITEMS).map(messageOf);
+  if (errors.length > MOST_ITEMS) messages.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
+  return new AggregateError(errors, messages.join("; "));
 }

@@ -38,8 +38,8 @@ export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
         readonly postponed?: PostponedWrite;
       }
     /**
-     * Something that it depends on is not there or not ready yet; an item of a bulk dependent is named `dependent[key]`. What is only read
-     * and does not exist waits for itself. `because` says it of what waits for its own object to be gone.
+     * Other dependents are not ready yet; an item of a bulk dependent is named `dependent[key]`. A read-only dependent without an object waits
+     * for itself. `because` is set if its own object has to be gone first.
      */
     | { readonly kind: "waiting"; readonly for: readonly string[]; readonly because?: string }
     /** It must not exist: its own precondition, or that of something it depends on, does not hold. */
@@ -51,7 +51,7 @@ export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
     | { readonly kind: "failed"; readonly error: unknown }
   );
 
-/** What the detail of a condition is checked against: what `typeof` says of it, or its class. */
+/** The expected type of a detail: the answer of `typeof`, or a class. */
 export type DetailType<Detail> = Detail extends string
   ? "string"
   : Detail extends number
@@ -94,7 +94,7 @@ export interface WorkflowResult<Name extends string = string, Details = Workflow
   ): Detail | undefined;
 }
 
-/** Which detail is meant, and what it should be. */
+/** The item of a detail, and the type that it should have. */
 export interface DetailOptions<Detail> {
   /** The key of the item of a bulk dependent. */
   readonly item?: string;
@@ -152,7 +152,7 @@ function detailIn<Detail>(
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
-/** Tells whether nothing is left to do or to wait for: what must not exist does not keep a workflow from being ready, once it is gone. */
+/** Tells whether nothing is left to do or to wait for. A dependent that must not exist is settled when it is gone. */
 function isSettled(outcome: DependentOutcome): boolean {
   const { kind, items } = outcome;
   const isDone =
@@ -182,7 +182,7 @@ export interface WorkflowInvocation<Name extends string = string, Details = Work
 
 declare const resultTypes: unique symbol;
 
-/** A workflow of which the compiler knows what is in its result: the names of its dependents, and what their conditions find. */
+/** A workflow with the types of its result: the names of its dependents, and the details of their conditions. */
 export interface TypedWorkflow<Name extends string = string, Details = WorkflowDetails> extends WorkflowDefinition {
   /** Never set: it only carries the types. */
   readonly [resultTypes]?: { readonly name: Name; readonly details: Details };

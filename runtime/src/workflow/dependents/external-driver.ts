@@ -15,7 +15,7 @@ export type ExternalResources = Omit<ExternalDependentSource, "source">;
 export interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
-  /** Keeps the ids of what was created; absent if the dependent has no state. */
+  /** Keeps the ids of created resources; absent if the dependent has no state. */
   readonly state?: Pick<RememberedState, "read" | "isKept" | "set"> | undefined;
   /** Told of resources that are left because they could not be deleted. */
   readonly onReleased?: ((released: ReleasedResource) => void) | undefined;

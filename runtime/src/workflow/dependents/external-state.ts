@@ -22,7 +22,7 @@ export function withId(ids: Ids, key: string, id: string | undefined): Ids {
   return new Map(id === undefined ? others : [...others, [key, id]]);
 }
 
-/** Reads ids at a path of an object: a text is the only one, an object has those of items by their keys. */
+/** Reads ids at a path of an object: a text is the only id, an object has the ids of items by their keys. */
 export function readIdsAt(object: unknown, path: readonly string[]): Ids {
   const found = path.reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], object);
   if (typeof found === "string") return new Map([["", found]]);
@@ -45,7 +45,7 @@ export interface StatusStateOptions {
   mergePatchStatus(primary: KubernetesObject, status: object): Promise<ResourceWrite>;
 }
 
-/** Keeps ids in the status of the primaries: one as a text, those of items as an object by their keys. */
+/** Keeps ids in the status of the primaries: a single id as a text, the ids of items as an object by their keys. */
 export class StatusState implements ExternalStateStore {
   readonly #options: StatusStateOptions;
 

@@ -93,7 +93,7 @@ export class KubernetesDriver implements DependentDriver {
     const call = operations?.[name];
     if (call === undefined) return apply();
     const done = call !== false && (await callOwn({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
-    // Whoever catches the error of a write, such as that of a field that cannot change, deletes the object to make it anew.
+    // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to create it again.
     if (done === "failed") return "waiting";
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
@@ -145,7 +145,7 @@ export class KubernetesDriver implements DependentDriver {
     if (done !== undefined) notes.kept.add(live.object);
   }
 
-  // A step that ran out of time cancels what it writes.
+  // A step that runs out of time cancels its write.
   #causeOf({ primary, context: { signal, logger } }: DriverRun): WriteCause {
     return { signal, logger, primary, dependent: this.#options.definition.name };
   }

@@ -108,8 +108,8 @@ export class LiveObjects {
     return isOurs && metadata.annotations?.[DEPENDENT_NAME] === definition.name && this.#isGenuine(entry);
   }
 
-  // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: what they
-  // applied is told from its copies by its managed fields, as long as nobody strips these.
+  // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: only the objects
+  // that they applied have managed fields, as long as nobody strips these.
   #isGenuine({ object, owned }: DecodedResource): boolean {
     const { serverSideApply = true } = this.#options.definition;
     return isOriginal(object.metadata) ?? (!serverSideApply || owned !== undefined);

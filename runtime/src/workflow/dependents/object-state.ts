@@ -120,7 +120,7 @@ function decodeIds(object: KubernetesObject, state: ObjectState): Ids {
   return new Map([...readIdsAt(object, ["data"])].map(([key, id]) => [decodeKey(key), decode(id)]));
 }
 
-// A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash tells apart what is shortened, or differs in case.
+// A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash differs for names that are shortened, or differ in case.
 function nameOf(primary: string, dependent: string, item?: string): string {
   const facts = [primary, dependent, ...(item === undefined ? [] : [item])];
   const hash = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 8);
@@ -128,7 +128,7 @@ function nameOf(primary: string, dependent: string, item?: string): string {
   return `${readable.slice(0, 237).replace(/[.-]+$/, "")}-${hash}-state`;
 }
 
-// A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); underscores begin what stands for others.
+// A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); an underscore escapes any other.
 function encodeKey(key: string): string {
   if (key === "") return "id";
   const encoded = key.replace(/[^A-Za-z0-9.-]/gu, (character) =>

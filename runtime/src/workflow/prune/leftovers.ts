@@ -1,4 +1,4 @@
-// What objects of the controller no dependent wants.
+// The objects of the controller that no dependent wants.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -17,7 +17,7 @@ export interface WatchedKind {
   readonly resource: ResourceDefinition;
   /** The name of another cluster, if they live there. */
   readonly cluster?: string | undefined;
-  /** Returns what finds the objects of all dependents, and removes them as the policy says. */
+  /** Returns the driver that finds the objects of all dependents, and removes them as the policy says. */
   driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "findLeftovers" | "remove">;
 }
 
@@ -81,7 +81,7 @@ export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind
   return [...found.values()];
 }
 
-/** Returns what the dependents of a kind want; undefined if one of them did not say so. */
+/** Returns the ids of the objects that the dependents of a kind want; undefined if one of them did not say. */
 export function claimsOn(
   kind: Pick<WatchedKind, "resource" | "cluster">,
   options: PruneOptions,
@@ -125,7 +125,7 @@ export function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolea
   return a.kind === b.kind && a.group === b.group;
 }
 
-/** Tells whether a dependent, with all of its items, has done what it had to do. */
+/** Tells whether a dependent, with all of its items, has neither failed nor waits. */
 export function hasRun(outcome: DependentOutcome | undefined): boolean {
   if (outcome === undefined || outcome.kind === "failed" || outcome.kind === "waiting") return false;
   return Object.values(outcome.items ?? {}).every(hasRun);
