@@ -57,8 +57,8 @@ function checkRemoved(
 function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
   const users = new Map<string, string>();
   for (const dependent of dependents) {
-    if (isKubernetes(dependent) || !isAmbiguous(dependent.external)) continue;
-    const { source } = dependent.external;
+    if (isKubernetes(dependent) || !isAmbiguous(dependent)) continue;
+    const { source } = dependent;
     if (source.kind !== "eventSource") continue;
     const other = users.get(source.name);
     users.set(source.name, dependent.name);
@@ -70,7 +70,7 @@ function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string)
   }
 }
 
-function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalDependent["external"]): boolean {
+function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalDependent): boolean {
   const isWritten = create !== undefined || update !== undefined || remove !== undefined;
   return isWritten && isOwn === undefined && state === undefined;
 }
@@ -88,10 +88,9 @@ function problemOfObject(dependent: Dependent, primary: ResourceDefinition): str
 }
 
 function problemOfExternal(
-  { desired, bulk, external }: ExternalDependent,
+  { desired, bulk, create, update, idOf, state, source }: ExternalDependent,
   primary: ResourceDefinition,
 ): string | undefined {
-  const { create, update, idOf, state, source } = external;
   const isWritten = create !== undefined || update !== undefined;
   if (isWritten && desired === undefined)
     return "has no desired(); state what it should be, or leave out create and update";

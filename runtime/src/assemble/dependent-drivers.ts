@@ -41,15 +41,14 @@ export class DriverFactory {
   }
 
   /** Makes the driver of a dependent. */
-  create({ definition, ...node }: PlanNode): DependentDriver {
+  create({ definition }: Pick<PlanNode, "definition">): DependentDriver {
     const { externals, sources } = this.#parts;
     if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;
     this.#check(definition, source);
-    const clientOf = () => this.#clientOf(definition, source);
-    const writer = this.#writerOf(definition, source, clientOf);
-    const { name: controller } = this.#definition;
-    return new KubernetesDriver({ node: { ...node, definition }, source, writer, client: clientOf, controller });
+    const client = () => this.#clientOf(definition, source);
+    const writer = this.#writerOf(definition, source, client);
+    return new KubernetesDriver({ definition, source, writer, client, controller: this.#definition.name });
   }
 
   #check({ name, mode, garbageCollected }: KubernetesDependent, { source }: DependentSource): void {

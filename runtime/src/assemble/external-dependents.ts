@@ -91,13 +91,13 @@ export class ExternalDependents {
     for (const store of this.#stores.values()) store.forget(primary);
   }
 
-  #watchOf({ name, external, activationCondition }: ExternalDependent): ExternalWatch {
-    const { source, idOf, create, update, delete: remove } = external;
+  #watchOf(dependent: ExternalDependent): ExternalWatch {
+    const { name, source, activationCondition, idOf, create, update, delete: remove } = dependent;
     const isWritten = [create, update, remove].some((each) => each !== undefined);
     return {
       name,
-      origin: this.#withState(name, source as ExternalOrigin),
-      idOf: (resource) => (idOf as ((resource: unknown) => string) | undefined)?.(resource) ?? "",
+      origin: this.#withState(name, source),
+      idOf: (resource) => idOf?.(resource) ?? "",
       isActivatedLater: activationCondition !== undefined,
       isWritten,
     };
@@ -114,7 +114,7 @@ export class ExternalDependents {
     return { ...origin, fetch: withState };
   }
 
-  #createStore({ name, external: { state }, bulk }: ExternalDependent): ExternalStateStore | undefined {
+  #createStore({ name, state, bulk }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
     if (state?.kind === "status")
       return new StatusState({

@@ -8,8 +8,8 @@ import {
   type KubernetesDependent,
   type RemovedDependent,
 } from "../workflow/definition/workflow-definition.js";
-import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { KubernetesDriver, type DependentSource } from "../workflow/dependents/kubernetes-driver.js";
+import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
+import type { KnownObjects } from "../workflow/dependents/live-objects.js";
 import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
 import { Writer } from "../write/apply.js";
 import type { DriverParts } from "./dependent-drivers.js";
@@ -17,7 +17,7 @@ import type { DriverParts } from "./dependent-drivers.js";
 /** The watch of a dependent, which shows what other dependents of the kind left as well. */
 interface WatchedDependent {
   readonly dependent: KubernetesDependent;
-  readonly source: DependentSource;
+  readonly source: KnownObjects;
 }
 
 const NOT_SERVED = new Error("its kind is not served");
@@ -34,7 +34,7 @@ export class RemovedDependents implements RemovedKinds {
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
   readonly #dependents: readonly WatchedDependent[];
-  readonly #kinds = new Map<DependentSource["cache"], WatchedKind>();
+  readonly #kinds = new Map<KnownObjects["cache"], WatchedKind>();
   readonly #opened = new Map<string, Promise<WatchedKind>>();
   readonly #failures = new Map<string, { readonly at: number; readonly error: unknown }>();
 
@@ -101,7 +101,7 @@ export class RemovedDependents implements RemovedKinds {
     });
   }
 
-  #kindOf(place: Pick<RemovedDependent, "resource" | "cluster">, source: DependentSource): WatchedKind {
+  #kindOf(place: Pick<RemovedDependent, "resource" | "cluster">, source: KnownObjects): WatchedKind {
     let kind = this.#kinds.get(source.cache);
     if (kind === undefined) {
       const drivers = {
@@ -116,17 +116,15 @@ export class RemovedDependents implements RemovedKinds {
 
   #driverOf(
     place: Pick<RemovedDependent, "resource" | "cluster">,
-    source: DependentSource,
+    source: KnownObjects,
     onDelete: "delete" | "orphan",
-  ): DependentDriver {
+  ): KubernetesDriver {
     const { fieldManager = this.#definition.name, name: controller } = this.#definition;
     const client = () => this.#clientOf(place);
     const { definition: resource } = source.cache;
     const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
-    const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
-    const node = { definition, dependsOn: [], dependents: [], ...none };
     const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
-    return new KubernetesDriver({ node, source, writer, client, controller });
+    return new KubernetesDriver({ definition, source, writer, client, controller });
   }
 
   #clientOf({ cluster }: Pick<RemovedDependent, "cluster">) {

@@ -1,17 +1,11 @@
 import type { KubernetesObject, ObjectMeta } from "../base/kubernetes-object.js";
-import type { ResourceClass, ResourceDefinition, Schema } from "../base/resource-definition.js";
+import type { ResourceClass, ResourceDefinition } from "../base/resource-definition.js";
 
 /** The facts of a kind that generated code states. */
-export interface ResourceFacts {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
-  readonly hasStatusSubresource: boolean;
-  readonly isCustom: boolean;
-  readonly schema: Schema;
-}
+export type ResourceFacts = Pick<
+  ResourceDefinition,
+  "group" | "version" | "kind" | "plural" | "scope" | "hasStatusSubresource" | "isCustom" | "schema"
+>;
 
 /** Defines a kind from its facts. */
 export function defineResource<Resource extends KubernetesObject>(facts: ResourceFacts): ResourceDefinition<Resource> {
@@ -37,15 +31,9 @@ export function isResource<Resource extends KubernetesObject>(
   return apiVersion === definition.apiVersion && kind === definition.kind;
 }
 
-/** What has to be known of a kind of which there is no generated class. */
-export interface UntypedFacts {
-  /** `group/version`, or `version` for the core group. */
-  readonly apiVersion: string;
-  readonly kind: string;
-  /** The name in paths, as `kubectl api-resources` shows it. */
-  readonly plural: string;
-  readonly scope: "Namespaced" | "Cluster";
-  /** True unless given. */
+/** The facts of a kind without a generated class; `plural` is the name that `kubectl api-resources` shows. */
+export interface UntypedFacts extends Pick<ResourceDefinition, "apiVersion" | "kind" | "plural" | "scope"> {
+  /** Default: true */
   readonly hasStatusSubresource?: boolean;
 }
 
@@ -89,15 +77,7 @@ export function untypedResource(facts: UntypedFacts): ResourceClass<UntypedResou
   const [version = "", group = ""] = apiVersion.split("/").reverse();
   // The API server refuses a CustomResourceDefinition whose group has no dot.
   const isCustom = group.includes(".") && !BUILTIN_GROUPS.has(group);
-  const definition = defineResource<UntypedResource>({
-    group,
-    version,
-    kind,
-    plural,
-    scope,
-    hasStatusSubresource,
-    isCustom,
-    schema: {},
-  });
+  const names = { group, version, kind, plural, scope };
+  const definition = defineResource<UntypedResource>({ ...names, hasStatusSubresource, isCustom, schema: {} });
   return Object.freeze({ definition, create: (init: object) => createResource(definition, init) });
 }

@@ -3,7 +3,6 @@ import type { ResourceClass } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
-  ExternalDefinition,
   ExternalState,
   Operations,
   OptionalDependency,
@@ -17,15 +16,16 @@ import type {
   ExternalOptions,
   ExternalStateOption,
   ItemsOf,
+  NodeDetails,
   NodeOptions,
   ObjectOptions,
   WantedOf,
 } from "./dependent-options.js";
 
-/** The dependents that a chain has declared: by name what is live of each. */
+/** The dependents that a chain has declared, with the types of their live objects by name. */
 export type DependentTypes = { readonly [name: string]: unknown };
 
-/** For each dependent, the names of all those that it cannot exist without. */
+/** For each dependent, the names of all dependents that it cannot exist without. */
 export type WaitsFor = { readonly [name: string]: string };
 
 /**
@@ -47,7 +47,7 @@ export interface DuplicateDependent<Name extends string> {
   readonly "this name is already a dependent of the workflow": Name;
 }
 
-/** What a dependent may depend on: any of those before it, as what it cannot exist without or as optional. */
+/** What a dependent may depend on: any dependent before it, required or optional. */
 export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
 
 type RequiredOf<Needed> = Extract<Needed, string>;
@@ -57,14 +57,6 @@ type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Re
 type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
   ? Record<never, never>
   : { readonly [N in Name]: ItemsOf<Resource> };
-
-/** What the conditions of a dependent find, by their names. */
-export interface NodeDetails<Activation, Precondition, Ready, Delete> {
-  readonly activationCondition: Activation;
-  readonly reconcilePrecondition: Precondition;
-  readonly readyPostcondition: Ready;
-  readonly deletePostcondition: Delete;
-}
 
 declare const workflowTypes: unique symbol;
 
@@ -111,10 +103,7 @@ export interface WorkflowBuilder<
         Bulk,
         Needed,
         ItemNames,
-        Activation,
-        Precondition,
-        Ready,
-        Delete
+        NodeDetails<Activation, Precondition, Ready, Delete>
       > & {
         readonly operations?: Operations<
           Primary,
@@ -132,7 +121,7 @@ export interface WorkflowBuilder<
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
   >;
 
-  /** Adds a dependent that Kubernetes does not have; it has the functions for what can be done with its resources. */
+  /** Adds a dependent outside Kubernetes, with functions that find and change its resources. */
   external<
     const Name extends string,
     Resource,
@@ -161,10 +150,7 @@ export interface WorkflowBuilder<
         Bulk,
         Needed,
         ItemNames,
-        Activation,
-        Precondition,
-        Ready,
-        Delete
+        NodeDetails<Activation, Precondition, Ready, Delete>
       >,
   ): WorkflowBuilder<
     Primary,
@@ -203,27 +189,28 @@ export interface WorkflowOptions extends Omit<WorkflowDefinition, "primary" | "d
   };
 }
 
+type StartedWorkflow<Primary, Sources extends object> = WorkflowBuilder<
+  Primary,
+  Record<never, never>,
+  Record<never, never>,
+  Sources
+>;
+
 /** Starts the workflow of a primary kind; `dependent` adds to it. `Sources` is what event sources add to what the functions see. */
 export function defineWorkflow<Primary extends KubernetesObject, Sources extends object = Record<never, never>>(
   primary: Pick<ResourceClass<Primary>, "definition">,
   { removed = {}, ...options }: WorkflowOptions = {},
-): WorkflowBuilder<Primary, Record<never, never>, Record<never, never>, Sources> {
-  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => [
-    name,
-    { ...rest, resource: resource.definition },
-  ]);
+): StartedWorkflow<Primary, Sources> {
+  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => {
+    return [name, { ...rest, resource: resource.definition }] as const;
+  });
   const definition = {
     ...options,
     primary: primary.definition,
     dependents: [],
     ...(old.length === 0 ? {} : { removed: Object.fromEntries(old) }),
   };
-  return builderOf(definition) as unknown as WorkflowBuilder<
-    Primary,
-    Record<never, never>,
-    Record<never, never>,
-    Sources
-  >;
+  return builderOf(definition) as unknown as StartedWorkflow<Primary, Sources>;
 }
 
 interface UntypedOptions {
@@ -231,13 +218,8 @@ interface UntypedOptions {
   readonly cluster?: string;
 }
 
-type UntypedExternal = Omit<ExternalDefinition, "state"> & {
-  readonly desired?: unknown;
-  readonly state?: ExternalStateOption;
-};
-
-function stateOf(state: ExternalStateOption | undefined): ExternalState | undefined {
-  return state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
+function stateOf(state: ExternalStateOption): ExternalState {
+  return state.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
 }
 
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
@@ -251,23 +233,7 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...options,
       ...{ name, resource: resource.definition },
     });
-  const external = (name: string, options: UntypedExternal) => {
-    const {
-      source,
-      idOf,
-      isOwn,
-      state: place,
-      create,
-      update,
-      delete: remove,
-      onDeleteFailure,
-      matches,
-      ...node
-    } = options;
-    const state = stateOf(place);
-    const stated = { source, idOf, isOwn, state, create, update, delete: remove, onDeleteFailure, matches };
-    const functions = Object.fromEntries(Object.entries(stated).filter(([, value]) => value !== undefined));
-    return withDependent({ dependsOn: [], ...node, name, external: functions });
-  };
+  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) =>
+    withDependent({ dependsOn: [], ...options, ...(state && { state: stateOf(state) }), name });
   return Object.freeze({ ...definition, dependent, external });
 }

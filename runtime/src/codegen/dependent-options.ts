@@ -1,6 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceClass } from "../base/resource-definition.js";
-import type { InboundChannel } from "../sources/external/inbound.js";
+import type { ExternalOrigin } from "../sources/external/external-watch.js";
 import type {
   BulkOptions,
   Condition,
@@ -13,12 +13,22 @@ import type {
   NodeDefinition,
   ObjectState,
 } from "../workflow/definition/workflow-definition.js";
+import type { MaybePromise } from "../sources/external/external-source.js";
+import type { ConditionDetails } from "../workflow/workflow-result.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
 /** The items of a bulk dependent by their keys. */
 export type ItemsOf<Resource> = { readonly [key: string]: Resource };
 
-/** What a chain states about any dependent; `Details` are what its conditions find, in the order of their names here. */
+/** What the conditions of a dependent find, by their names. */
+export interface NodeDetails<Activation, Precondition, Ready, Delete> {
+  readonly activationCondition: Activation;
+  readonly reconcilePrecondition: Precondition;
+  readonly readyPostcondition: Ready;
+  readonly deletePostcondition: Delete;
+}
+
+/** What a chain states about any dependent; `Details` are what its conditions find. */
 export interface NodeOptions<
   Primary,
   Secondary,
@@ -26,20 +36,17 @@ export interface NodeOptions<
   Bulk,
   Needed,
   ItemNames,
-  Activation,
-  Precondition,
-  Ready,
-  Delete,
+  Details extends ConditionDetails,
 > extends Omit<NodeDefinition, "name" | "dependsOn" | "itemsDependOn" | "bulk" | keyof Conditions> {
-  /** Dependents that were declared before; what is stated as optional is waited for only if it is wanted. */
+  /** Dependents that were declared before; an optional dependency is waited for only if it is wanted. */
   readonly dependsOn?: readonly Needed[];
   /** Bulk dependents of which each item waits for the item of the same key only. */
   readonly itemsDependOn?: [Bulk] extends [undefined] ? OnlyOfBulkDependents : readonly ItemNames[];
   readonly bulk?: Bulk;
-  readonly activationCondition?: Condition<Primary, Secondary, Activation, Live>;
-  readonly reconcilePrecondition?: Condition<Primary, Secondary, Precondition, Live>;
-  readonly readyPostcondition?: Condition<Primary, Secondary, Ready, Live>;
-  readonly deletePostcondition?: Condition<Primary, Secondary, Delete, Live>;
+  readonly activationCondition?: Condition<Primary, Secondary, Details["activationCondition"], Live>;
+  readonly reconcilePrecondition?: Condition<Primary, Secondary, Details["reconcilePrecondition"], Live>;
+  readonly readyPostcondition?: Condition<Primary, Secondary, Details["readyPostcondition"], Live>;
+  readonly deletePostcondition?: Condition<Primary, Secondary, Details["deletePostcondition"], Live>;
 }
 
 /** What stands in the place of what only a bulk dependent has; its text is what the compiler prints. */
@@ -69,56 +76,30 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
   readonly mode?: Mode;
   readonly filters?: EventFilters<NoInfer<Resource>>;
   readonly matcher?: DependentMatcher<NoInfer<Resource>>;
-  /** True unless given; of an object in another cluster false, where no owner reference leads. */
+  /** Default: true; in another cluster, where no owner reference leads, false */
   readonly garbageCollected?: boolean;
 }
-
-/** What `create`, `update` and `delete` of an external dependent are given besides their subject. */
-export type ExternalFunctionArguments<Primary, Secondary> = ExternalArguments<Primary, Secondary>;
-
-type Eventually<Result> = Result | Promise<Result>;
 
 /** What the `fetch` of one primary is given besides the primary. */
 export interface FetchContext<Secondary = object> {
   /** Aborted when the operator stops. */
   readonly signal: AbortSignal;
-  /** The live dependents by name, and what the event sources know, as the cache has them now: an address, or what to log in with. */
+  /** The live dependents and the resources of event sources, by name: for an address, or for credentials. */
   readonly secondary: Secondary;
-  /** The ids that were kept of what was created, by the keys of items; the key is empty unless the dependent is a bulk one. */
+  /** The kept ids of created resources, by the keys of items; the key is empty unless the dependent is a bulk one. */
   readonly state: ReadonlyMap<string, string>;
 }
 
-/** Where the ids of what was created are kept. */
+/** Where the ids of created resources are kept. */
 export type ExternalStateOption =
   Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
 
 /** Where the live resources of an external dependent are known. */
-export type ExternalSourceOption<Primary, Known, Resource> =
-  | {
-      readonly kind: "poll";
-      readonly intervalMs: number;
-      /** How long one fetch may take. Default: 60,000. */
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (context: Pick<FetchContext, "signal">) => Eventually<ReadonlyMap<string, readonly Resource[]>>;
-    }
-  | {
-      readonly kind: "perPrimaryPoll";
-      readonly intervalMs: number;
-      readonly fetchTimeoutMs?: number;
-      readonly fetch: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
-    }
-  | {
-      readonly kind: "inbound";
-      readonly fetchTimeoutMs?: number;
-      readonly fetch?: (primary: Primary, context: FetchContext<Known>) => Eventually<readonly Resource[]>;
-      readonly channel?: InboundChannel<Resource>;
-    }
-  | { readonly kind: "eventSource"; readonly name: string };
+export type ExternalSourceOption<Primary, Known, Resource> = ExternalOrigin<Primary, FetchContext<Known>, Resource>;
 
 /**
- * What a chain states about a dependent that Kubernetes does not have; what is absent cannot be done. `Wanted` is what is desired of a
- * `Resource`: the same, unless the parameters of `create`, `update` or `matches` say otherwise, as where the service adds an id. `Known` is what
- * `fetch` sees, which may be called before anything was made.
+ * What a chain states about an external dependent; a function that is absent cannot be done. `Wanted` is the type of a desired `Resource`: the
+ * same, unless the parameters of `create`, `update` or `matches` say otherwise, for example if the service adds an id.
  */
 export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk> {
   readonly source: ExternalSourceOption<Primary, Known, Resource>;
@@ -127,10 +108,17 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    * about what is desired as well.
    */
   readonly idOf: (resource: Resource) => string;
-  /** Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. */
+  /**
+   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well. Default: all are, or with
+   * `state` those whose ids are kept.
+   */
   readonly isOwn?: (resource: NoInfer<Resource>, primary: Primary) => boolean;
+  /** Where the id of a created resource is kept, for services in which nothing else leads from a primary to its resources. Default: nowhere. */
   readonly state?: ExternalStateOption;
-  /** What becomes of a deleted primary when `delete` fails: `release` lets it go. Default: `block`. */
+  /**
+   * What becomes of a deleted primary when `delete` fails in all attempts of its step: `release` lets it go and leaves the resource, with a
+   * line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
+   */
   readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
   readonly desired?: Desired<
@@ -138,14 +126,14 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
     Secondary,
     [Bulk] extends [undefined] ? NoInfer<Wanted> : ItemsOf<NoInfer<Wanted>>
   >;
-  readonly create?: (desired: Wanted, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<Resource>;
+  readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary>) => MaybePromise<Resource>;
   readonly update?: (
     desired: Wanted,
     live: Resource,
-    args: ExternalFunctionArguments<Primary, Secondary>,
-  ) => Eventually<NoInfer<Resource>>;
-  readonly delete?: (live: Resource, args: ExternalFunctionArguments<Primary, Secondary>) => Eventually<void>;
-  /** Tells whether a live resource is as desired; deep equality unless given. */
+    args: ExternalArguments<Primary, Secondary>,
+  ) => MaybePromise<NoInfer<Resource>>;
+  readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary>) => MaybePromise<void>;
+  /** Tells whether a live resource is as desired. Default: deep equality */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }
 

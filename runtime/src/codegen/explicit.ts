@@ -1,13 +1,10 @@
+import type { Narrowed } from "./narrowed.js";
+
 /** The arguments of a reconciler that runs its workflow itself: no run came before, and the context can do one. */
 export type Explicit<Arguments extends { readonly context: unknown }, Workflow> = Omit<
-  Arguments,
-  "context" | "workflow"
-> & {
-  /** No run came before. */
-  readonly workflow: never;
-  // The first that fits a call wins.
-  readonly context: { readonly workflow: Workflow } & Arguments["context"];
-};
+  Narrowed<Arguments, { readonly workflow: Workflow }>,
+  "workflow"
+> & { readonly workflow: never };
 
 /** A reconciler that runs its workflow itself. */
 export type ExplicitReconciler<Reconciler, Workflow> = {

@@ -41,30 +41,29 @@ export function parseResource<Resource extends KubernetesObject>(
   const { definitions = {}, ...root } = definition.schema;
   const { apiVersion: _1, kind: _2, metadata: _3, ...properties } = root.properties ?? {};
   const required = (root.required ?? []).filter((name) => Object.hasOwn(properties, name));
-  checkValue(rest, { ...root, properties, required }, { path: "", check: { definitions, problems } });
+  checkValue(rest, { ...root, properties, required }, { path: "", definitions, problems });
   if (problems.length > 0) throw new SchemaError(definition.kind, problems);
   return value as unknown as Resource;
 }
 
+/** Where a value stands, and what is checked there. */
 interface Place {
   readonly path: string;
-  readonly check: Check;
-}
-
-interface Check {
   readonly definitions: { readonly [name: string]: Schema };
   readonly problems: SchemaProblem[];
 }
 
+type Fail = (message: string) => void;
+
 function checkValue(value: unknown, schema: Schema, place: Place): void {
-  const { path, check } = place;
+  const { path, definitions, problems } = place;
   if (schema.$ref !== undefined) {
-    const target = check.definitions[schema.$ref];
+    const target = definitions[schema.$ref];
     if (target !== undefined) checkValue(value, target, place);
     return;
   }
   if (value === undefined) return;
-  const fail = (message: string) => check.problems.push({ path: path === "" ? "<root>" : path, message });
+  const fail: Fail = (message) => problems.push({ path: path === "" ? "<root>" : path, message });
   if (value === null) {
     if (schema.nullable !== true && schema.type !== undefined) fail(`must be ${schema.type}, is null`);
     return;
@@ -84,11 +83,18 @@ function checkValue(value: unknown, schema: Schema, place: Place): void {
     );
   if (typeof value === "number") checkNumber(value, schema, fail);
   if (typeof value === "string") checkText(value, schema, fail);
-  if (Array.isArray(value)) checkList(value, schema, { ...place, fail });
-  else if (isRecord(value)) checkObject(value, schema, { ...place, fail });
+  if (Array.isArray(value)) {
+    checkCount(value.length, [schema.minItems, schema.maxItems, "items"], fail);
+    const { items } = schema;
+    if (items !== undefined)
+      value.forEach((item, index) => checkValue(item, items, { ...place, path: `${path}[${index}]` }));
+  } else if (isRecord(value)) {
+    checkCount(Object.keys(value).length, [schema.minProperties, schema.maxProperties, "fields"], fail);
+    checkObject(value, schema, place);
+  }
 }
 
-function checkNumber(value: number, schema: Schema, fail: (message: string) => void): void {
+function checkNumber(value: number, schema: Schema, fail: Fail): void {
   const { minimum, maximum, multipleOf } = schema;
   if (minimum !== undefined && (value < minimum || (schema.exclusiveMinimum === true && value === minimum)))
     fail(`must be ${schema.exclusiveMinimum === true ? "greater than" : "at least"} ${minimum}, is ${value}`);
@@ -98,67 +104,47 @@ function checkNumber(value: number, schema: Schema, fail: (message: string) => v
     fail(`must be a multiple of ${multipleOf}, is ${value}`);
 }
 
-function checkText(value: string, schema: Schema, fail: (message: string) => void): void {
+function checkText(value: string, schema: Schema, fail: Fail): void {
   const { minLength, maxLength, pattern } = schema;
   // The API server counts code points.
   const length = minLength === undefined && maxLength === undefined ? 0 : [...value].length;
-  if (minLength !== undefined && length < minLength) fail(`must have at least ${minLength} characters, has ${length}`);
-  if (maxLength !== undefined && length > maxLength) fail(`must have at most ${maxLength} characters, has ${length}`);
-  if (pattern !== undefined && regExpOf(pattern)?.test(value) === false) fail(`must match ${pattern}`);
+  checkCount(length, [minLength, maxLength, "characters"], fail);
+  if (pattern !== undefined && !hasPattern(value, pattern)) fail(`must match ${pattern}`);
 }
 
-const regExps = new Map<string, RegExp | undefined>();
+type Limits = readonly [min: number | undefined, max: number | undefined, what: string];
+
+function checkCount(count: number, [min, max, what]: Limits, fail: Fail): void {
+  if (min !== undefined && count < min) fail(`must have at least ${min} ${what}, has ${count}`);
+  if (max !== undefined && count > max) fail(`must have at most ${max} ${what}, has ${count}`);
+}
 
 // Patterns are RE2; the few that JavaScript does not have are left to the API server.
-function regExpOf(pattern: string): RegExp | undefined {
-  if (!regExps.has(pattern)) {
-    try {
-      regExps.set(pattern, new RegExp(pattern));
-    } catch {
-      regExps.set(pattern, undefined);
-    }
+function hasPattern(value: string, pattern: string): boolean {
+  try {
+    return new RegExp(pattern).test(value);
+  } catch {
+    return true;
   }
-  return regExps.get(pattern);
 }
 
-type FailingPlace = Place & { fail: (message: string) => void };
-
-function checkList(value: unknown[], schema: Schema, { path, check, fail }: FailingPlace): void {
-  const { minItems, maxItems, items } = schema;
-  if (minItems !== undefined && value.length < minItems)
-    fail(`must have at least ${minItems} items, has ${value.length}`);
-  if (maxItems !== undefined && value.length > maxItems)
-    fail(`must have at most ${maxItems} items, has ${value.length}`);
-  if (items !== undefined)
-    value.forEach((item, index) => checkValue(item, items, { path: `${path}[${index}]`, check }));
-}
-
-function checkObject(value: Record<string, unknown>, schema: Schema, { path, check, fail }: FailingPlace): void {
-  const { properties = {}, additionalProperties, minProperties, maxProperties } = schema;
-  const names = Object.keys(value);
-  if (minProperties !== undefined && names.length < minProperties)
-    fail(`must have at least ${minProperties} fields, has ${names.length}`);
-  if (maxProperties !== undefined && names.length > maxProperties)
-    fail(`must have at most ${maxProperties} fields, has ${names.length}`);
+function checkObject(value: Record<string, unknown>, schema: Schema, place: Place): void {
+  const { properties = {}, additionalProperties } = schema;
+  const { path, problems } = place;
   for (const name of schema.required ?? [])
-    if (value[name] === undefined && !hasDefault(properties[name]))
-      check.problems.push({ path: join(path, name), message: "is required" });
+    if (value[name] === undefined && properties[name]?.default === undefined)
+      problems.push({ path: join(path, name), message: "is required" });
   const implied = schema["x-kubernetes-embedded-resource"] === true ? ["apiVersion", "kind", "metadata"] : [];
   const isOpen =
     schema["x-kubernetes-preserve-unknown-fields"] === true ||
     (schema.properties === undefined && additionalProperties === undefined && path !== "");
-  for (const name of names) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    if (property !== undefined) checkValue(value[name], property, { path: join(path, name), check });
-    else if (typeof additionalProperties === "object")
-      checkValue(value[name], additionalProperties, { path: join(path, name), check });
-    else if (additionalProperties !== true && !isOpen && !implied.includes(name))
-      check.problems.push({ path: join(path, name), message: "is not a field of the schema" });
+  for (const name of Object.keys(value)) {
+    const at = join(path, name);
+    const property = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
+    if (typeof property === "object") checkValue(value[name], property, { ...place, path: at });
+    else if (property !== true && !isOpen && !implied.includes(name))
+      problems.push({ path: at, message: "is not a field of the schema" });
   }
-}
-
-function hasDefault(schema: Schema | undefined): boolean {
-  return schema?.default !== undefined;
 }
 
 function join(path: string, name: string): string {
@@ -167,14 +153,10 @@ function join(path: string, name: string): string {
 }
 
 function hasType(value: unknown, type: NonNullable<Schema["type"]>): boolean {
-  if (type === "integer") return Number.isInteger(value);
-  if (type === "array") return Array.isArray(value);
-  if (type === "object") return isRecord(value);
-  return typeof value === type;
+  return type === "integer" ? Number.isInteger(value) : kindOf(value) === type;
 }
 
 function kindOf(value: unknown): string {
-  if (value === null) return "null";
   return Array.isArray(value) ? "array" : typeof value;
 }
 

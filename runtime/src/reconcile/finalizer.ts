@@ -92,7 +92,7 @@ export function finalizerOf(definition: ControllerDefinition): string | undefine
 
 // What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
 function needsCleanup(dependent: DependentDefinition): boolean {
-  if (!isKubernetes(dependent)) return dependent.external.delete !== undefined;
+  if (!isKubernetes(dependent)) return dependent.delete !== undefined;
   const { mode, garbageCollected, onDelete, operations } = dependent;
   return mode !== "readOnly" && operations?.delete !== false && (!garbageCollected || onDelete === "orphan");
 }

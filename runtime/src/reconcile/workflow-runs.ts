@@ -7,6 +7,7 @@ import type { Context } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
 import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
+import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
@@ -70,7 +71,7 @@ export class ControllerWorkflows {
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
   release(primary: ObjectKey): void {
     for (const { definition, driver } of this.dependents)
-      if (definition.activationCondition !== undefined) void driver.deactivate(primary);
+      if (definition.activationCondition !== undefined) void driver.source.deactivate(primary);
   }
 }
 
@@ -89,6 +90,7 @@ export class WorkflowRuns {
   readonly #started = new Map<CompiledWorkflow, Map<Kind, Promise<WorkflowResult>>>();
   readonly #cleanups: WorkflowResult[] = [];
   readonly #lingering: Promise<unknown>[] = [];
+  readonly #notes = new ReconcileNotes();
   #context: Context | undefined;
 
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
@@ -221,6 +223,7 @@ export class WorkflowRuns {
       primary,
       context: this.#context!,
       track: scope.tasks.track,
+      notes: this.#notes,
       linger: (write) => void this.#lingering.push(write),
       others: dependents.filter(({ driver }) => !drivers.includes(driver)),
       secondaries,

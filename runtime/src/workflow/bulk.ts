@@ -1,12 +1,20 @@
 // The items of one bulk dependent in one run. Each item is a step of its own. It waits only for the items of its key in other dependents, and
 // takes no place while it waits.
+import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
-import { turns } from "../base/clock.js";
-import { bulkOutcome, isGoneItem, isReadyItem } from "./bulk-outcome.js";
-import type { DependentDriver, DriverRun, Live } from "./dependents/driver.js";
-import { ask, createTarget, deleteObject, reconcileObject, releaseOrThrow, type Target } from "./object-steps.js";
-import { takeStep, type Step, type StepSurroundings } from "./step.js";
+import { bulkOutcome, desiredItemsOf, isGoneItem, isReadyItem } from "./bulk-items.js";
+import type { DriverRun, Live } from "./dependents/driver.js";
+import {
+  ask,
+  deleteObject,
+  reconcileObject,
+  releaseOrThrow,
+  withConditions,
+  type StepRun,
+  type Target,
+} from "./object-steps.js";
+import { takeStep, type Place, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -16,40 +24,28 @@ const NOT_RETURNED = "desired() does not return it";
 /** What the items of a dependent need of the run. */
 export interface BulkSurroundings {
   readonly around: StepSurroundings;
-  /** Returns what functions are called with in a step. */
-  runIn(step: Step): DriverRun;
+  /** Returns the run as the dependent sees it. */
+  run(): DriverRun;
   /** The bulk dependents that this one names in itemsDependOn. */
   needed(): readonly BulkRun[];
   /** The bulk dependents that name this one in itemsDependOn. */
   dependents(): readonly BulkRun[];
 }
 
-/** An item to write, to wait for, or to delete. */
-interface Item {
-  readonly target: Target;
-  /** Why the item cannot be written. */
-  readonly problem?: unknown;
-  /** The live object of an item to delete. */
-  readonly known?: Live;
-}
-
-/** The step of all items of one kind. */
+/** What is done with each of several items. */
 interface ItemWork {
-  /** Waits for other items; returns the names of those that keep the item of this key from its step. Default: none. */
-  readonly blockersOf?: ((key: string) => Promise<readonly string[]>) | undefined;
-  act(item: Item, run: DriverRun, step: Step): Promise<DependentOutcome>;
-  /** Returns the outcome of an item whose step failed, or throws. Default: it failed. */
-  onFailure?(item: Item, error: unknown): DependentOutcome;
+  /** The bulk dependents whose items of the same keys may hold an item back. */
+  readonly others: readonly BulkRun[];
+  /** Tells whether the item of a key does not hold an item back; waits for its outcome if need be. */
+  lets(other: BulkRun, key: string): Promise<boolean>;
+  act(item: Target): Promise<DependentOutcome>;
 }
 
 /** The items of a bulk dependent in one run. */
 export class BulkRun {
-  /** Whether its activation condition does not hold, so that its live items are unknown. */
-  isInactive = false;
   /** Whether the wanted items are known. */
   isReconciled = false;
   readonly #node: Target;
-  readonly #run: DriverRun;
   readonly #surroundings: BulkSurroundings;
   readonly #places: Semaphore;
   /** The keys of the items that should exist. */
@@ -64,94 +60,82 @@ export class BulkRun {
   #isMetEmpty = true;
 
   /** `node` is the dependent itself. */
-  constructor(node: Target, run: DriverRun, surroundings: BulkSurroundings) {
+  constructor(node: Target, surroundings: BulkSurroundings) {
     this.#node = node;
-    this.#run = run;
     this.#surroundings = surroundings;
     this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
-  get name(): string {
-    return this.#node.definition.name;
-  }
-
   /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
-  async reconcile(desired: ReadonlyMap<string, unknown> | undefined, onKnown: () => void): Promise<void> {
-    const completed = desired === undefined ? undefined : await this.#complete(desired);
-    const live = this.#driver.findItems(this.#run);
-    if (desired === undefined && live.size === 0) {
-      // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
-      const isStated = this.#node.definition.readyPostcondition !== undefined;
-      this.#isMetEmpty = isStated && (await this.#askEmpty("readyPostcondition"));
-    }
-    const items = completed ?? [...live.keys()].map((key) => ({ target: this.#targetOf(key) }));
-    for (const { target } of items) this.#wanted.add(target.item!);
+  async reconcile(onKnown: () => void): Promise<void> {
+    const { desired, definition } = this.#node;
+    const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
+    const live = this.#findItems();
+    // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
+    if (completed === undefined && live.size === 0)
+      this.#isMetEmpty = definition.readyPostcondition !== undefined && (await this.#askEmpty("readyPostcondition"));
+    const items = completed ?? [...live.keys()].map((key) => this.#itemOf(key));
+    for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
     const isSweptLater = this.#surroundings.dependents().length > 0;
-    const deletions = isSweptLater ? undefined : this.#deleteItems(this.#extraOf(live), NOT_RETURNED);
+    const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
     this.isReconciled = true;
     onKnown();
     await deletions;
-    const needed = this.#surroundings.needed();
     await this.#settleAll(items, {
-      blockersOf: needed.length === 0 ? undefined : (key) => this.#missingFor(key, needed),
-      act: ({ target }, run, step) => reconcileObject(target, run, step),
+      others: this.#surroundings.needed(),
+      lets: async (other, key) => other.#wanted.has(key) && isReadyItem(await other.#awaitOutcome(key)),
+      act: (item) => this.#step(item, (run) => reconcileObject(item, run)),
     });
   }
 
   /** Deletes all items, each after the items that need it. */
   async delete(because: string, onKnown: () => void): Promise<void> {
-    const items = [...this.#driver.findItems(this.#run)];
-    const dependents = this.#surroundings.dependents();
-    const keepersOf = dependents.length === 0 ? undefined : (key: string) => this.#keepersOf(key, dependents);
-    const deletions = this.#deleteItems(items, because, keepersOf);
+    const items = this.#findItems();
+    const deletions = this.#deleteItems(items, because);
     onKnown();
-    if (items.length === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
+    if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
   }
 
   /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
   async sweep(): Promise<void> {
-    await this.#deleteItems(this.#extraOf(this.#driver.findItems(this.#run)), NOT_RETURNED, async (key) =>
-      this.#surroundings
-        .dependents()
-        .filter((each) => each.#hasLive(key))
-        .map(({ name }) => labelOf(name, key)),
-    );
+    const unwanted = this.#unwantedOf(this.#findItems());
+    await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
   }
 
   /** Returns the outcome of the dependent, from those of its items; `because` says why it must not exist. */
   outcome(because?: string): DependentOutcome {
-    if (!this.#isMetEmpty)
-      return because === undefined
-        ? { kind: "waiting", for: [this.name] }
-        : { kind: "deleted", isGone: false, because };
-    return bulkOutcome(this.name, { items: this.#outcomes, wanted: this.#wanted, because });
+    const { name } = this.#node.definition;
+    if (this.#isMetEmpty) return bulkOutcome(this.#outcomes, this.#wanted, { name, because });
+    return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
   }
 
-  get #driver(): DependentDriver {
-    return this.#node.driver;
+  #findItems(): ReadonlyMap<string, Live> {
+    return this.#node.driver.findItems(this.#surroundings.run());
   }
 
   async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    const { around, runIn } = this.#surroundings;
-    return takeStep(this.#node.definition, around, async (step) => ask(name, this.#node, { run: runIn(step), step }));
+    const { around, run } = this.#surroundings;
+    return takeStep(this.#node.definition, around, (step) => ask(name, this.#node, { ...run(), ...step }));
   }
 
-  async #complete(desired: ReadonlyMap<string, unknown>): Promise<Item[]> {
+  /** Returns the items that can be written; the others have failed. */
+  async #complete(desired: ReadonlyMap<string, unknown>): Promise<Target[]> {
     const keys = new Map<string, string>();
-    const items: Item[] = [];
+    const items: Target[] = [];
     for (const [key, each] of desired) {
-      const target = this.#targetOf(key);
+      const item = this.#itemOf(key);
+      this.#wanted.add(key);
       try {
-        const wanted = this.#driver.complete(this.#run, each, key);
-        const other = keys.get(wanted.id);
-        if (other !== undefined) throw new TerminalError(`it is ${wanted.id}, and so is the item "${other}"`);
-        keys.set(wanted.id, key);
-        target.wanted = wanted;
-        items.push({ target });
-      } catch (problem) {
-        items.push({ target, problem });
+        item.wanted = item.driver.complete(this.#surroundings.run(), each, key);
+        const { id } = item.wanted;
+        const other = keys.get(id);
+        if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);
+        keys.set(id, key);
+        items.push(item);
+      } catch (error) {
+        this.#end(item, this.#failureOf(item, error));
       }
       const pause = turns.pause();
       if (pause !== undefined) await pause;
@@ -159,33 +143,40 @@ export class BulkRun {
     return items;
   }
 
-  #targetOf(key: string): Target {
-    return createTarget(this.#node.definition, this.#driver, key);
+  #itemOf(key: string): Target {
+    const { definition, driver } = this.#node;
+    return { definition, driver, item: key, conditions: {} };
   }
 
-  #extraOf(live: ReadonlyMap<string, Live>): (readonly [key: string, live: Live])[] {
-    return [...live].filter(([key]) => !this.#wanted.has(key));
+  #unwantedOf(live: ReadonlyMap<string, Live>): ReadonlyMap<string, Live> {
+    return new Map([...live].filter(([key]) => !this.#wanted.has(key)));
   }
 
   async #deleteItems(
-    live: readonly (readonly [key: string, live: Live])[],
+    live: ReadonlyMap<string, Live>,
     because: string,
-    blockersOf?: ItemWork["blockersOf"],
+    lets: ItemWork["lets"] = async (other, key) =>
+      !other.#unwanted.has(key) || isGoneItem(await other.#awaitOutcome(key)),
   ): Promise<void> {
-    for (const [key] of live) this.#unwanted.add(key);
-    const items = live.map(([key, known]) => ({ target: this.#targetOf(key), known }));
-    await this.#settleAll(items, {
-      blockersOf,
-      act: ({ target, known }, run, step) => deleteObject(target, { run, step, because, known: known! }),
-      onFailure: ({ target }, error) => releaseOrThrow(target, this.#run, error),
-    });
+    for (const key of live.keys()) this.#unwanted.add(key);
+    await this.#settleAll(
+      [...live.keys()].map((key) => this.#itemOf(key)),
+      {
+        others: this.#surroundings.dependents(),
+        lets,
+        act: (item) =>
+          this.#step(item, (run) => deleteObject(item, run, { because, known: live.get(item.item!) })).catch(
+            (error: unknown) => releaseOrThrow(item, this.#surroundings.run(), error),
+          ),
+      },
+    );
   }
 
   // There may be thousands of items, mostly as desired: only those that have a place, or wait for other items, cost promises.
-  async #settleAll(items: readonly Item[], work: ItemWork): Promise<void> {
+  async #settleAll(items: readonly Target[], work: ItemWork): Promise<void> {
     const settling = new Set<Promise<void>>();
     for (const item of items) {
-      const turn = isStartedAtOnce(item, work) ? this.#places.acquire() : undefined;
+      const turn = work.others.length === 0 ? this.#places.acquire() : undefined;
       if (turn !== undefined) await turn;
       const settled = this.#settle(item, work).then(() => void settling.delete(settled));
       settling.add(settled);
@@ -195,30 +186,36 @@ export class BulkRun {
     await Promise.all(settling);
   }
 
-  async #settle(item: Item, work: ItemWork): Promise<void> {
-    const { item: key = "" } = item.target;
-    let outcome: DependentOutcome;
+  async #settle(item: Target, { others, lets, act }: ItemWork): Promise<void> {
+    const key = item.item!;
     try {
-      outcome = await this.#outcomeOf(item, work);
+      const blockers: string[] = [];
+      for (const other of others)
+        if (!(await lets(other, key))) blockers.push(`${other.#node.definition.name}[${key}]`);
+      if (blockers.length > 0) return this.#end(item, { kind: "waiting", for: blockers });
+      if (others.length > 0) await this.#places.acquire();
+      this.#end(item, await act(item));
     } catch (error) {
-      outcome = { kind: "failed", error: createDependentError(this.name, error, key) };
+      this.#end(item, this.#failureOf(item, error));
     }
-    this.#outcomes.set(key, outcome);
-    for (const tell of this.#listeners.get(key) ?? []) tell(outcome);
   }
 
-  async #outcomeOf(item: Item, work: ItemWork): Promise<DependentOutcome> {
-    const { target, problem } = item;
-    const { around, runIn } = this.#surroundings;
-    if (problem !== undefined) throw problem;
-    if (!isStartedAtOnce(item, work)) {
-      const blockers = await work.blockersOf!(target.item!);
-      if (blockers.length > 0) return { kind: "waiting", for: blockers };
-      await this.#places.acquire();
-    }
-    const places = [new TakenPlace(this.#places), ...around.places];
-    const taken = takeStep(target.definition, { ...around, places }, (step) => work.act(item, runIn(step), step));
-    return work.onFailure === undefined ? taken : taken.catch((error: unknown) => work.onFailure!(item, error));
+  /** Takes the step of an item that has a place. */
+  #step(item: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+    const { around, run } = this.#surroundings;
+    const places = [takenPlace(this.#places), ...around.places];
+    return takeStep(item.definition, { ...around, places }, (step) => body({ ...run(), ...step }));
+  }
+
+  #failureOf({ definition, item }: Target, error: unknown): DependentOutcome {
+    return { kind: "failed", error: createDependentError(definition.name, error, item) };
+  }
+
+  #end(item: Target, outcome: DependentOutcome): void {
+    const key = item.item!;
+    const complete = withConditions(outcome, item);
+    this.#outcomes.set(key, complete);
+    for (const tell of this.#listeners.get(key) ?? []) tell(complete);
   }
 
   /** Waits for the outcome of an item. */
@@ -230,54 +227,24 @@ export class BulkRun {
     return new Promise((resolve) => listeners.push(resolve));
   }
 
-  /** Waits for the items that an item needs; returns the names of those that are not ready. */
-  async #missingFor(key: string, needed: readonly BulkRun[]): Promise<string[]> {
-    const missing: string[] = [];
-    for (const each of needed)
-      if (!each.#wanted.has(key) || !isReadyItem(await each.#awaitOutcome(key))) missing.push(labelOf(each.name, key));
-    return missing;
-  }
-
-  /** Waits for the deletions of the items that need an item; returns the names of those that are not gone. */
-  async #keepersOf(key: string, dependents: readonly BulkRun[]): Promise<string[]> {
-    const keepers: string[] = [];
-    for (const each of dependents)
-      if (each.#unwanted.has(key) && !isGoneItem(await each.#awaitOutcome(key))) keepers.push(labelOf(each.name, key));
-    return keepers;
-  }
-
   #hasLive(key: string): boolean {
-    if (this.isInactive) return false;
+    // The live items of an inactive dependent are unknown.
+    if (this.#node.conditions.activationCondition?.isMet === false) return false;
     const outcome = this.#outcomes.get(key);
     if (outcome !== undefined && isGoneItem(outcome)) return false;
-    return outcome?.kind === "deleted" || this.#driver.findItems(this.#run).has(key);
+    return outcome?.kind === "deleted" || this.#findItems().has(key);
   }
-}
-
-function isStartedAtOnce({ problem }: Item, { blockersOf }: ItemWork): boolean {
-  return blockersOf === undefined && problem === undefined;
 }
 
 /** A place that was taken before the step began. The step acquires it again only for its next attempt. */
-class TakenPlace {
-  readonly #places: Semaphore;
-  #isTaken = true;
-
-  constructor(places: Semaphore) {
-    this.#places = places;
-  }
-
-  acquire(signal?: AbortSignal): Promise<void> | undefined {
-    if (!this.#isTaken) return this.#places.acquire(signal);
-    this.#isTaken = false;
-    return undefined;
-  }
-
-  release(): void {
-    this.#places.release();
-  }
-}
-
-function labelOf(name: string, key: string): string {
-  return `${name}[${key}]`;
+function takenPlace(places: Semaphore): Place {
+  let isTaken = true;
+  return {
+    acquire(signal) {
+      if (!isTaken) return places.acquire(signal);
+      isTaken = false;
+      return undefined;
+    },
+    release: () => places.release(),
+  };
 }

@@ -1,27 +1,28 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import { checkStepNumbers } from "./definition/check-step-numbers.js";
 import {
   nameOfDependency,
   type DependentDefinition,
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
 
-/** A dependent in the graph; neighbours are indexes into the plan. */
-export interface PlanNode<Definition extends DependentDefinition = DependentDefinition> {
-  readonly definition: Definition;
-  /** What it depends on. */
-  readonly dependsOn: readonly number[];
-  /** What depends on it. */
-  readonly dependents: readonly number[];
-  /** What it waits for if that is wanted, and goes on without if not. */
-  readonly optional: readonly number[];
-  /** What goes on without it if it is not wanted. */
-  readonly optionalDependents: readonly number[];
-  /** The bulk dependents of which its items need the item of their key. */
-  readonly itemsDependOn: readonly number[];
-  /** The bulk dependents whose items need its item of their key. */
-  readonly itemDependents: readonly number[];
+/**
+ * Why a dependent waits for another: it cannot exist without it, it waits for it only if it is wanted, or its items wait for the items of the
+ * same keys.
+ */
+type EdgeKind = "required" | "optional" | "items";
+
+/** An edge of the graph, as one of its two ends sees it; `node` is the index of the other end. */
+interface Edge {
+  readonly node: number;
+  readonly kind: EdgeKind;
+}
+
+/** A dependent in the graph. */
+export interface PlanNode {
+  readonly definition: DependentDefinition;
+  readonly needs: readonly Edge[];
+  readonly neededBy: readonly Edge[];
 }
 
 /** The graph of a workflow. */
@@ -31,76 +32,79 @@ export interface Plan {
   readonly sweepOrder: readonly number[];
 }
 
-/** Where a dependent stands in a run. */
-export type NodeState =
-  | { readonly kind: "pending" | "inactive" }
+/** Where a dependent stands in a run. `hasItems`: its items are known, so items of other dependents that need one of them can go on. */
+export type NodeState = { readonly hasItems?: boolean } & (
+  | { readonly kind: "pending" | "inactive" | "running" | "failed" }
   /** It must not exist; it is deleted as soon as all that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
-  /** `hasItems`: it is known which items it has, so that those of others that need one of them go on, each by itself. */
-  | { readonly kind: "running" | "failed"; readonly hasItems?: boolean }
-  | { readonly kind: "reconciled"; readonly isReady: boolean; readonly hasItems?: boolean }
-  | { readonly kind: "deleted"; readonly isGone: boolean; readonly hasItems?: boolean };
+  | { readonly kind: "reconciled"; readonly isReady: boolean }
+  | { readonly kind: "deleted"; readonly isGone: boolean }
+);
 
-/** What may be done now, at once with everything else that may. */
+/** The dependents that may be reconciled or deleted now, all at once. */
 export interface Steps {
   readonly reconcile: readonly number[];
   readonly delete: readonly number[];
 }
 
-/** Builds the graph; throws for unknown names, duplicates and cycles, which only a hand-written definition can have. */
+/** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
 export function buildPlan({ dependents }: WorkflowDefinition): Plan {
-  checkStepNumbers(dependents);
   const indexes = new Map<string, number>();
-  for (const [index, { name }] of dependents.entries()) {
+  for (const [index, definition] of dependents.entries()) {
+    const { name } = definition;
+    checkNumbers(definition);
     if (indexes.has(name)) throw new Error(`the workflow has two dependents named "${name}"`);
     indexes.set(name, index);
   }
-  const find = (name: string, needed: string): number => {
-    const index = indexes.get(needed);
-    if (index === undefined)
-      throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
-    return index;
-  };
-  const edges = dependents.map(({ name, dependsOn: all }) => {
-    const required = all.filter((each) => typeof each === "string").map((needed) => find(name, needed));
-    const optional = all.map((needed) => find(name, nameOfDependency(needed)));
-    return { required, optional: optional.filter((needed) => !required.includes(needed)) };
-  });
-  const itemsDependOn = dependents.map((definition) => neededItemsOf(definition, dependents, find));
-  checkForCycle(
-    dependents,
-    edges.map(({ required, optional }, index) => [...required, ...optional, ...itemsDependOn[index]!]),
-  );
-  const reverse = (lists: readonly (readonly number[])[], index: number) =>
-    lists.flatMap((needed, other) => (needed.includes(index) ? [other] : []));
-  const [required, optional] = [edges.map((each) => each.required), edges.map((each) => each.optional)];
+  const needs = dependents.map((definition) => edgesOf(definition, dependents, indexes));
+  const sweepOrder = sorted(dependents, needs).reverse();
   const nodes = dependents.map((definition, index) => ({
     definition,
-    dependsOn: required[index]!,
-    dependents: reverse(required, index),
-    optional: optional[index]!,
-    optionalDependents: reverse(optional, index),
-    itemsDependOn: itemsDependOn[index]!,
-    itemDependents: reverse(itemsDependOn, index),
+    needs: needs[index]!,
+    neededBy: needs.flatMap((edges, node) => edges.flatMap((edge) => (edge.node === index ? { ...edge, node } : []))),
   }));
-  return { nodes, sweepOrder: sweepOrderOf(nodes) };
+  return { nodes, sweepOrder: sweepOrder.filter((index) => endsOf(nodes[index]!.neededBy, "items").length > 0) };
 }
 
-function neededItemsOf(
-  { name, itemsDependOn = [], bulk }: DependentDefinition,
+function checkNumbers({ name, timeoutMs, retry, bulk }: DependentDefinition): void {
+  const check = (what: string, value: number | undefined, least: number) => {
+    // Infinity is a time, NaN is none.
+    if (value === undefined || value >= least) return;
+    throw new RangeError(`dependent "${name}" has ${value} for ${what}; it needs ${least} or more`);
+  };
+  check("timeoutMs", timeoutMs, 1);
+  check("retry.maxAttempts", retry?.maxAttempts, 1);
+  check("retry.initialIntervalMs", retry?.initialIntervalMs, 0);
+  check("retry.multiplier", retry?.multiplier, 1);
+  check("retry.maxIntervalMs", retry?.maxIntervalMs, 0);
+  check("bulk.maxConcurrency", bulk?.maxConcurrency, 1);
+}
+
+function edgesOf(
+  { name, dependsOn, itemsDependOn = [], bulk }: DependentDefinition,
   dependents: readonly DependentDefinition[],
-  find: (name: string, needed: string) => number,
-): readonly number[] {
-  const needed = itemsDependOn.map((each) => find(name, each));
-  const single = bulk === undefined ? name : needed.map((each) => dependents[each]!).find((each) => !each.bulk)?.name;
-  if (needed.length > 0 && single !== undefined)
+  indexes: ReadonlyMap<string, number>,
+): Edge[] {
+  const edgeTo = (needed: string, kind: EdgeKind): Edge => {
+    const node = indexes.get(needed);
+    if (node !== undefined) return { node, kind };
+    throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
+  };
+  const edges = [...new Set(dependsOn)].flatMap((each) => {
+    if (typeof each !== "string" && dependsOn.includes(each.name)) return [];
+    return edgeTo(nameOfDependency(each), typeof each === "string" ? "required" : "optional");
+  });
+  const ofItems = itemsDependOn.map((needed) => edgeTo(needed, "items"));
+  const single = bulk === undefined ? name : itemsDependOn.find((_, at) => !dependents[ofItems[at]!.node]!.bulk);
+  if (ofItems.length > 0 && single !== undefined)
     throw new Error(
       `dependent "${name}" has itemsDependOn (${itemsDependOn.join(", ")}), and "${single}" is no bulk dependent; use dependsOn`,
     );
-  return needed;
+  return [...edges, ...ofItems];
 }
 
-function checkForCycle(dependents: readonly DependentDefinition[], dependsOn: readonly (readonly number[])[]): void {
+/** Returns the nodes, each after those it needs. */
+function sorted(dependents: readonly DependentDefinition[], needs: readonly (readonly Edge[])[]): number[] {
   const done = new Set<number>();
   const visit = (index: number, path: readonly number[]): void => {
     if (path.includes(index)) {
@@ -108,22 +112,23 @@ function checkForCycle(dependents: readonly DependentDefinition[], dependsOn: re
       throw new Error(`the workflow has a cycle: ${names.join(" → ")}`);
     }
     if (done.has(index)) return;
-    for (const needed of dependsOn[index]!) visit(needed, [...path, index]);
+    for (const { node } of needs[index]!) visit(node, [...path, index]);
     done.add(index);
   };
   for (const index of dependents.keys()) visit(index, []);
+  return [...done];
 }
 
-/** Returns what may be done now; everything that is not held back by something else. */
-export function nextSteps({ nodes }: Plan, states: readonly NodeState[]): Steps {
-  const reconcile: number[] = [];
-  const remove: number[] = [];
-  nodes.forEach((node, index) => {
-    const { kind } = states[index]!;
-    if (kind === "pending" && waitedFor(node, states).length === 0) reconcile.push(index);
-    if (kind === "condemned" && keepersOf(node, states).length === 0) remove.push(index);
-  });
-  return { reconcile, delete: remove };
+/** Returns the other ends of edges of these kinds. */
+export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): number[] {
+  return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
+}
+
+/** Returns everything that may be done now. */
+export function nextSteps(plan: Plan, states: readonly NodeState[]): Steps {
+  const free = (kind: NodeState["kind"]) =>
+    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && heldBy(plan, states, index).length === 0);
+  return { reconcile: free("pending"), delete: free("condemned") };
 }
 
 /** Returns the states after it turned out that a dependent must not exist: all that depends on it must not exist either. */
@@ -134,11 +139,11 @@ export function condemn(
 ): NodeState[] {
   const next = [...states];
   const visit = (each: number, reason: string): void => {
-    // A dependent that does not wait any more is being deleted, or was, for another reason: once is enough.
+    // A dependent that no longer waits is being deleted, or was, for another reason: once is enough.
     if (each !== index && next[each]!.kind !== "pending") return;
     next[each] = { kind: "condemned", because: reason };
-    const { definition, dependents, itemDependents } = nodes[each]!;
-    for (const dependent of [...dependents, ...itemDependents]) visit(dependent, `"${definition.name}" must not exist`);
+    const { definition, neededBy } = nodes[each]!;
+    for (const next of endsOf(neededBy, "required", "items")) visit(next, `"${definition.name}" must not exist`);
   };
   visit(index, because);
   // An inactive dependent counts as absent: only what depends on it is deleted.
@@ -156,57 +161,40 @@ export function pendAll({ nodes }: Plan): NodeState[] {
   return nodes.map(() => ({ kind: "pending" }));
 }
 
-/** Returns what a dependent goes on without: of its optional dependencies those that are not wanted. */
+/** Returns the optional dependencies of a dependent that are not wanted, so that it goes on without them. */
 export function missingOf({ nodes }: Plan, states: readonly NodeState[], index: number): readonly number[] {
-  return nodes[index]!.optional.filter((each) => !isReady(states[each]!));
+  return endsOf(nodes[index]!.needs, "optional").filter((each) => !isReady(states[each]!));
 }
 
-/** Returns the names of what holds a dependent back. */
-export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
-  const node = nodes[index]!;
-  const blockers = states[index]!.kind === "condemned" ? keepersOf(node, states) : waitedFor(node, states);
-  return [...new Set(blockers)].map((blocker) => nodes[blocker]!.definition.name);
+/** Returns the names of the dependents that hold a dependent back. */
+export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
+  return heldBy(plan, states, index).map((blocker) => plan.nodes[blocker]!.definition.name);
 }
 
-/** Returns what a dependent waits for before it is reconciled. */
-function waitedFor({ dependsOn, optional, itemsDependOn }: PlanNode, states: readonly NodeState[]): number[] {
-  return [
-    ...dependsOn.filter((needed) => !isReady(states[needed]!)),
-    ...optional.filter((needed) => !isReady(states[needed]!) && !isUnwanted(states[needed]!)),
-    ...itemsDependOn.filter((each) => !hasItems(states[each]!)),
-  ];
-}
+// What a dependent that an edge leads to must have reached before a dependent is reconciled.
+const LETS_START: { readonly [Kind in EdgeKind]: (state: NodeState) => boolean } = {
+  required: isReady,
+  // The deletion of an unwanted dependency starts only after what goes on without it is ready.
+  optional: (state) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
+  items: hasItems,
+};
 
-/** Returns what a dependent waits for before it is deleted: what needs it is gone, and what goes on without it is ready. */
-function keepersOf(
-  { dependents, optionalDependents, itemDependents }: PlanNode,
-  states: readonly NodeState[],
-): number[] {
-  return [
-    ...dependents.filter((each) => !isGone(states[each]!)),
-    ...optionalDependents.filter((each) => !isGone(states[each]!) && !isReady(states[each]!)),
-    ...itemDependents.filter((each) => !isGone(states[each]!) && !hasItems(states[each]!)),
-  ];
-}
+// What a dependent that depends on another must have reached before the other is deleted.
+const LETS_GO: typeof LETS_START = {
+  required: isGone,
+  optional: (state) => isGone(state) || isReady(state),
+  items: (state) => isGone(state) || hasItems(state),
+};
 
-function sweepOrderOf(nodes: readonly PlanNode[]): number[] {
-  const order: number[] = [];
-  const visit = (index: number): void => {
-    if (order.includes(index)) return;
-    nodes[index]!.itemDependents.forEach(visit);
-    order.push(index);
-  };
-  nodes.forEach((node, index) => node.itemDependents.length > 0 && visit(index));
-  return order.filter((index) => nodes[index]!.itemDependents.length > 0);
+function heldBy({ nodes }: Plan, states: readonly NodeState[], index: number): number[] {
+  const isDeleted = states[index]!.kind === "condemned";
+  const edges = isDeleted ? nodes[index]!.neededBy : nodes[index]!.needs;
+  const lets = isDeleted ? LETS_GO : LETS_START;
+  return [...new Set(edges.flatMap(({ node, kind }) => (lets[kind](states[node]!) ? [] : node)))];
 }
 
 function isReady(state: NodeState): boolean {
   return state.kind === "reconciled" && state.isReady;
-}
-
-// What must not exist is deleted only when what goes on without it is ready, so no deletion of it runs or has failed before.
-function isUnwanted(state: NodeState): boolean {
-  return state.kind === "condemned" || state.kind === "inactive";
 }
 
 function isGone(state: NodeState): boolean {
@@ -214,5 +202,5 @@ function isGone(state: NodeState): boolean {
 }
 
 function hasItems(state: NodeState): boolean {
-  return "hasItems" in state && state.hasItems === true;
+  return state.hasItems === true;
 }

@@ -1,5 +1,5 @@
 import { messageOf } from "../base/logger.js";
-import type { DependentOutcome, WorkflowResult } from "./workflow-result.js";
+import type { WorkflowResult } from "./workflow-result.js";
 
 // What else failed can be read in the result; a message has to fit into a status.
 const MOST_ITEMS = 5;
@@ -21,12 +21,12 @@ export function createWorkflowError({
   errors,
   dependents,
 }: Pick<WorkflowResult, "errors" | "dependents">): WorkflowError {
-  const parts: unknown[] = [];
-  for (const [name, error] of errors) {
-    // Each item is a part of its own, for what fails for good in one may go away in another.
-    const items = failuresOf(dependents[name]);
-    parts.push(...(items.length === 0 ? [error] : items));
-  }
+  // Each failed item is a part of its own: what fails for good in one may go away in another.
+  const parts = [...errors].flatMap(([name, error]) => {
+    const items = Object.values(dependents[name]?.items ?? {});
+    const failures = items.flatMap((item) => (item.kind === "failed" ? [item.error] : []));
+    return failures.length === 0 ? [error] : failures;
+  });
   return new WorkflowError(parts, `the workflow failed: ${[...errors.values()].map(messageOf).join("; ")}`, errors);
 }
 
@@ -38,11 +38,7 @@ export function createDependentError(name: string, error: unknown, item?: string
 
 /** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
 export function createBulkError(name: string, errors: readonly unknown[]): AggregateError {
-  const told = errors.slice(0, MOST_ITEMS).map(messageOf);
-  if (errors.length > MOST_ITEMS) told.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
-  return new AggregateError(errors, told.join("; "));
-}
-
-function failuresOf({ items = {} }: Partial<DependentOutcome> = {}): unknown[] {
-  return Object.values(items).flatMap((item) => (item.kind === "failed" ? [item.error] : []));
+  const messages = errors.slice(0, MOST_ITEMS).map(messageOf);
+  if (errors.length > MOST_ITEMS) messages.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
+  return new AggregateError(errors, messages.join("; "));
 }

@@ -86,7 +86,7 @@ suite("an external dependent", (test) => {
     const seen: unknown[] = [];
     const fetch = (primary: Sample) => service.list(ownerOf(primary));
     const account = accountOf("account", service, {
-      external: { source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch } },
+      source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch },
     });
     const copy = accountOf("copy", service, {
       dependsOn: ["account"],
@@ -94,7 +94,7 @@ suite("an external dependent", (test) => {
         seen.push(secondary["account"]);
         return { id: `${ownerOf(primary)}/copy`, owner: "somebody", value: (secondary["account"] as Account).value };
       },
-      external: { source: { kind: "inbound" } },
+      source: { kind: "inbound" },
     });
     await using _ = await startWith(space, account, copy);
     await space.create(Sample, sample());
@@ -119,7 +119,7 @@ suite("an external dependent", (test) => {
     const key = { name: "key", namespace: space.namespace, labels: { kind: "key" } };
     const account = accountOf("account", service, {
       dependsOn: ["config"],
-      external: { source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch } },
+      source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch },
     });
     const controller = dependentController([configOf("config"), account], {
       eventSources: () => [
@@ -145,7 +145,7 @@ suite("an external dependent", (test) => {
     await using service = await startAccountService();
     const fetch = (primary: Sample) => service.list(ownerOf(primary));
     const account = accountOf("account", service, {
-      external: { source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch } },
+      source: { kind: "perPrimaryPoll", intervalMs: EVERY_MS, fetch },
     });
     service.faults.set("GET", "refused");
     const controller = dependentController([account], { retry: { maxAttempts: 0 } });
@@ -163,10 +163,7 @@ suite("an external dependent", (test) => {
   test("may be pushed, and is made as desired again at once", async () => {
     await using space = await openSpace();
     await using service = await startAccountService();
-    await using running = await startWith(
-      space,
-      accountOf("account", service, { external: { source: { kind: "inbound" } } }),
-    );
+    await using running = await startWith(space, accountOf("account", service, { source: { kind: "inbound" } }));
     const { metadata } = await space.create(Sample, sample());
     await untilValues(service, "first");
     const source = running.operator.controller("sample").sources.get("account") as CachingInboundSource<Account>;
@@ -202,9 +199,9 @@ suite("an external dependent", (test) => {
       fetch: (primary: Sample) => service.list(ownerOf(primary)),
     };
     const polled = accountOf("polled", service, {
-      external: { source: { kind: "poll", intervalMs: NEVER_MS, fetch: () => byOwner(service) } },
+      source: { kind: "poll", intervalMs: NEVER_MS, fetch: () => byOwner(service) },
     });
-    const each = accountOf("polled", service, { external: { source } });
+    const each = accountOf("polled", service, { source });
     for (const dependent of [polled, each]) {
       service.accounts.clear();
       service.changes.length = 0;
@@ -229,7 +226,7 @@ suite("an external dependent", (test) => {
       fetch: (primary: Sample) => service.list(ownerOf(primary)),
     };
     service.faults.set("GET", "refused");
-    await using running = await startWith(space, accountOf("account", service, { external: { source } }));
+    await using running = await startWith(space, accountOf("account", service, { source }));
     await space.create(Sample, sample());
     await waitFor("it is tried again", () => running.events.some(({ error }) => error !== undefined));
     const health = () => running.operator.controller("sample").health()["account"];
@@ -247,7 +244,7 @@ suite("an external dependent", (test) => {
     const all = { kind: "poll", intervalMs: EVERY_MS, fetch: () => byOwner(service) };
     for (const source of [each, all]) {
       service.faults.set("GET", "refused");
-      const dependents = [configOf("config"), accountOf("account", service, { external: { source } })];
+      const dependents = [configOf("config"), accountOf("account", service, { source })];
       await using running = await space.start([dependentController(dependents, { retry: { maxAttempts: 0 } })]);
       await space.create(Sample, sample());
       const { error } = (await untilOutcome(running, "account", "failed")) as { error: Error };
@@ -272,7 +269,7 @@ suite("an external dependent", (test) => {
     const activationCondition = ({ primary }: Arguments) => primary.spec.value !== "off";
     const account = accountOf("account", service, {
       activationCondition: activationCondition,
-      external: { source: { kind: "poll", intervalMs: EVERY_MS, fetch } },
+      source: { kind: "poll", intervalMs: EVERY_MS, fetch },
     });
     await using running = await startWith(space, account);
     await space.create(Sample, sample("off"));
@@ -299,7 +296,7 @@ suite("a bulk external dependent", (test) => {
     const bulk = accountOf("accounts", service, {
       bulk: {},
       desired: (args) => itemsOf(args, (id) => ({ id })),
-      external: { source: { kind: "poll", intervalMs: EVERY_MS, fetch: () => byOwner(service) } },
+      source: { kind: "poll", intervalMs: EVERY_MS, fetch: () => byOwner(service) },
     });
     await using running = await startWith(space, bulk);
     await space.create(Sample, sample("first", 3));

@@ -4,8 +4,8 @@ import { waitFor } from "#apiserver/wait-for.js";
 import type {
   DependentArguments,
   ExternalArguments,
-  ExternalDefinition,
   ExternalDependent,
+  NodeDefinition,
 } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Account, AccountDraft, AccountService } from "./account-service.js";
 import { dependentController } from "./sample-dependents.js";
@@ -28,10 +28,12 @@ export const sample = (value = "first", number?: number) => ({
 });
 
 /** What a test states of a dependent. */
-export interface Stated extends Partial<Omit<ExternalDependent, "external" | "desired">> {
-  readonly external?: { readonly [member in keyof ExternalDefinition]?: unknown };
+export type Stated = Partial<NodeDefinition> & {
+  readonly [Member in Exclude<keyof ExternalDependent, keyof NodeDefinition | "desired" | "state">]?: unknown;
+} & {
+  readonly state?: ExternalDependent["state"];
   readonly desired?: (args: Arguments) => unknown;
-}
+};
 
 /** Returns all accounts, by the primaries that own them. */
 export async function byOwner(service: AccountService, isOurs: (account: Account) => boolean = () => true) {
@@ -42,11 +44,7 @@ export async function byOwner(service: AccountService, isOurs: (account: Account
 }
 
 /** A dependent that is an account of the primary; its id is chosen by us. */
-export function accountOf(
-  name: string,
-  service: AccountService,
-  { external = {}, ...rest }: Stated = {},
-): ExternalDependent {
+export function accountOf(name: string, service: AccountService, rest: Stated = {}): ExternalDependent {
   return {
     name,
     dependsOn: [],
@@ -55,46 +53,38 @@ export function accountOf(
       owner: ownerOf(primary),
       value: primary.spec.value ?? "none",
     }),
-    ...rest,
-    external: {
-      source: {
-        kind: "poll",
-        intervalMs: EVERY_MS,
-        fetch: () => byOwner(service, ({ id }) => id.endsWith(`/${name}`)),
-      },
-      idOf: ({ id }: Account) => id,
-      create: (desired: Account) => service.create(desired),
-      update: (desired: Account) => service.update(desired),
-      delete: ({ id }: Account) => service.delete(id),
-      ...external,
+    source: {
+      kind: "poll",
+      intervalMs: EVERY_MS,
+      fetch: () => byOwner(service, ({ id }) => id.endsWith(`/${name}`)),
     },
+    idOf: ({ id }: Account) => id,
+    create: (desired: Account) => service.create(desired),
+    update: (desired: Account) => service.update(desired),
+    delete: ({ id }: Account) => service.delete(id),
+    ...rest,
   } as unknown as ExternalDependent;
 }
 
 /** A dependent whose accounts get their ids from the service: what they are is found by the state alone. */
 export function namelessOf(
   service: AccountService,
-  rest: Stated & { state: ExternalDefinition["state"] },
+  rest: Stated & { state: ExternalDependent["state"] },
 ): ExternalDependent {
-  const { state, external, ...stated } = rest;
   return accountOf("account", service, {
     desired: ({ primary }) => ({ owner: "nobody", value: primary.spec.value ?? "none" }),
-    ...stated,
-    external: {
-      source: {
-        kind: "perPrimaryPoll",
-        intervalMs: EVERY_MS,
-        fetch: async (_: Sample, { state: ids }: { state: ReadonlyMap<string, string> }) => {
-          const found = await Promise.all([...ids.values()].map((id) => service.get(id)));
-          return found.filter((each) => each !== undefined);
-        },
+    source: {
+      kind: "perPrimaryPoll",
+      intervalMs: EVERY_MS,
+      fetch: async (_: Sample, { state: ids }: { state: ReadonlyMap<string, string> }) => {
+        const found = await Promise.all([...ids.values()].map((id) => service.get(id)));
+        return found.filter((each) => each !== undefined);
       },
-      state,
-      update: (desired: AccountDraft, { id }: Account) => service.update({ ...desired, id }),
-      delete: (_: Account, { state: id = "" }: FunctionArguments) => service.delete(id),
-      matches: (desired: AccountDraft, live: Account) => desired.value === live.value,
-      ...external,
     },
+    update: (desired: AccountDraft, { id }: Account) => service.update({ ...desired, id }),
+    delete: (_: Account, { state: id = "" }: FunctionArguments) => service.delete(id),
+    matches: (desired: AccountDraft, live: Account) => desired.value === live.value,
+    ...rest,
   });
 }
 

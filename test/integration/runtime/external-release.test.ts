@@ -28,7 +28,8 @@ suite("an external dependent that releases its primary", (test) => {
       throw new Error("out of order");
     };
     const account = accountOf("account", service, {
-      external: { ...release, delete: remove },
+      ...release,
+      delete: remove,
       retry: { maxAttempts: 3, initialIntervalMs: 1 },
     });
     await using running = await startWith(space, account);
@@ -54,13 +55,11 @@ suite("an external dependent that releases its primary", (test) => {
     const many = accountOf("many", service, {
       bulk: {},
       desired: (args) => itemsOf(args, (key) => ({ id: `${ownerOf(args.primary)}-${key}` })),
-      external: {
-        ...release,
-        source: { kind: "poll", intervalMs: 20, fetch: () => byOwner(service) },
-        delete: ({ id }: { id: string }) => {
-          if (id.endsWith("n1")) throw new Error("out of order");
-          return service.delete(id);
-        },
+      ...release,
+      source: { kind: "poll", intervalMs: 20, fetch: () => byOwner(service) },
+      delete: ({ id }: { id: string }) => {
+        if (id.endsWith("n1")) throw new Error("out of order");
+        return service.delete(id);
       },
     });
     const keyed = {
@@ -93,7 +92,7 @@ suite("an external dependent that releases its primary", (test) => {
       if (++attempts === 1) throw new RetryAfterError("it is busy", 1);
       return service.delete(id);
     };
-    await using _ = await startWith(space, accountOf("account", service, { external: { ...release, delete: remove } }));
+    await using _ = await startWith(space, accountOf("account", service, { ...release, delete: remove }));
     await space.create(Sample, sample());
     await untilValues(service, "first");
     await space.delete(Sample, "one");
@@ -106,7 +105,7 @@ suite("an external dependent that releases its primary", (test) => {
     await using space = await openSpace();
     await using service = await startAccountService();
     const account = accountOf("account", service, {
-      external: release,
+      ...release,
       reconcilePrecondition: (({ primary }: { primary: Sample }) => primary.spec.value !== "none") as never,
     });
     await using running = await startWith(space, account);

@@ -97,11 +97,9 @@ suite("a write that was given up", (test) => {
       dependsOn: [],
       timeoutMs: 100,
       desired: (({ primary }: { primary: Page }) => ({ id: keyOf(primary.metadata) })) as never,
-      external: {
-        source: { kind: "perPrimaryPoll", intervalMs: 60_000, fetch: () => created.map((id) => ({ id })) },
-        idOf: ({ id }: { id: string }) => id,
-        create,
-      },
+      source: { kind: "perPrimaryPoll", intervalMs: 60_000, fetch: () => created.map((id) => ({ id })) },
+      idOf: ({ id }: { id: string }) => id,
+      create,
     };
     await using page = createPageOperator(server, { dependents: [account as never], retry: RETRY });
     await page.operator.start();

@@ -4,19 +4,26 @@ import type { EventSource, IndexedPrimaries } from "../event-source.js";
 import type { RegisteredSource } from "../registered-source.js";
 import { cachingInboundSource, type CachingInboundSourceOptions } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
-import type { ExternalSource } from "./external-source.js";
+import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
 import { isolated } from "./isolated-source.js";
 import { perPrimaryPollingSource, type PerPrimaryPollingSourceOptions } from "./per-primary-polling-source.js";
 import { createPollingSource, type PollingSourceOptions } from "./polling-source.js";
 
 // What the dependent says itself is left out.
-type Polled<Options> = Omit<Options, "filters" | "idOf" | "name" | "type">;
+type Own = "filters" | "idOf" | "name" | "type";
+type FetchOfOne<Primary, Context, Resource> = (primary: Primary, context: Context) => MaybePromise<readonly Resource[]>;
 
-/** Where the resources of an external dependent come from. */
-export type ExternalOrigin =
-  | ({ readonly kind: "poll" } & Polled<PollingSourceOptions<unknown>>)
-  | ({ readonly kind: "perPrimaryPoll" } & Polled<PerPrimaryPollingSourceOptions<unknown>>)
-  | ({ readonly kind: "inbound" } & Polled<CachingInboundSourceOptions<unknown>>)
+/** Where the resources of an external dependent come from. `Context` is what the `fetch` of one primary is called with. */
+export type ExternalOrigin<Primary = KubernetesObject, Context = FetchContext, Resource = unknown> =
+  | ({ readonly kind: "poll" } & Omit<PollingSourceOptions<Resource>, Own>)
+  | ({ readonly kind: "perPrimaryPoll"; readonly fetch: FetchOfOne<Primary, Context, Resource> } & Omit<
+      PerPrimaryPollingSourceOptions<Resource>,
+      Own | "fetch"
+    >)
+  | ({ readonly kind: "inbound"; readonly fetch?: FetchOfOne<Primary, Context, Resource> } & Omit<
+      CachingInboundSourceOptions<Resource>,
+      Own | "fetch"
+    >)
   | { readonly kind: "eventSource"; readonly name: string };
 
 /** What a controller wants to know of one of its external dependents. */

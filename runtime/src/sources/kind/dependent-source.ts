@@ -26,7 +26,20 @@ export interface DependentWatch
 }
 
 /** How a dependent knows its objects. */
-export type DependentSource = ReturnType<typeof createDependentSource>;
+export interface DependentSource {
+  readonly source: EventSource;
+  readonly cache: ResourceView;
+  /** The namespaces that it knows, where these are not those of the controller; "all" for all of them. */
+  readonly namespaces?: readonly string[] | "all" | undefined;
+  /** Returns the keys of the objects that are tied to a primary as dependents are. */
+  tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
+  /** Returns the objects that belong to a primary, by the mapping of the event source. */
+  secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
+  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
+  activate(primary: ObjectKey): Promise<void>;
+  /** Stops watching for a primary; with the last one the state is forgotten. */
+  deactivate(primary: ObjectKey): Promise<void>;
+}
 
 // The objects that are tied to a primary, in a source of the user that may map by something else.
 const LINK_INDEX = "link";
@@ -73,7 +86,7 @@ export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,
   primary: ResourceDefinition,
-) {
+): DependentSource {
   const { source, role } = registered;
   const cache = checkShared(dependent, source);
   const own = {

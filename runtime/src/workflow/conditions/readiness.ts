@@ -132,7 +132,7 @@ function trueOf(live: Observed, type: string): string | undefined {
   return missingCondition(live, { type, status: "True" });
 }
 
-/** Says what is wrong with a condition of a live object; undefined if it has this status, and is about the spec of now. */
+/** Says what is wrong with a condition of a live object; undefined if it has this status, and is not older than the spec. */
 export function missingCondition(
   live: Observed,
   { type, status }: Pick<StatusCondition, "type" | "status">,

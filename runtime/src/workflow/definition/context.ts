@@ -10,17 +10,17 @@ export type { ResourceOperations } from "../../write/resource-operations.js";
 
 /** Which of the secondary resources of a type is meant, where there may be several. */
 export interface SecondaryOptions {
-  /** The name of the event source that knows it; any of the type unless given. */
+  /** The name of the event source that knows it. Default: any of the type */
   readonly source?: string;
   /** The name of the object, which need not belong to the primary. */
   readonly name?: string;
-  /** The namespace of the object that is named; that of the primary unless given. */
+  /** The namespace of the named object. Default: that of the primary */
   readonly namespace?: string;
 }
 
 /** Which of the secondary resources of a type are meant. */
 export interface SecondariesOptions {
-  /** The name of the event source that knows them; all of the type unless given. */
+  /** The name of the event source that knows them. Default: all of the type */
   readonly source?: string;
   /** Whether an object that several event sources know is returned once, in its latest version. */
   readonly deduplicated?: boolean;
@@ -36,70 +36,67 @@ export interface EventSources {
   deregister(name: string): Promise<void>;
 }
 
-/** By what it is judged whether an expectation is fulfilled: the state of the reconcile that asks. */
+/** The state by which an expectation is judged. */
 export interface ExpectationArguments<Primary> {
   readonly primary: Primary;
   readonly context: Context<Primary>;
 }
 
-/** Something that has to come true in a while: a rollout that ends, a certificate that is issued. */
+/** Something that has to come true in a while, such as the end of a rollout. */
 export interface Expectation<Primary> {
-  /** By which its result is told. */
   readonly name: string;
-  /** The time that it has; when it is over, the primary is reconciled. */
+  /** When this time is over, the primary is reconciled. */
   readonly timeoutMs: number;
-  /** Looks at the state alone; asked whenever a reconcile checks. */
+  /** Judges by the state alone; called whenever a reconcile checks. */
   isFulfilled(args: ExpectationArguments<Primary>): boolean | Promise<boolean>;
 }
 
-/** What became of an expectation: one that timed out stays, and may be fulfilled later. */
+/** What became of an expectation. One that timed out stays, and may be fulfilled later. */
 export interface ExpectationResult {
   readonly name: string;
   readonly status: "fulfilled" | "timedOut" | "notYetFulfilled";
 }
 
-/** What is expected of the primary across reconciles: one thing at a time (JOSDK ExpectationManager). It does not outlive the process. */
+/** What is expected of a primary across reconciles, one thing at a time (JOSDK ExpectationManager). It does not outlive the process. */
 export interface Expectations<Primary> {
-  /** The name of what is expected now; undefined if nothing is. */
+  /** The name of the expectation, if there is one. */
   readonly current: string | undefined;
-  /** Expects this from now on, in place of what was expected before. */
+  /** Replaces the expectation. */
   expect(expectation: Expectation<Primary>): void;
-  /** Expects this unless it is fulfilled already; tells whether it is expected. */
+  /** Replaces the expectation unless the new one is fulfilled already; tells whether it was replaced. */
   expectUnlessFulfilled(expectation: Expectation<Primary>): Promise<boolean>;
-  /** Tells what became of what is expected, and forgets it if it is fulfilled; undefined if nothing (of this name) is expected. */
+  /** Tells what became of the expectation, and forgets it if it is fulfilled; undefined if there is none (of this name). */
   check(name?: string): Promise<ExpectationResult | undefined>;
-  /** Expects nothing any more. */
+  /** Forgets the expectation. */
   remove(): void;
 }
 
-/** What a function of the user may need besides the objects; made for one reconcile. */
+/** What functions of the user may need besides the objects, in one reconcile. */
 export interface Context<Primary = KubernetesObject> {
   /** Aborted when the operator stops or the reconcile is given up. */
   readonly signal: AbortSignal;
   /** The client of the operator, for what no dependent covers. */
   readonly client: ApiClient;
   readonly logger: Logger;
-  /** Which attempt this is: 0 unless the reconciles before failed. */
+  /** The attempt is 0 unless the reconciles before failed. */
   readonly retry: { readonly attempt: number; readonly isLastAttempt: boolean };
-  /** Why the primary is reconciled; for logs, as a reconcile looks at the state alone. */
+  /** Why the primary is reconciled; meant for logs. */
   readonly reasons: readonly ReconcileReason[];
-  /** Tells whether the primary is reconciled again as soon as this reconcile ends, which makes a status for now needless. */
+  /** Tells whether the primary is reconciled again as soon as this reconcile ends, so that a status is needless now. */
   isNextReconcileImminent(): boolean;
   /** Whether the primary is gone; only a controller that reconciles on all events is called then. */
   readonly isPrimaryDeleted: boolean;
-  /** Whether the deletion was noticed later, so that `primary` may be older than the last state there was. */
+  /** Whether the watch missed the deletion, so that `primary` may be older than the last state. */
   readonly isPrimaryFinalStateUnknown: boolean;
   readonly primaries: ResourceReader<Primary>;
   /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
   readonly resources: ResourceOperations;
-  /** What is waited for across reconciles, with a timeout that causes one. */
   readonly expectations: Expectations<Primary>;
-  /** What `initContext` and the functions of one reconcile hand to each other. */
+  /** What the functions of one reconcile hand to each other. */
   readonly attributes: Map<unknown, unknown>;
   /**
-   * Returns the secondary resource of a type; undefined if there is none.
-   *
-   * Throws if several belong to the primary, and if no event source has the type, unless it is that of a dependent that is inactive now.
+   * Returns the secondary resource of a type; undefined if there is none. Throws if several belong to the primary, and if no event source has
+   * the type, unless a dependent that is inactive now has it.
    */
   secondary<Resource extends KubernetesObject>(
     type: Defined<Resource>,

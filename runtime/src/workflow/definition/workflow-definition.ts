@@ -1,6 +1,7 @@
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { InboundChannel } from "../../sources/external/inbound.js";
+import type { ExternalOrigin } from "../../sources/external/external-watch.js";
 import type { Context } from "./context.js";
 import type { Operations } from "./operations.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -8,29 +9,25 @@ import type { EventFilters } from "../../cache/resource-change.js";
 export type { Context } from "./context.js";
 export type { CreateArguments, DeleteArguments, DeletionOptions, Operations, UpdateArguments } from "./operations.js";
 
-/**
- * What `desired` and the conditions of a dependent are called with.
- *
- * The objects are those of the cache: they are frozen, and the same for everybody.
- */
+/** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
 export interface DependentArguments<Primary, Secondary> {
   readonly primary: Primary;
-  /** The live dependents by name, as the cache knows them now; of a bulk dependent its items by their keys. */
+  /** The live dependents by name; of a bulk dependent its items by their keys. */
   readonly secondary: Secondary;
   readonly context: Context<Primary>;
 }
 
-/** What a condition is called with: also the dependent that it belongs to, with its live object or resource. */
+/** What a condition is called with. */
 export interface ConditionArguments<Primary, Secondary, Live = object> extends DependentArguments<Primary, Secondary> {
   readonly dependent: {
     readonly name: string;
-    /** Its kind; absent for what Kubernetes does not have. */
+    /** The kind; absent for an external dependent. */
     readonly definition?: ResourceDefinition;
-    /** The client of the cluster that it is in; absent for what Kubernetes does not have. */
+    /** The client of its cluster; absent for an external dependent. */
     readonly client?: ApiClient;
-    /** The key of the item that a postcondition of a bulk dependent is asked about; absent for any other. */
+    /** The key of the item that a postcondition of a bulk dependent is asked about. */
     readonly item?: string;
-    /** The live object, of a bulk dependent that of the item; absent while there is none. */
+    /** The live object or resource, of a bulk dependent that of the item. */
     readonly live: Live | undefined;
   };
 }
@@ -40,7 +37,7 @@ export type Desired<Primary, Secondary, Input> = (
   args: DependentArguments<Primary, Secondary>,
 ) => Input | Promise<Input>;
 
-/** What a condition found, with anything that is worth to be read in the result of the workflow (JOSDK DetailedCondition). */
+/** What a condition found; the result of the workflow has the detail (JOSDK DetailedCondition). */
 export interface ConditionResult<Detail = unknown> {
   readonly isMet: boolean;
   readonly detail: Detail;
@@ -63,43 +60,42 @@ export interface Conditions {
   readonly deletePostcondition?: Condition<never, never>;
 }
 
-/** How often, and how soon, a step of a workflow is tried again within one run. */
+/** How a step of a workflow is retried within one run. */
 export interface StepRetry {
-  /** How often at most, the first attempt included. */
+  /** The first attempt included. */
   readonly maxAttempts: number;
-  /** The wait before the second attempt; 1 s unless given. */
+  /** The wait before the second attempt. Default: 1,000 */
   readonly initialIntervalMs?: number;
-  /** How much longer each wait is than the one before; 1.5 unless given. */
+  /** How much longer each wait is than the one before. Default: 1.5 */
   readonly multiplier?: number;
-  /** No wait is longer; no limit unless given. */
+  /** The longest wait. Default: no limit */
   readonly maxIntervalMs?: number;
 }
 
 /** How the items of a bulk dependent are written. */
 export interface BulkOptions {
-  /** How many items are written at once; 10 unless given. */
+  /** How many items are written at once. Default: 10 */
   readonly maxConcurrency?: number;
 }
 
-/** What a dependent waits for: what it cannot exist without, or what it waits for only if that is wanted. */
+/** A dependent that another one waits for, by its name if the other cannot exist without it. */
 export type Dependency = string | OptionalDependency;
 
 /**
- * An optional dependency: the dependent waits for it if it is wanted, and goes on without it if its conditions exclude it.
- *
- * In `secondary` of the dependent it is `undefined` while it is not wanted, also before it is deleted. A deletion keeps the order of the graph.
+ * A dependency that is waited for only if its conditions do not exclude it. While it is not wanted, `secondary` has `undefined` for it, also
+ * before it is deleted. A deletion keeps the order of the graph.
  */
 export interface OptionalDependency<Name = string> {
   readonly name: Name;
   readonly optional: true;
 }
 
-/** Returns the name of what a dependent waits for. */
+/** Returns the name of a dependency. */
 export function nameOfDependency(dependency: Dependency): string {
   return typeof dependency === "string" ? dependency : dependency.name;
 }
 
-/** What every dependent of a workflow has, whatever it consists of. */
+/** What every dependent of a workflow has. */
 export interface NodeDefinition extends Conditions {
   readonly name: string;
   readonly dependsOn: readonly Dependency[];
@@ -108,11 +104,11 @@ export interface NodeDefinition extends Conditions {
   /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */
   readonly bulk?: BulkOptions;
   /**
-   * How long its step may take in one run, its retries included; as long as the reconcile unless given. Of a bulk dependent `desired`, with the
-   * conditions before it, and each item have this time.
+   * How long its step may take in one run, retries included; of a bulk dependent `desired` with the conditions before it, and each item.
+   * Default: as long as the reconcile
    */
   readonly timeoutMs?: number;
-  /** Tries a step again that failed, before the run counts it as failed; not unless given. */
+  /** Retries a failed step before the run counts it as failed. Default: no retry */
   readonly retry?: StepRetry;
 }
 
@@ -123,107 +119,77 @@ export type DependentMatcher<Resource = never> = (
   context: Context,
 ) => boolean | Promise<boolean>;
 
-/** A dependent that is an object of Kubernetes, or a set of them: data and functions, nothing that changes. */
+/** A dependent that is an object of Kubernetes, or a set of them. */
 export interface KubernetesDependent extends NodeDefinition {
   readonly resource: ResourceDefinition;
   /**
-   * What the runtime does with it: `managed` creates, updates and deletes it, which is the default; `createOnly` leaves what exists as it
-   * is; `readOnly` waits for what somebody else makes, and has no `desired`.
+   * `managed` creates, updates and deletes the object; `createOnly` does not update it; `readOnly` waits for an object that somebody else
+   * creates, and has no `desired`. Default: `managed`
    */
   readonly mode?: "managed" | "createOnly" | "readOnly";
   /** Absent if it is read-only. */
   readonly desired?: Desired<never, never, object>;
-  /** Where the object lives; the namespace of the primary unless stated. */
+  /** Default: the namespace of the primary */
   readonly namespace?: string;
   /** The name of another cluster, of those that the operator is given. */
   readonly cluster?: string;
-  /** The name of an event source of the controller that knows the objects; the dependent then has no watch of its own. */
+  /** The event source of the controller that knows the objects, in place of a watch of the dependent's own. */
   readonly eventSource?: string;
   /** Limits the watch to objects with these labels, which `desired` has to set. */
   readonly labelSelector?: string;
-  /** Limits the watch to objects with these fields, of those that the API server can select by. */
+  /** Limits the watch to objects with these fields. */
   readonly fieldSelector?: string;
-  /** Which events of the object cause a reconcile; all unless given. */
+  /** Which events of the object cause a reconcile. Default: all */
   readonly filters?: EventFilters<never>;
-  /**
-   * Whether Kubernetes' garbage collector deletes the object after its primary (an owner reference ties it to the primary), as
-   * opposed to the runtime in the order of the graph (annotations tie it).
-   */
+  /** Whether the garbage collector deletes the object, by its owner reference. False: the runtime does, in the order of the graph. */
   readonly garbageCollected: boolean;
-  /** What becomes of the object when it must not exist any more: `orphan` leaves it, untied from the primary; `delete` unless given. */
+  /** What becomes of an object that must not exist: `orphan` unties it from the primary. Default: `delete` */
   readonly onDelete?: "delete" | "orphan";
-  /** What is done about an object of the name that is not of this primary: `adopt` takes it over; `refuse`, an error, unless given. */
+  /** What is done about an object of the name that is not of this primary: `adopt` takes it over. Default: `refuse`, an error */
   readonly existing?: "refuse" | "adopt";
-  /** Whether it is written by server-side apply; true unless given. False: by POST and PUT. */
+  /** False: it is written by POST and PUT. Default: true */
   readonly serverSideApply?: boolean;
-  /** Who writes it, as the API server records it; that of the controller unless given. */
+  /** Default: the field manager of the controller */
   readonly fieldManager?: string;
   readonly matcher?: DependentMatcher;
-  /** Own functions for what is done with the object. Default: what the runtime does. */
+  /** Own functions in place of those of the runtime. */
   readonly operations?: Operations;
 }
 
-/** A dependent that Kubernetes does not have, such as a row in a database or an account with a service. */
-export interface ExternalDependent extends NodeDefinition {
-  readonly external: ExternalDefinition;
-  /** Absent if it is only read. */
-  readonly desired?: Desired<never, never, unknown>;
-}
-
-/** What is given to the functions of an external dependent besides their subject. */
+/** What the functions of an external dependent are called with besides desired and live resources. */
 export interface ExternalArguments<Primary = never, Secondary = never> extends DependentArguments<Primary, Secondary> {
-  /** The id that was kept when it was created; undefined if there is none, or the dependent has no state. */
+  /** The id that was kept when the resource was created. */
   readonly state?: string | undefined;
 }
 
-/** Where the runtime keeps the ids of external resources; `path` leads through the status of the primary: `["databaseId"]`. */
+/** Where the ids of external resources are kept: at a path of the status of the primary, such as `["databaseId"]`, or in objects. */
 export type ExternalState = { readonly kind: "status"; readonly path: readonly string[] } | ObjectState;
 
 /**
- * Ids that are kept in objects beside the primary, which owns them: in a ConfigMap, a Secret, or an object of a kind of the user's, where
- * `path` leads to the id. The items of a bulk dependent share an object, unless each has one of its own.
+ * Ids in objects beside the primary, which owns them: a ConfigMap, a Secret, or an object of a kind of the user's with the ids at `path`.
+ * The items of a bulk dependent share an object, unless each has one of its own (`perItem`).
  */
 export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolean } & (
   | { readonly kind: "configMap" | "secret" }
   | { readonly kind: "resource"; readonly resource: Kind; readonly path: readonly string[] }
 );
 
-/** How resources outside Kubernetes are found and changed; what is absent cannot be done, and all but `delete` in vain is idempotent. */
-export interface ExternalDefinition {
-  /** Where its live resources are known: an event source of the dependent's own, or that of the controller with this name. */
-  readonly source:
-    | { readonly kind: "poll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | { readonly kind: "perPrimaryPoll"; readonly intervalMs: number; readonly fetch: (...args: never) => unknown }
-    | {
-        readonly kind: "inbound";
-        /** Returns what there is of a primary of which nothing was handed over yet. */
-        readonly fetch?: (...args: never) => unknown;
-        /** What the user's code hands resources over to. */
-        readonly channel?: InboundChannel<never>;
-      }
-    | { readonly kind: "eventSource"; readonly name: string };
-  /** What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. */
-  readonly idOf?: (resource: never) => string;
-  /**
-   * Tells whether a resource of a primary is of this dependent, where the event source has those of others as well; asked about all of the
-   * primary's. All of them are its own unless given, or with `state` those whose ids are kept.
-   */
-  readonly isOwn?: (resource: never, primary: never) => boolean;
-  readonly create?: (desired: never, args: never) => unknown;
-  readonly update?: (desired: never, live: never, args: never) => unknown;
-  readonly delete?: (live: never, args: never) => unknown;
-  /**
-   * What becomes of a primary that is being deleted when `delete` fails in all attempts of its step: `release` lets it go and leaves the
-   * resource, with a line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
-   */
+/**
+ * A dependent outside Kubernetes, such as a row in a database, or a set of them. A function that is absent cannot be done. `ExternalOptions`
+ * of the builder says what each of them is for, and has their types.
+ */
+export interface ExternalDependent extends NodeDefinition {
+  readonly source: ExternalOrigin;
+  /** Absent if it is only read. */
+  readonly desired?: Desired<never, never, unknown>;
+  readonly state?: ExternalState | undefined;
   readonly onDeleteFailure?: "block" | "release";
-  /**
-   * Where the id of what was created is kept, for services in which nothing else leads from a primary to its resources: in an object of
-   * the runtime's, or at a path of the status of the primary. `fetch` is called with it. Nowhere unless given.
-   */
-  readonly state?: ExternalState;
-  /** Tells whether a live resource is as desired; deep equality unless given. */
-  readonly matches?: (desired: never, live: never) => boolean;
+  idOf?(resource: unknown): string;
+  isOwn?(resource: unknown, primary: KubernetesObject): boolean;
+  create?(desired: unknown, args: object): unknown;
+  update?(desired: unknown, live: unknown, args: object): unknown;
+  delete?(live: unknown, args: object): unknown;
+  matches?(desired: unknown, live: unknown): boolean;
 }
 
 /** One dependent of a workflow. */
@@ -237,7 +203,7 @@ export function isKubernetes(dependent: DependentDefinition): dependent is Kuber
 /** What becomes of the objects of a dependent that the workflow had in an earlier version. */
 export interface RemovedDependent {
   readonly resource: ResourceDefinition;
-  /** `keep` leaves them as they are, and tied to their primary; `orphan` unties them, so that they outlive it. */
+  /** `keep` leaves them tied to their primary; `orphan` unties them, so that they outlive it. */
   readonly policy: "delete" | "keep" | "orphan";
   /** Where they live, if the dependent stated a namespace that the controller does not watch. */
   readonly namespace?: string;
@@ -250,18 +216,18 @@ export interface WorkflowDefinition {
   readonly primary: ResourceDefinition;
   readonly dependents: readonly DependentDefinition[];
   /**
-   * Who runs it: the runtime, before the reconciler (`implicit`, which is the default), or the reconciler by `context.workflow` (`explicit`).
-   * The cleanup is implicit where the reconciler has none.
+   * `implicit`: the runtime runs it before the reconciler. `explicit`: the reconciler does, by `context.workflow`; a cleanup is implicit if the
+   * reconciler has none. Default: `implicit`
    */
   readonly invocation?: "implicit" | "explicit";
   /**
-   * What becomes of errors of dependents: with `throw`, which is the default, the reconcile fails with a WorkflowError when the run is over;
-   * with `result` they are only in the result. A cleanup in which something failed is tried again in either case.
+   * What becomes of errors of dependents: `throw` fails the reconcile with a WorkflowError after the run, `result` has them in the result
+   * alone. A cleanup in which something failed is retried in either case. Default: `throw`
    */
   readonly exceptions?: "throw" | "result";
-  /** How many steps are done at once, of all primaries together; 50 unless given. */
+  /** How many steps are done at once, of all primaries together. Default: 50 */
   readonly maxConcurrency?: number;
-  /** Whether objects of a watched kind that no dependent wants are deleted. Default: true. False: only what `removed` names. */
+  /** False: of the objects that no dependent wants, only those are deleted that `removed` names. Default: true */
   readonly inventory?: boolean;
   /** Dependents of earlier versions, by the names that they had. Their kinds are watched as long as they stand here. */
   readonly removed?: { readonly [name: string]: RemovedDependent };

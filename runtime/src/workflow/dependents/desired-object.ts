@@ -1,11 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import {
-  keyOf,
-  type KubernetesObject,
-  type ObjectKey,
-  type ObjectMeta,
-  type OwnerReference,
-} from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   CONTROLLER_LABEL,
@@ -38,7 +32,7 @@ export interface DesiredOwner {
   /** The key of the item, of a bulk dependent. */
   readonly item?: string | undefined;
   /** The name of the controller. */
-  readonly controller?: string | undefined;
+  readonly controller: string;
 }
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
@@ -72,19 +66,26 @@ export function completeDesired(
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
-  const label = controller === undefined ? undefined : labelValueOf(controller);
-  const other = metadata.labels?.[CONTROLLER_LABEL];
-  if (other !== undefined && other !== label)
+  const label = labelValueOf(controller);
+  const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
+  if (other !== label)
     throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
-  const key = controller === undefined ? undefined : keyOf({ name: metadata.name, namespace });
-  const annotations = annotationsOf(dependent, primary, { definition, item, key });
-  const owner = ownerReferenceTo(primary, definition);
-  const others = metadata.ownerReferences?.filter(({ uid }) => uid !== owner.uid) ?? [];
+  const { name: ownerName, uid = "" } = primary.metadata;
+  const owner = { apiVersion: definition.apiVersion, kind: definition.kind, name: ownerName, uid };
+  const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
   const link = {
     ...(namespace === undefined ? {} : { namespace }),
-    ...(label === undefined ? {} : { labels: { ...metadata.labels, [CONTROLLER_LABEL]: label } }),
-    annotations: { ...metadata.annotations, ...annotations },
-    ...(garbageCollected ? { ownerReferences: [...others, owner] } : {}),
+    labels: { ...metadata.labels, [CONTROLLER_LABEL]: label },
+    annotations: {
+      ...metadata.annotations,
+      ...(garbageCollected ? {} : annotationsOfPrimary(primary, definition)),
+      [DEPENDENT_NAME]: name,
+      [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
+      ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
+    },
+    ...(garbageCollected
+      ? { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }
+      : {}),
   };
   return { ...rest, metadata: { ...metadata, ...link } };
 }
@@ -115,44 +116,19 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
   );
 }
 
-function annotationsOf(
-  { garbageCollected, name }: KubernetesDependent,
+function annotationsOfPrimary(
   { metadata }: KubernetesObject,
-  { definition, item, key }: Pick<DesiredOwner, "definition" | "item"> & { readonly key: ObjectKey | undefined },
+  definition: ResourceDefinition,
 ): { [key: string]: string } {
-  const annotations: { [key: string]: string } = {};
-  if (!garbageCollected) {
-    annotations[PRIMARY_NAME] = metadata.name;
-    if (metadata.namespace !== undefined) annotations[PRIMARY_NAMESPACE] = metadata.namespace;
-    annotations[PRIMARY_TYPE] = typeOfPrimary(definition);
-  }
-  annotations[DEPENDENT_NAME] = name;
-  if (key !== undefined) annotations[OBJECT_KEY] = key;
-  if (item !== undefined) annotations[DEPENDENT_ITEM] = item;
-  return annotations;
+  const { name, namespace } = metadata;
+  const place = namespace === undefined ? {} : { [PRIMARY_NAMESPACE]: namespace };
+  return { [PRIMARY_NAME]: name, ...place, [PRIMARY_TYPE]: typeOfPrimary(definition) };
 }
-
-function ownerReferenceTo({ metadata }: KubernetesObject, { apiVersion, kind }: ResourceDefinition): OwnerReference {
-  const { name, uid = "" } = metadata;
-  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };
-}
-
-/** Returns the key that an object built by `completeDesired` has. */
-export function keyOfDesired({ metadata }: DesiredObject): ObjectKey {
-  return keyOf(metadata);
-}
-
-const selectors = new Map<string, readonly (readonly [key: string, value: string])[]>();
 
 // Only equality can be checked here without a parser; other requirements are left to the user.
 function isSelected(labels: { [key: string]: string }, selector: string): boolean {
-  let requirements = selectors.get(selector);
-  if (requirements === undefined) {
-    requirements = selector.split(",").flatMap((requirement) => {
-      const match = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement);
-      return match === null ? [] : [[match[1]!, match[2]!] as const];
-    });
-    selectors.set(selector, requirements);
-  }
-  return requirements.every(([key, value]) => labels[key] === value);
+  return selector.split(",").every((requirement) => {
+    const [, key, value] = /^\s*([^=!<>\s()]+)\s*==?\s*([^=!<>\s()]*)\s*$/.exec(requirement) ?? [];
+    return key === undefined || labels[key] === value;
+  });
 }

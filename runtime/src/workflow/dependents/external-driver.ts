@@ -1,32 +1,22 @@
 import { isDeepStrictEqual } from "node:util";
 import { findError, TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
-import type { DependentDriver, DriverRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import type { KnownIds } from "./external-state.js";
+import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
+import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
+import type { Live, Wanted, WriteOutcome } from "./driver.js";
+import type { RememberedState } from "./remembered-state.js";
 import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
-export interface ExternalResources extends Pick<DependentDriver, "activate" | "deactivate"> {
-  /** Whether resources of other dependents may be among them. */
-  readonly isShared: boolean;
-  secondariesOf(primary: KubernetesObject): readonly unknown[];
-  /** Fetches what is not known of a primary, or may be wrong. */
-  load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
-  /** Takes what the driver did, so that the next read sees it and no event comes of it. */
-  recordCreated(primary: ObjectKey, resource: unknown): void;
-  recordUpdated(primary: ObjectKey, resource: unknown, previous: unknown): void;
-  recordDeleted(primary: ObjectKey, resource: unknown): void;
-  /** Says that a change failed, perhaps after it had an effect: what is known may be wrong. */
-  invalidate(primary: ObjectKey): void;
-}
+export type ExternalResources = Omit<ExternalDependentSource, "source">;
 
 /** What a driver of external resources works with. */
 export interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
-  /** Keeps the ids of what was created; absent if the dependent has no state. */
-  readonly state?: KnownIds | undefined;
+  /** Keeps the ids of created resources; absent if the dependent has no state. */
+  readonly state?: Pick<RememberedState, "read" | "isKept" | "set"> | undefined;
   /** Told of resources that are left because they could not be deleted. */
   readonly onReleased?: ((released: ReleasedResource) => void) | undefined;
 }
@@ -45,166 +35,145 @@ interface ExternalLive extends Live {
   readonly key: string;
 }
 
-type Functions = {
-  readonly create?: (desired: unknown, args: object) => unknown;
-  readonly update?: (desired: unknown, live: unknown, args: object) => unknown;
-  readonly delete?: (live: unknown, args: object) => unknown;
-  readonly matches?: (desired: unknown, live: unknown) => boolean;
-  readonly idOf?: (resource: unknown) => string;
-  readonly isOwn?: (resource: unknown, primary: KubernetesObject) => boolean;
-};
-
 /** The key under which the id of the only resource of a dependent is kept. */
 const SINGLE = "";
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
 export class ExternalDriver implements DependentDriver {
-  // What is outside has no owner references.
+  // A resource outside Kubernetes has no owner references.
   readonly isGarbageCollected = false;
+  readonly capabilities: DependentDriver["capabilities"];
+  readonly source: ExternalResources;
+  readonly #options: ExternalDriverOptions;
   readonly #definition: ExternalDependent;
-  readonly #functions: Functions;
-  readonly #source: ExternalResources;
-  readonly #state: KnownIds | undefined;
-  readonly #onReleased: ExternalDriverOptions["onReleased"];
 
-  constructor({ definition, source, state, onReleased }: ExternalDriverOptions) {
-    this.#onReleased = onReleased;
-    this.#definition = definition;
-    this.#functions = definition.external as unknown as Functions;
-    this.#source = source;
-    this.#state = state;
-  }
-
-  get capabilities(): DependentDriver["capabilities"] {
-    const { create, update, delete: remove } = this.#functions;
-    return { write: create !== undefined || update !== undefined, remove: remove !== undefined };
-  }
-
-  activate(primary: ObjectKey): Promise<void> {
-    return this.#source.activate(primary);
-  }
-
-  deactivate(primary: ObjectKey): Promise<void> {
-    return this.#source.deactivate(primary);
+  constructor(options: ExternalDriverOptions) {
+    const { create, update, delete: remove } = options.definition;
+    this.capabilities = { write: create !== undefined || update !== undefined, remove: remove !== undefined };
+    this.source = options.source;
+    this.#options = options;
+    this.#definition = options.definition;
   }
 
   complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
     if (typeof desired !== "object" || desired === null)
       throw new TerminalError(`desired() returned ${String(desired)}; it has to return what the resource should be`);
-    if (this.#state !== undefined) return { id: item ?? SINGLE, object: desired };
+    if (this.#options.state !== undefined) return { id: item ?? SINGLE, object: desired };
     const id = this.#idOf(desired);
-    if (item !== undefined && id !== item)
-      throw new TerminalError(
-        `the item "${item}" has the id "${id}"; its key has to be its id, unless the dependent keeps the ids (state)`,
-      );
-    return { id, object: desired };
-  }
-
-  find(run: Pick<DriverRun, "primary">, wanted?: Wanted): ExternalLive | undefined {
-    if (this.#isBulk) return wanted === undefined ? undefined : this.findItems(run).get(wanted.id);
-    const found = this.#candidatesFor(run.primary, wanted);
-    if (found.length <= 1) return found[0] === undefined ? undefined : liveOf(found[0]);
-    const { name } = this.#definition;
-    const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
-    throw new Error(
-      `${found.length} resources belong to its primary (${ids}), and dependent "${name}" is one; say which (isOwn), give it an event source of ` +
-        "its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
+    if (item === undefined || id === item) return { id, object: desired };
+    throw new TerminalError(
+      `the item "${item}" has the id "${id}"; its key has to be its id, unless the dependent keeps the ids (state)`,
     );
   }
 
-  findItems({ primary }: Pick<DriverRun, "primary">): ReadonlyMap<string, ExternalLive> {
-    const keys = new Map([...(this.#state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
-    const all = this.#ownOf(primary).flatMap((object) => {
+  find(run: FindRun, wanted?: Wanted): ExternalLive | undefined {
+    if (this.#definition.bulk !== undefined)
+      return wanted === undefined ? undefined : this.findItems(run).get(wanted.id);
+    const found = this.#candidatesFor(run.primary, wanted);
+    if (found.length <= 1) return found[0] === undefined ? undefined : { object: found[0], key: SINGLE };
+    const ids = found.map((each) => `"${this.#idOf(each)}"`).join(", ");
+    throw new Error(
+      `${found.length} resources belong to its primary (${ids}), and dependent "${this.#definition.name}" is one; say which (isOwn), ` +
+        "give it an event source of its own that knows one of them, let the runtime keep its id (state), or make it a bulk dependent",
+    );
+  }
+
+  findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
+    const { source } = this;
+    const { state } = this.#options;
+    const keys = new Map([...(state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
+    const items = new Map<string, ExternalLive>();
+    for (const object of this.#ownOf(primary)) {
       const id = this.#idOf(object);
-      const key = keys.get(id);
-      // What is not noted in the state of a shared source may be of another dependent.
-      if (key === undefined && this.#state !== undefined && this.#source.isShared) return [];
-      return [[key ?? id, { object: object as object, key: key ?? id }] as const];
-    });
-    return new Map(all);
+      // A resource of a shared source whose id is not kept may belong to another dependent.
+      if (state !== undefined && source.isShared && !keys.has(id)) continue;
+      const key = keys.get(id) ?? id;
+      items.set(key, { object, key });
+    }
+    return items;
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const live = found ?? (await this.#lookAgain(run, wanted));
+    const { source } = this;
+    const { state } = this.#options;
+    // A creation that failed may have had an effect, which is fetched then.
+    if (found === undefined) await source.load?.(run.primary, run.context.signal);
+    const live = found ?? this.find(run, wanted);
     if (live === undefined) return this.#create(run, wanted);
     const { object } = live;
     const key = this.#keyOf(wanted);
     const id = this.#idOf(object);
-    // An id that could not be kept when its resource was created is kept now, and so is one that somebody took away.
-    if (this.#state?.isKept(run.primary, key, id) === false) await this.#state.write(run, key, id);
-    const { update, matches = isDeepStrictEqual } = this.#functions;
+    // An id that could not be kept when its resource was created is kept now, and so is an id that somebody took away.
+    if (state?.isKept(run.primary, key, id) === false) await state.set(run.primary, key, id);
+    const { update, matches = isDeepStrictEqual } = this.#definition;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
-    const updated = await this.#attempt(run, () => update(wanted.object, object, this.#argumentsOf(run, key)));
-    this.#source.recordUpdated(keyOf(run.primary.metadata), this.#returned("update", updated), object);
+    const updated = await this.#attempt(run, key, (args) => update(wanted.object, object, args));
+    source.recordUpdated(keyOf(run.primary.metadata), checkReturned("update", updated), object);
     return "updated";
   }
 
   async remove(run: DriverRun, live: Live): Promise<void> {
     const { object, key } = live as ExternalLive;
-    const { delete: remove } = this.#functions;
-    await this.#attempt(run, () => remove?.(object, this.#argumentsOf(run, key)));
-    this.#source.recordDeleted(keyOf(run.primary.metadata), object);
-    // Only now: by its id the resource is found when this is interrupted.
-    await this.#state?.remove(run, key);
+    await this.#attempt(run, key, (args) => this.#definition.delete?.(object, args));
+    this.source.recordDeleted(keyOf(run.primary.metadata), object);
+    // Only now: by its id the resource is found again if the deletion is interrupted.
+    await this.#options.state?.set(run.primary, key, undefined);
   }
 
   release({ primary, context }: DriverRun, { error, item }: { error: unknown; item?: string | undefined }): boolean {
-    const { name, external } = this.#definition;
-    if (external.onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
+    const { name, onDeleteFailure } = this.#definition;
+    if (onDeleteFailure !== "release" || primary.metadata.deletionTimestamp === undefined) return false;
     // An error that says when to try again is no end.
     if (findError(error, "RetryAfterError") !== undefined) return false;
     const { logger } = context;
     const dependent = item === undefined ? `"${name}"` : `"${name}", item "${item}"`;
     const message = `the resource of dependent ${dependent} could not be deleted and is left: ${messageOf(error)}`;
     logger.warn({ dependent: name, item, error }, message);
-    this.#onReleased?.({ primary, dependent: name, item, message, logger });
+    this.#options.onReleased?.({ primary, dependent: name, item, message, logger });
     return true;
   }
 
-  // A creation that failed may have had an effect, which is fetched then.
-  async #lookAgain(run: DriverRun, wanted: Wanted): Promise<Live | undefined> {
-    await this.#source.load?.(run.primary, run.context.signal);
-    return this.find(run, wanted);
-  }
-
   async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
-    const { create } = this.#functions;
+    const { create } = this.#definition;
     if (create === undefined) return "absent";
+    const { state } = this.#options;
+    const { primary, context } = run;
     const key = this.#keyOf(wanted);
-    const answer = await this.#attempt(run, () => create(wanted.object, this.#argumentsOf(run, key)));
-    const created = this.#returned("create", answer);
+    const answer = await this.#attempt(run, key, (args) => create(wanted.object, args));
+    const created = checkReturned("create", answer);
     const id = this.#idOf(created);
     try {
-      // What ran out of time may have been made by a later attempt as well, whose id is kept by now.
-      const isReplaced = run.context.signal.aborted && this.#state?.read(run.primary).has(key) === true;
-      if (!isReplaced) await this.#state?.write(run, key, id);
+      // A later attempt may have created the resource as well after this one ran out of time; its id is kept by now.
+      const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
+      if (!isReplaced) await state?.set(primary, key, id);
     } finally {
-      this.#source.recordCreated(keyOf(run.primary.metadata), created);
+      this.source.recordCreated(keyOf(primary.metadata), created);
     }
-    const problem = this.#problemOf(created, wanted, run.primary);
-    if (problem !== undefined) throw new TerminalError(problem);
+    if (this.#definition.isOwn?.(created, primary) === false)
+      throw new TerminalError(
+        `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`,
+      );
+    if (state === undefined && wanted.id !== "" && wanted.id !== id)
+      throw new TerminalError(
+        `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
+          "what both have, or let the runtime keep the id (state)",
+      );
     return "created";
   }
 
-  /** Says why a resource will not be found again; undefined if it will. */
-  #problemOf(created: object, wanted: Wanted, primary: KubernetesObject): string | undefined {
-    const id = this.#idOf(created);
-    if (this.#functions.isOwn?.(created, primary) === false)
-      return `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`;
-    if (this.#state !== undefined || wanted.id === "" || wanted.id === id) return undefined;
-    return (
-      `create() returned a resource with the id "${id}" for one with the id "${wanted.id}", which will not be found again; make idOf return ` +
-      "what both have, or let the runtime keep the id (state)"
-    );
-  }
-
-  // What fails, or runs out of time while it is still under way, may have an effect all the same.
-  async #attempt<Result>({ primary, context }: DriverRun, change: () => Result | Promise<Result>): Promise<Result> {
+  // A change that fails, or runs out of time while it is in flight, may have an effect all the same.
+  async #attempt<Result>(
+    run: DriverRun,
+    key: string,
+    change: (args: ExternalArguments<KubernetesObject, object>) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const { primary, context } = run;
     const { signal } = context;
-    const invalidate = () => this.#source.invalidate(keyOf(primary.metadata));
+    const state = this.#options.state?.read(primary).get(key);
+    const invalidate = () => this.source.invalidate(keyOf(primary.metadata));
     signal.addEventListener("abort", invalidate, { once: true });
     try {
-      return await change();
+      return await change({ ...argumentsOf(run), state });
     } catch (error) {
       invalidate();
       throw error;
@@ -213,47 +182,36 @@ export class ExternalDriver implements DependentDriver {
     }
   }
 
-  #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly unknown[] {
+  #candidatesFor(primary: KubernetesObject, wanted: Wanted | undefined): readonly object[] {
+    const { state } = this.#options;
     const all = this.#ownOf(primary);
-    if (this.#state === undefined) {
-      // An id that the service gives is not known before; then whatever there is is meant.
+    if (state === undefined) {
+      // An id that the service gives is not known before; then any resource is meant.
       const isKnown = wanted !== undefined && wanted.id !== "";
       return isKnown ? all.filter((each) => this.#idOf(each) === wanted.id) : all;
     }
-    const id = this.#state.read(primary).get(SINGLE);
+    const id = state.read(primary).get(SINGLE);
     const own = id === undefined ? [] : all.filter((each) => this.#idOf(each) === id);
-    // What was created but could not be noted is found by its source, if that knows nothing else.
-    return own.length > 0 || this.#source.isShared ? own : all;
+    // A resource that was created, but whose id could not be kept, is found by its source if that knows nothing else.
+    return own.length > 0 || this.source.isShared ? own : all;
   }
 
-  #ownOf(primary: KubernetesObject): readonly unknown[] {
-    const all = this.#source.secondariesOf(primary);
-    const { isOwn } = this.#functions;
+  #ownOf(primary: KubernetesObject): readonly object[] {
+    const all = this.source.secondariesOf(primary) as readonly object[];
+    const { isOwn } = this.#definition;
     return isOwn === undefined ? all : all.filter((each) => isOwn(each, primary));
   }
 
-  #argumentsOf({ primary, secondary, context }: DriverRun, key: string): ExternalArguments<KubernetesObject, object> {
-    return { primary, secondary, context, state: this.#state?.read(primary).get(key) };
-  }
-
-  #returned(by: "create" | "update", resource: unknown): object {
-    if (typeof resource === "object" && resource !== null) return resource;
-    throw new TerminalError(`${by}() returned ${String(resource)}; it has to return the resource as it is now`);
-  }
-
   #keyOf({ id }: Wanted): string {
-    return this.#isBulk ? id : SINGLE;
+    return this.#definition.bulk === undefined ? SINGLE : id;
   }
 
   #idOf(resource: unknown): string {
-    return this.#functions.idOf?.(resource) ?? "";
-  }
-
-  get #isBulk(): boolean {
-    return this.#definition.bulk !== undefined;
+    return this.#definition.idOf?.(resource) ?? "";
   }
 }
 
-function liveOf(object: unknown): ExternalLive {
-  return { object: object as object, key: SINGLE };
+function checkReturned(by: "create" | "update", resource: unknown): object {
+  if (typeof resource === "object" && resource !== null) return resource;
+  throw new TerminalError(`${by}() returned ${String(resource)}; it has to return the resource as it is now`);
 }

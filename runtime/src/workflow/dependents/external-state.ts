@@ -1,24 +1,38 @@
 // Where the ids of external resources are kept that nothing but the runtime knows (JOSDK DependentResourceWithExplicitState).
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceWrite } from "../../write/kind-operations.js";
-import type { DriverRun } from "./driver.js";
 
-/** Keeps the ids of the resources of one dependent, by the keys of items; the key is empty unless the dependent is a bulk one. */
+/** The ids of the resources of one dependent, by the keys of items; the key is empty unless the dependent is a bulk one. */
+export type Ids = ReadonlyMap<string, string>;
+
+/** No ids. */
+export const NO_IDS: Ids = new Map<string, string>();
+
+/** Keeps the ids of the resources of one dependent. */
 export interface ExternalStateStore {
-  /** Returns what is kept for a primary, what was written last included. */
-  read(primary: KubernetesObject): ReadonlyMap<string, string>;
-  write(run: Pick<DriverRun, "primary">, key: string, id: string): Promise<void>;
-  /** Forgets an id whose resource is gone. */
-  remove(run: Pick<DriverRun, "primary">, key: string): Promise<void>;
+  /** Returns the ids of a primary, as they were written last. */
+  read(primary: KubernetesObject): Ids;
+  /** Keeps an id under a key; `undefined` forgets it. */
+  set(primary: KubernetesObject, key: string, id: string | undefined): Promise<void>;
 }
 
-/** Kept ids as a driver works with them: some may be known and not kept yet, or not any more. */
-export interface KnownIds extends ExternalStateStore {
-  /** Tells whether an id is kept under a key. */
-  isKept(primary: KubernetesObject, key: string, id: string): boolean;
+/** Returns ids after one of them is set; `undefined` removes it. */
+export function withId(ids: Ids, key: string, id: string | undefined): Ids {
+  const others = [...ids].filter(([other]) => other !== key);
+  return new Map(id === undefined ? others : [...others, [key, id]]);
 }
 
-const NONE: ReadonlyMap<string, string> = new Map<string, string>();
+/** Reads ids at a path of an object: a text is the only id, an object has the ids of items by their keys. */
+export function readIdsAt(object: unknown, path: readonly string[]): Ids {
+  const found = path.reduce((value, name) => (value as Record<string, unknown> | undefined)?.[name], object);
+  if (typeof found === "string") return new Map([["", found]]);
+  return new Map(Object.entries((found ?? {}) as Record<string, string>));
+}
+
+/** Returns an object with a value at a path. */
+export function nest(path: readonly string[], value: unknown): object {
+  return path.reduceRight((inner, name) => ({ [name]: inner }), value) as object;
+}
 
 /** What a state in the status of primaries is written with. */
 export interface StatusStateOptions {
@@ -31,7 +45,7 @@ export interface StatusStateOptions {
   mergePatchStatus(primary: KubernetesObject, status: object): Promise<ResourceWrite>;
 }
 
-/** Keeps ids in the status of the primaries: one as a text, those of items as an object by their keys. */
+/** Keeps ids in the status of the primaries: a single id as a text, the ids of items as an object by their keys. */
 export class StatusState implements ExternalStateStore {
   readonly #options: StatusStateOptions;
 
@@ -39,26 +53,15 @@ export class StatusState implements ExternalStateStore {
     this.#options = options;
   }
 
-  read(primary: KubernetesObject): ReadonlyMap<string, string> {
-    const { path, isBulk, latest } = this.#options;
-    const { status } = latest(primary) as { readonly status?: unknown };
-    const found = path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], status);
-    if (!isBulk) return typeof found === "string" ? new Map([["", found]]) : NONE;
-    return new Map(Object.entries((found ?? {}) as Record<string, string>));
+  read(primary: KubernetesObject): Ids {
+    const { path, latest } = this.#options;
+    return readIdsAt(latest(primary), ["status", ...path]);
   }
 
-  write({ primary }: Pick<DriverRun, "primary">, key: string, id: string): Promise<void> {
-    return this.#patch(primary, key, id);
-  }
-
-  async remove({ primary }: Pick<DriverRun, "primary">, key: string): Promise<void> {
-    if (this.read(primary).has(key)) await this.#patch(primary, key, null);
-  }
-
-  async #patch(primary: KubernetesObject, key: string, id: string | null): Promise<void> {
+  async set(primary: KubernetesObject, key: string, id: string | undefined): Promise<void> {
     const { path, isBulk, mergePatchStatus } = this.#options;
-    const value = isBulk ? { [key]: id } : id;
-    const status = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
-    await mergePatchStatus(primary, status as object);
+    if (id === undefined && !this.read(primary).has(key)) return;
+    const value = id ?? null;
+    await mergePatchStatus(primary, nest(path, isBulk ? { [key]: value } : value));
   }
 }

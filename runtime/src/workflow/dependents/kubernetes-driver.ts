@@ -1,228 +1,183 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { ObjectWriter } from "../../write/object-writer.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
-import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./desired-object.js";
-import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
-import type { PlanNode } from "../plan.js";
-import { claim, isClaimedByOther, noteRemoved, noteWanted, removalOf } from "../wanted-objects.js";
-import { LiveObjects, type DependentSource } from "./live-objects.js";
-import { removeBy, writeBy } from "./operations.js";
-import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
+import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-object.js";
+import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
+import type { Live, Wanted, WriteOutcome } from "./driver.js";
+import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
+import { callOwn } from "./operations.js";
+import type { DeletionOptions } from "../definition/workflow-definition.js";
 
 export type { Writer } from "../../write/apply.js";
-export type { ObjectWriter } from "../../write/object-writer.js";
-export type { DependentSource } from "./live-objects.js";
 
 /** What a driver of objects of Kubernetes works with. */
-export interface KubernetesDriverOptions {
-  readonly node: PlanNode<KubernetesDependent>;
-  readonly source: DependentSource;
+export interface KubernetesDriverOptions extends LiveObjectsOptions {
   readonly writer: ObjectWriter;
-  /** Returns the client of the cluster that the objects are in; that of the operator unless given. */
-  readonly client?: () => ApiClient;
-  /** The name of the controller, by which it knows its objects. */
-  readonly controller?: string;
+  /** Returns the client of the cluster that the objects are in. */
+  client(): ApiClient;
 }
 
 /** Finds, writes and removes the objects of one dependent in Kubernetes. */
 export class KubernetesDriver implements DependentDriver {
-  readonly #definition: KubernetesDependent;
-  /** The cluster and kind of its objects. */
-  readonly #claimPrefix: string;
-  readonly #source: DependentSource;
-  readonly #writer: ObjectWriter;
-  readonly #client: KubernetesDriverOptions["client"];
-  readonly #controller: string | undefined;
+  readonly source: KnownObjects;
+  readonly isGarbageCollected: boolean;
+  readonly capabilities: DependentDriver["capabilities"];
+  readonly #options: KubernetesDriverOptions;
   readonly #objects: LiveObjects;
 
-  constructor({ node, source, writer, client, controller }: KubernetesDriverOptions) {
-    this.#client = client;
-    this.#controller = controller;
-    this.#definition = node.definition;
-    const { cluster = "", resource } = node.definition;
-    this.#claimPrefix = JSON.stringify([cluster, resource.group, resource.kind]);
-    this.#source = source;
-    this.#writer = writer;
-    this.#objects = new LiveObjects({ definition: node.definition, source, controller });
+  constructor(options: KubernetesDriverOptions) {
+    const { mode, operations, garbageCollected, onDelete } = options.definition;
+    const isWritten = mode !== "readOnly";
+    // An object that is to be orphaned has to be untied before its primary goes.
+    this.isGarbageCollected = garbageCollected && onDelete !== "orphan";
+    this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
+    this.source = options.source;
+    this.#options = options;
+    this.#objects = new LiveObjects(options);
   }
 
-  // What is to be orphaned has to be untied before its primary goes.
-  get isGarbageCollected(): boolean {
-    return this.#definition.garbageCollected && this.#definition.onDelete !== "orphan";
+  get client(): ApiClient {
+    return this.#options.client();
   }
 
-  get capabilities(): DependentDriver["capabilities"] {
-    const isWritten = !this.#isReadOnly;
-    return { write: isWritten, remove: isWritten && this.#definition.operations?.delete !== false };
+  complete(run: DriverRun, desired: unknown, item?: string): Wanted {
+    const { definition: dependent, controller } = this.#options;
+    const { primary, definition } = run;
+    const { namespaces: known = run.namespaces } = this.source;
+    const ofSource = known === "all" ? undefined : known;
+    const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
+    const object = completeDesired(desired, { dependent, primary, definition, controller, namespaces, item });
+    const id = keyOf(object.metadata);
+    const rival = run.notes.claim(dependent.name, this.#objects.place, id);
+    if (rival === dependent.name) return { id, object };
+    throw new TerminalError(
+      `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
+        `"${rival}" wants as well; give one of them another name`,
+    );
   }
 
-  get client(): ApiClient | undefined {
-    return this.#client?.();
+  find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
+    const isKnown = wanted !== undefined && this.capabilities.write;
+    return isKnown ? this.#objects.tied(run.primary, wanted.id) : this.#objects.single(run);
   }
 
-  activate(primary: ObjectKey): Promise<void> {
-    return this.#source.activate(primary);
+  findItems(run: FindRun): ReadonlyMap<string, Live> {
+    return this.#objects.items(run);
   }
 
-  deactivate(primary: ObjectKey): Promise<void> {
-    return this.#source.deactivate(primary);
-  }
-
-  complete({ primary, definition, namespaces, context }: DriverRun, desired: unknown, item?: string): Wanted {
-    const dependent = this.#definition;
-    const owner = { primary, definition, controller: this.#controller };
-    const watched = this.#namespacesIn(namespaces);
-    const object = completeDesired(desired, { dependent, ...owner, namespaces: watched, item });
-    const id = keyOfDesired(object);
-    const rival = claim(context, dependent.name, this.#claimOn(id));
-    if (rival !== dependent.name)
-      throw new TerminalError(
-        `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
-          `"${rival}" wants as well; give one of them another name`,
-      );
-    noteWanted(context, dependent.name, id);
-    return { id, object };
-  }
-
-  find({ primary, context }: FindRun, wanted?: Wanted): DecodedResource | undefined {
-    if (this.#isReadOnly) return this.#objects.readOnly(primary);
-    if (wanted !== undefined) return this.#objects.tied(primary, wanted.id);
-    return this.#objects.single(primary, this.#takenIn(context));
-  }
-
-  findItems({ primary, context }: FindRun): ReadonlyMap<string, Live> {
-    if (this.#isReadOnly) return this.#objects.readOnlyItems(primary);
-    return this.#objects.items(primary, this.#takenIn(context));
-  }
-
+  /**
+   * Returns the objects of the controller in the kind and cluster of this dependent that are tied to a primary and meant, whichever dependent
+   * they were written as.
+   */
   findLeftovers(
     { primary }: Pick<DriverRun, "primary">,
     isMeant: (dependent: string, id: ObjectKey) => boolean,
   ): readonly DecodedResource[] {
-    return this.#isReadOnly ? [] : this.#objects.leftovers(primary, isMeant);
+    return this.#objects.leftovers(primary, isMeant);
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { context, primary } = run;
-    const { mode, operations } = this.#definition;
+    const { mode, operations } = this.#options.definition;
     const desired = wanted.object as DesiredObject;
-    const live = await this.#liveAs(wanted, found as DecodedResource | undefined, { context, primary });
-    if (live?.object.metadata.deletionTimestamp !== undefined) return "waiting";
-    const isOnlyCreated = mode === "createOnly";
-    const isKept = live !== undefined && isOnlyCreated;
-    const isMatch = isKept || (live !== undefined && (await this.#matches(desired, live.object, context)));
+    const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
+    const live = known?.object;
+    if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
+    if (live !== undefined && mode === "createOnly") return "unchanged";
+    const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
-    const isForced = isMatch === "differs";
-    return writeBy(operations, { run, desired, live: live?.object }, () =>
-      this.#apply(run, wanted, { live, isForced }),
-    );
+    const apply = () => this.#apply(run, desired, { live: known, isForced: isMatch === false });
+    const name = live === undefined ? "create" : "update";
+    const call = operations?.[name];
+    if (call === undefined) return apply();
+    const done = call !== false && (await callOwn({ name, call, args: { ...argumentsOf(run), desired, live } }, apply));
+    // An operation that catches the error of a write, such as a change of an immutable field, deletes the object to create it again.
+    if (done === "failed") return "waiting";
+    if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
+    return done;
   }
 
   async #apply(
-    { context, primary }: DriverRun,
-    wanted: Wanted,
+    run: DriverRun,
+    desired: DesiredObject,
     { live, isForced }: { readonly live: DecodedResource | undefined; readonly isForced: boolean },
   ): Promise<WriteOutcome> {
-    const { mode, existing, name } = this.#definition;
-    const desired = wanted.object as DesiredObject;
+    const { mode, existing, name } = this.#options.definition;
     const isOnlyCreated = mode === "createOnly";
-    const written = await this.#writer.apply(this.#target, desired, {
+    const written = await this.#options.writer.apply(this.#target, desired, {
       live,
       existing,
-      // What is only created has its content from whoever made it.
+      // An object that is only created has its content from whoever made it.
       adoption: isOnlyCreated ? linkOf(desired) : undefined,
       isOnlyCreated,
       isForced,
-      cause: this.#causeOf({ primary, context }),
+      cause: this.#causeOf(run),
     });
     if (written.kind === "postponed") return written;
     const { kind, verdict } = written;
     if (verdict !== undefined && live !== undefined)
-      context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
+      run.context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
     return kind === "terminating" ? "waiting" : kind;
   }
 
   async remove(run: DriverRun, live: Live): Promise<void> {
-    const object = live.object as KubernetesObject;
-    const isOnItsWay = object.metadata.deletionTimestamp !== undefined;
-    const operation = isOnItsWay ? false : this.#definition.operations?.delete;
-    const removal = removeBy(operation, { run, live: object }, (options) =>
-      this.#remove(live as DecodedResource, run, options),
-    );
-    noteRemoved(run.context, object.metadata.uid, removal);
+    const { metadata } = live.object as KubernetesObject;
+    const removal = this.#remove(run, live as DecodedResource);
+    if (metadata.uid !== undefined) run.notes.removals.set(metadata.uid, removal);
     await removal;
   }
 
-  async #remove(live: DecodedResource, run: DriverRun, options?: DeletionOptions): Promise<void> {
+  async #remove(run: DriverRun, live: DecodedResource): Promise<void> {
+    const { definition, writer } = this.#options;
+    const { primary, notes } = run;
     const cause = this.#causeOf(run);
-    if (this.#definition.onDelete !== "orphan")
-      await this.#writer.delete(this.#target, live.object, { ...options, cause });
-    else await this.#writer.untie(this.#target, live, { primary: run.primary, cause });
+    const remove = async (options?: DeletionOptions) => {
+      if (definition.onDelete === "orphan") await writer.untie(this.#target, live, { primary, cause });
+      else await writer.delete(this.#target, live.object, { ...options, cause });
+    };
+    const call = definition.operations?.delete;
+    if (live.object.metadata.deletionTimestamp !== undefined || call === false) return;
+    if (call === undefined) return remove();
+    const args = { ...argumentsOf(run), live: live.object };
+    const done = await callOwn({ name: "delete", call, args }, remove);
+    if (done !== undefined) notes.kept.add(live.object);
   }
 
-  // A step that ran out of time cancels what it writes.
-  #causeOf({ primary, context }: Pick<DriverRun, "primary" | "context">): WriteCause {
-    const { signal, logger } = context;
-    return { signal, logger, primary, dependent: this.#definition.name };
+  // A step that runs out of time cancels its write.
+  #causeOf({ primary, context: { signal, logger } }: DriverRun): WriteCause {
+    return { signal, logger, primary, dependent: this.#options.definition.name };
   }
 
   async #liveAs(
     { id }: Wanted,
     found: DecodedResource | undefined,
-    { context, primary }: Pick<DriverRun, "context" | "primary">,
+    { primary, notes }: DriverRun,
   ): Promise<DecodedResource | undefined> {
-    // An item may get another name; what has the old one is not what is written.
+    // An item may get another name; the object with the old name is not the one that is written.
     const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
     const live = isNamed ? found : this.#objects.tied(primary, id);
     // Another dependent had the object, and deletes it just now.
-    const removal = removalOf(context, live?.object.metadata.uid);
+    const removal = notes.removals.get(live?.object.metadata.uid ?? "");
     if (removal === undefined) return live;
     await Promise.allSettled([removal]);
     return this.#objects.tied(primary, id);
   }
 
-  /** Tells what the matcher of the user says; false if there is none, so that the writer compares. */
-  async #matches(
-    desired: DesiredObject,
-    live: KubernetesObject,
-    context: DriverRun["context"],
-  ): Promise<boolean | "differs"> {
-    const { matcher, resource, name } = this.#definition;
-    if (matcher === undefined) return false;
-    // It does not know of the link, which has to be there in any case.
-    if (!hasLink(live, desired)) return "differs";
+  /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
+  async #matches(desired: DesiredObject, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
+    const { matcher, resource, name } = this.#options.definition;
+    if (matcher === undefined) return undefined;
+    // The matcher does not know of the link, which is needed in any case.
+    if (!hasLink(live, desired)) return false;
     const { apiVersion, kind } = resource;
     const isMatch: unknown = await matcher({ apiVersion, kind, ...desired } as never, live as never, context as never);
-    if (typeof isMatch !== "boolean")
-      throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
-    return isMatch || "differs";
-  }
-
-  // What another dependent wants in this reconcile is not ours any more.
-  #takenIn(context: object | undefined): (key: ObjectKey) => boolean {
-    const { name } = this.#definition;
-    return (key) => context !== undefined && isClaimedByOther(context, name, this.#claimOn(key));
-  }
-
-  /** Tells an object from those of all dependents. */
-  #claimOn(id: ObjectKey): string {
-    return `${this.#claimPrefix} ${id}`;
-  }
-
-  #namespacesIn(controller: readonly string[] | undefined): readonly string[] | undefined {
-    const { namespaces } = this.#source;
-    if (this.#definition.namespace !== undefined) return [this.#definition.namespace];
-    return namespaces === "all" ? undefined : (namespaces ?? controller);
-  }
-
-  get #isReadOnly(): boolean {
-    return this.#definition.mode === "readOnly";
+    if (typeof isMatch === "boolean") return isMatch;
+    throw new TerminalError(`the matcher of dependent "${name}" returned ${typeof isMatch} instead of a boolean`);
   }
 
   get #target() {
-    return { definition: this.#definition.resource, cache: this.#source.cache };
+    return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
 }

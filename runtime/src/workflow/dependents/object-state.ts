@@ -1,12 +1,11 @@
 // The ids of external resources in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
 import { createHash } from "node:crypto";
-import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import { CONTROLLER_LABEL } from "../../base/primary-link.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { CONTROLLER_LABEL, isOwnedBy } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ObjectState } from "../definition/workflow-definition.js";
-import type { DriverRun } from "./driver.js";
-import type { ExternalStateStore } from "./external-state.js";
+import { nest, NO_IDS, readIdsAt, withId, type ExternalStateStore, type Ids } from "./external-state.js";
 
 /** The label of the objects that keep ids, with the name of the controller, as far as that is a value of a label. */
 export const STATE_LABEL = "gen-operator.dev/external-state";
@@ -32,15 +31,11 @@ export interface ObjectStateOptions {
   delete(object: KubernetesObject): Promise<unknown>;
 }
 
-type Run = Pick<DriverRun, "primary">;
-type Ids = ReadonlyMap<string, string>;
-
-const NONE: Ids = new Map<string, string>();
-
-/** Keeps ids in one object for each primary, or in one for each item, which goes with the primary. */
+/** Keeps ids in one object for each primary, or in one for each item, which the garbage collector deletes after the primary. */
 export class ObjectStateStore implements ExternalStateStore {
   readonly #options: ObjectStateOptions;
-  readonly #turns = new Turns();
+  /** The last change of the ids of each primary: a change states all ids, so it waits for the one before. */
+  readonly #turns = new Map<ObjectKey, Promise<void>>();
 
   constructor(options: ObjectStateOptions) {
     this.#options = options;
@@ -48,65 +43,63 @@ export class ObjectStateStore implements ExternalStateStore {
 
   read(primary: KubernetesObject): Ids {
     if (!this.#isPerItem) return this.#idsIn(this.#liveOf(primary), primary);
-    const own = this.#options.ownedBy(primary).filter((object) => this.#isOwn(object));
-    return new Map(
-      own.flatMap((object) => {
-        const id = this.#idsIn(object, primary).get("");
-        return id === undefined ? [] : [[object.metadata.annotations?.[STATE_ITEM] ?? "", id] as const];
-      }),
-    );
+    const { dependent, ownedBy } = this.#options;
+    const ids = new Map<string, string>();
+    for (const object of ownedBy(primary)) {
+      const { annotations = {} } = object.metadata;
+      const id = this.#idsIn(object, primary).get("");
+      if (annotations[STATE_OF] === dependent && id !== undefined) ids.set(annotations[STATE_ITEM] ?? "", id);
+    }
+    return ids;
   }
 
-  write({ primary }: Run, key: string, id: string): Promise<void> {
-    if (this.#isPerItem) return this.#apply(primary, new Map([["", id]]), key);
-    return this.#turns.take(keyOf(primary.metadata), () =>
-      this.#apply(primary, new Map([...this.read(primary), [key, id]])),
-    );
-  }
-
-  async remove({ primary }: Run, key: string): Promise<void> {
-    if (this.#isPerItem) return this.#delete(this.#liveOf(primary, key));
-    await this.#turns.take(keyOf(primary.metadata), async () => {
-      const ids = this.read(primary);
-      if (!ids.has(key)) return;
-      const left = new Map([...ids].filter(([other]) => other !== key));
-      if (left.size > 0) await this.#apply(primary, left);
-      else await this.#delete(this.#liveOf(primary));
-    });
+  async set(primary: KubernetesObject, key: string, id: string | undefined): Promise<void> {
+    if (this.#isPerItem) return this.#keep(primary, withId(NO_IDS, "", id), key);
+    const name = keyOf(primary.metadata);
+    const before = this.#turns.get(name) ?? Promise.resolve();
+    const turn = before
+      .catch(() => {})
+      .then(async () => {
+        const ids = this.read(primary);
+        if (id !== undefined || ids.has(key)) await this.#keep(primary, withId(ids, key, id));
+      });
+    this.#turns.set(name, turn);
+    try {
+      await turn;
+    } finally {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    }
   }
 
   get #isPerItem(): boolean {
     return this.#options.isBulk && this.#options.state.perItem === true;
   }
 
-  #isOwn({ metadata: { annotations = {} } }: KubernetesObject): boolean {
-    return annotations[STATE_OF] === this.#options.dependent;
-  }
-
-  // An object of an earlier primary of the name, which is about to be collected, tells nothing of this one.
+  // An object of an earlier primary of the name, which the garbage collector will delete, tells nothing of this one.
   #idsIn(object: KubernetesObject | undefined, { metadata }: KubernetesObject): Ids {
-    const isOfPrimary = object?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
-    return isOfPrimary ? decodeIds(object!, this.#options.state) : NONE;
+    return object !== undefined && isOwnedBy(object.metadata, metadata)
+      ? decodeIds(object, this.#options.state)
+      : NO_IDS;
   }
 
-  async #apply(primary: KubernetesObject, ids: Ids, item?: string): Promise<void> {
+  async #keep(primary: KubernetesObject, ids: Ids, item?: string): Promise<void> {
     const { dependent, label, primary: kind, state, isBulk } = this.#options;
     const { name, namespace, uid = "" } = primary.metadata;
-    const annotations = item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } };
+    const live = this.#liveOf(primary, item);
+    if (ids.size === 0) {
+      if (live !== undefined) await this.#options.delete(live);
+      return;
+    }
     await this.#options.apply({
       metadata: {
         name: nameOf(name, dependent, item),
         namespace,
         labels: { [STATE_LABEL]: label, [CONTROLLER_LABEL]: label },
-        ...annotations,
+        ...(item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } }),
         ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid, controller: true }],
       },
       ...encodeIds(ids, { state, isMap: isBulk && !this.#isPerItem }),
     });
-  }
-
-  async #delete(object: KubernetesObject | undefined): Promise<void> {
-    if (object !== undefined) await this.#options.delete(object);
   }
 
   #liveOf({ metadata: { name, namespace } }: KubernetesObject, item?: string): KubernetesObject | undefined {
@@ -116,48 +109,18 @@ export class ObjectStateStore implements ExternalStateStore {
 }
 
 function encodeIds(ids: Ids, { state, isMap }: { readonly state: ObjectState; readonly isMap: boolean }): object {
-  if (state.kind === "resource") {
-    const value = isMap ? Object.fromEntries(ids) : ids.get("");
-    return state.path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object;
-  }
+  if (state.kind === "resource") return nest(state.path, isMap ? Object.fromEntries(ids) : ids.get(""));
   const encode = (id: string) => (state.kind === "secret" ? Buffer.from(id).toString("base64") : id);
   return { data: Object.fromEntries([...ids].map(([key, id]) => [encodeKey(key), encode(id)])) };
 }
 
 function decodeIds(object: KubernetesObject, state: ObjectState): Ids {
-  if (state.kind === "resource") {
-    const found = state.path.reduce<unknown>(
-      (value, name) => (value as Record<string, unknown> | undefined)?.[name],
-      object,
-    );
-    if (typeof found === "string") return new Map([["", found]]);
-    return new Map(Object.entries((found ?? {}) as Record<string, string>));
-  }
-  const { data = {} } = object as { readonly data?: { readonly [key: string]: string } };
+  if (state.kind === "resource") return readIdsAt(object, state.path);
   const decode = (id: string) => (state.kind === "secret" ? Buffer.from(id, "base64").toString() : id);
-  return new Map(Object.entries(data).map(([key, id]) => [decodeKey(key), decode(id)]));
+  return new Map([...readIdsAt(object, ["data"])].map(([key, id]) => [decodeKey(key), decode(id)]));
 }
 
-/** Lets one change of the ids of a primary follow the other: each states all of them. */
-class Turns {
-  readonly #last = new Map<string, Promise<void>>();
-
-  async take(key: string, work: () => Promise<void>): Promise<void> {
-    const before = this.#last.get(key);
-    const turn = (async () => {
-      await before?.catch(() => {});
-      await work();
-    })();
-    this.#last.set(key, turn);
-    try {
-      await turn;
-    } finally {
-      if (this.#last.get(key) === turn) this.#last.delete(key);
-    }
-  }
-}
-
-// A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash tells apart what is shortened, or differs in case.
+// A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash differs for names that are shortened, or differ in case.
 function nameOf(primary: string, dependent: string, item?: string): string {
   const facts = [primary, dependent, ...(item === undefined ? [] : [item])];
   const hash = createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 8);
@@ -165,7 +128,7 @@ function nameOf(primary: string, dependent: string, item?: string): string {
   return `${readable.slice(0, 237).replace(/[.-]+$/, "")}-${hash}-state`;
 }
 
-// A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); underscores begin what stands for others.
+// A key of a ConfigMap has letters, digits, hyphens, underscores and dots (1.36, IsConfigMapKey); an underscore escapes any other.
 function encodeKey(key: string): string {
   if (key === "") return "id";
   const encoded = key.replace(/[^A-Za-z0-9.-]/gu, (character) =>

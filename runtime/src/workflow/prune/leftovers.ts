@@ -1,4 +1,4 @@
-// What objects of the controller no dependent wants.
+// The objects of the controller that no dependent wants.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
@@ -8,10 +8,8 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
-import type { DependentDriver } from "../dependents/driver.js";
-import { isKept } from "../dependents/operations.js";
+import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
 import type { RunOptions } from "../run.js";
-import { wantedBy } from "../wanted-objects.js";
 import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 
 /** The objects of one kind in one cluster that the controller watches by its label. */
@@ -19,8 +17,8 @@ export interface WatchedKind {
   readonly resource: ResourceDefinition;
   /** The name of another cluster, if they live there. */
   readonly cluster?: string | undefined;
-  /** Returns what finds the objects of all dependents, and removes them as the policy says. */
-  driverFor(policy: "delete" | "orphan"): DependentDriver;
+  /** Returns the driver that finds the objects of all dependents, and removes them as the policy says. */
+  driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "findLeftovers" | "remove">;
 }
 
 /** The kinds in which objects of the controller may be that no dependent wants. */
@@ -53,7 +51,7 @@ export interface Leftover {
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
-export function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind[]): readonly Leftover[] {
+export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind>): readonly Leftover[] {
   const { run, workflow, kinds: known } = options;
   const { inventory: findsAll = true, removed = {} } = workflow;
   const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
@@ -68,11 +66,10 @@ export function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind
       const definition = run.plan.nodes[indexes.get(name) ?? -1]?.definition ?? others.get(name);
       const isPresent = definition !== undefined && isWritten(definition, kind);
       if (!isSearched || (isPresent && others.has(name))) return false;
-      return !isPresent || wantedBy(run.context, name)?.has(id) !== true;
+      return !isPresent || run.notes.wantedBy(name)?.has(id) !== true;
     };
-    for (const { object } of kind.driverFor("delete").findLeftovers?.(run, isMeant) ?? []) {
-      const live = object as KubernetesObject;
-      if (isKept(run.context, live)) continue;
+    for (const { object: live } of kind.driverFor("delete").findLeftovers(run, isMeant)) {
+      if (run.notes.kept.has(live)) continue;
       const name = live.metadata.annotations![DEPENDENT_NAME]!;
       const stated = statedFor(removed[name], kind, keyOf(live.metadata));
       const index = stated === undefined ? indexes.get(name) : undefined;
@@ -84,7 +81,7 @@ export function findLeftovers(options: PruneOptions, kinds: readonly WatchedKind
   return [...found.values()];
 }
 
-/** Returns what the dependents of a kind want; undefined if one of them did not say so. */
+/** Returns the ids of the objects that the dependents of a kind want; undefined if one of them did not say. */
 export function claimsOn(
   kind: Pick<WatchedKind, "resource" | "cluster">,
   options: PruneOptions,
@@ -95,19 +92,12 @@ export function claimsOn(
   for (const { definition } of run.plan.nodes) {
     const outcome = result.dependents[definition.name];
     if (!isWritten(definition, kind) || outcome?.kind === "inactive" || outcome?.kind === "deleted") continue;
-    const wanted = wantedBy(run.context, definition.name);
+    const wanted = run.notes.wantedBy(definition.name);
     // A bulk dependent may want nothing. One of which an item is missing may want more than it said.
     if (definition.bulk !== undefined ? !hasRun(outcome) : wanted === undefined) return undefined;
     for (const id of wanted ?? []) claims.add(id);
   }
   return claims;
-}
-
-/** Tells whether a dependent wants an object. */
-export function isClaimed({ metadata }: KubernetesObject, kind: WatchedKind, { run }: PruneOptions): boolean {
-  const isWanted = ({ definition }: { readonly definition: DependentDefinition }) =>
-    isWritten(definition, kind) && wantedBy(run.context, definition.name)?.has(keyOf(metadata)) === true;
-  return run.plan.nodes.some(isWanted) || run.others?.some(isWanted) === true;
 }
 
 function statedFor(
@@ -135,7 +125,7 @@ export function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolea
   return a.kind === b.kind && a.group === b.group;
 }
 
-/** Tells whether a dependent, with all of its items, has done what it had to do. */
+/** Tells whether a dependent, with all of its items, has neither failed nor waits. */
 export function hasRun(outcome: DependentOutcome | undefined): boolean {
   if (outcome === undefined || outcome.kind === "failed" || outcome.kind === "waiting") return false;
   return Object.values(outcome.items ?? {}).every(hasRun);

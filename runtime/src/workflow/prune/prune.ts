@@ -6,153 +6,158 @@ import { compareResourceVersions, describeObject, keyOf } from "../../base/kuber
 import { messageOf } from "../../base/logger.js";
 import { isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
-import type { DependentDriver, DriverRun } from "../dependents/driver.js";
+import type { DependentDriver } from "../dependents/driver.js";
+import { endsOf } from "../plan.js";
+import { placeOf } from "../reconcile-notes.js";
+import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
   claimsOn,
   findLeftovers,
   hasRun,
   isPostponed,
-  isClaimed,
   isWritten,
   type Leftover,
   type PruneOptions,
   type WatchedKind,
 } from "./leftovers.js";
-import { removalOf, wantedBy } from "../wanted-objects.js";
-import { withAddition, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
-
-interface Pruned {
-  readonly removed: { [name: string]: DependentOutcome };
-  readonly errors: Map<string, unknown>;
-  /** Whether nothing is left that has to go. */
-  isGone: boolean;
-}
 
 const BECAUSE = "the workflow no longer has it";
 
 /** Deletes what is left after a run, and completes the result by that; never rejects. */
-export async function pruneWorkflow(options: PruneOptions): Promise<WorkflowResult> {
-  const { result, isCleanup, workflow } = options;
-  const pruned: Pruned = { removed: {}, errors: new Map(), isGone: true };
-  const kinds = await openKinds(options, pruned);
-  const find = () => findLeftovers(options, kinds);
-  const leftovers = find();
-  if (leftovers.length === 0 && workflow.removed === undefined) return result;
-  await pruneFormerNames(options, { leftovers, find }, pruned);
-  await pruneRemoved(options, { leftovers, find }, pruned);
-  const { removed, errors, isGone } = pruned;
-  const hasRemoved = Object.keys(removed).length > 0;
-  if (!hasRemoved && errors.size === 0 && isGone) return result;
-  return withAddition(result, { ...(hasRemoved ? { removed } : {}), errors, isReady: isGone || !isCleanup });
+export function pruneWorkflow(options: PruneOptions): Promise<WorkflowResult> {
+  return new Pruning(options).finish();
 }
 
-async function openKinds({ workflow, kinds }: PruneOptions, pruned: Pruned): Promise<readonly WatchedKind[]> {
-  const opened = new Set(kinds.watched);
-  for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
-    const isKept = removed.policy === "keep";
-    pruned.removed[name] = isKept ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
-    if (isKept) continue;
-    try {
-      const kind = await kinds.open(name, removed);
-      if (kind !== undefined) opened.add(kind);
-    } catch (error) {
-      fail(pruned, name, new Error(`removed dependent "${name}": ${messageOf(error)}`, { cause: error }));
+type FindLeftovers = () => readonly Leftover[];
+
+/** What is pruned after one run, which is thrown away with it. */
+class Pruning {
+  readonly #options: PruneOptions;
+  readonly #kinds: Set<WatchedKind>;
+  readonly #removed: { [name: string]: DependentOutcome } = {};
+  readonly #errors = new Map<string, unknown>();
+  /** Whether nothing is left that has to go. */
+  #isGone = true;
+
+  constructor(options: PruneOptions) {
+    this.#options = options;
+    this.#kinds = new Set(options.kinds.watched);
+  }
+
+  async finish(): Promise<WorkflowResult> {
+    const { result, isCleanup, workflow } = this.#options;
+    await this.#openKinds();
+    const leftovers = this.#find();
+    if (leftovers.length === 0 && workflow.removed === undefined) return result;
+    await this.#pruneFormerNames(leftovers);
+    await this.#pruneRemoved(leftovers);
+    const removed = Object.keys(this.#removed).length > 0 ? { removed: this.#removed } : {};
+    const addition = { ...removed, errors: this.#errors, isReady: this.#isGone || !isCleanup };
+    return createWorkflowResult(Object.entries(result.dependents), addition);
+  }
+
+  #find(): readonly Leftover[] {
+    return findLeftovers(this.#options, this.#kinds);
+  }
+
+  async #openKinds(): Promise<void> {
+    const { workflow, kinds } = this.#options;
+    for (const [name, removed] of Object.entries(workflow.removed ?? {})) {
+      const isKept = removed.policy === "keep";
+      this.#removed[name] = isKept ? { kind: "left" } : { kind: "deleted", isGone: true, because: BECAUSE };
+      if (isKept) continue;
+      try {
+        const kind = await kinds.open(name, removed);
+        if (kind !== undefined) this.#kinds.add(kind);
+      } catch (error) {
+        this.#fail(name, "removed dependent", error);
+      }
     }
   }
-  return [...opened];
-}
 
-interface Found {
-  readonly leftovers: readonly Leftover[];
-  /** Looks again. */
-  readonly find: () => readonly Leftover[];
-}
-
-// In reverse order: what depends on an object goes before it.
-async function pruneFormerNames(options: PruneOptions, { leftovers, find }: Found, pruned: Pruned): Promise<void> {
-  const { run } = options;
-  const indexes = new Set(leftovers.flatMap(({ index }) => index ?? []));
-  for (const index of [...indexes].sort((a, b) => b - a)) {
-    const { definition } = run.plan.nodes[index]!;
-    const { name } = definition;
-    const claims = isReplaced(index, options) ? claimsOn(definition as KubernetesDependent, options) : undefined;
-    if (claims === undefined || !run.drivers[index]!.capabilities.remove) continue;
-    const findAll = () => find().filter((each) => each.index === index && !claims.has(keyOf(each.live.metadata)));
-    try {
-      const isGone = await removeAll(options, { name, find: findAll, driverOf: () => run.drivers[index]! });
-      if (!isGone) pruned.isGone = false;
-    } catch (error) {
-      fail(pruned, name, new Error(`dependent "${name}": ${messageOf(error)}`, { cause: error }));
+  // In reverse order: what depends on an object goes before it.
+  async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
+    const { plan, drivers } = this.#options.run;
+    const indexes = new Set(leftovers.flatMap(({ index }) => index ?? []));
+    for (const index of [...indexes].sort((a, b) => b - a)) {
+      const { definition } = plan.nodes[index]!;
+      const driver = drivers[index]!;
+      const isReplaced = isReplacedAt(index, this.#options);
+      const claims = isReplaced ? claimsOn(definition as KubernetesDependent, this.#options) : undefined;
+      if (claims === undefined || !driver.capabilities.remove) continue;
+      const find = () => this.#find().filter((each) => each.index === index && !claims.has(keyOf(each.live.metadata)));
+      try {
+        if (!(await this.#removeAll(definition.name, find, () => driver))) this.#isGone = false;
+      } catch (error) {
+        this.#fail(definition.name, "dependent", error);
+      }
     }
   }
-}
 
-// One dependent after the other, the youngest first: others may need what is older.
-async function pruneRemoved(options: PruneOptions, { leftovers, find }: Found, pruned: Pruned): Promise<void> {
-  const { isCleanup } = options;
-  const isRemoved = ({ index, kind, live }: Leftover) =>
-    index === undefined && (isCleanup || !isClaimed(live, kind, options));
-  const names = new Set(
-    leftovers
-      .filter(isRemoved)
-      .sort(byAge)
-      .map(({ name }) => name),
-  );
-  // A kind that cannot be watched may have the object that has to go first.
-  let before = Object.entries(pruned.removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
-  for (const name of names) {
-    const findAll = () => find().filter((each) => each.name === name && isRemoved(each));
-    const blockers = isCleanup ? before : [...options.result.notReady, ...before, ...silentRivals(findAll(), options)];
-    const isHeld = blockers.length > 0;
-    const outcome: DependentOutcome = isHeld
-      ? { kind: "waiting", for: [...new Set(blockers)] }
-      : await removeDependent(options, name, findAll);
-    pruned.removed[name] = outcome;
-    if (outcome.kind === "failed") fail(pruned, name, outcome.error);
-    if (outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone)) continue;
-    pruned.isGone = false;
-    before = [...before, name];
+  // One dependent after the other, the youngest first: others may need what is older.
+  async #pruneRemoved(leftovers: readonly Leftover[]): Promise<void> {
+    const { isCleanup, result, run } = this.#options;
+    const { notes } = run;
+    const isRemoved = ({ index, kind, live }: Leftover) =>
+      index === undefined && (isCleanup || notes.claimedBy(placeOf(kind), keyOf(live.metadata)) === undefined);
+    const youngest = leftovers.filter(isRemoved).sort(byAge);
+    // A kind that cannot be watched may have the object that has to go first.
+    const before = Object.entries(this.#removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
+    for (const name of new Set(youngest.map((each) => each.name))) {
+      const find = () => this.#find().filter((each) => each.name === name && isRemoved(each));
+      const ofWorkflow = isCleanup ? [] : [...result.notReady, ...silentRivals(find(), this.#options)];
+      const blockers = new Set([...ofWorkflow, ...before]);
+      const outcome: DependentOutcome =
+        blockers.size > 0 ? { kind: "waiting", for: [...blockers] } : await this.#removeDependent(name, find);
+      this.#removed[name] = outcome;
+      if (outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone)) continue;
+      this.#isGone = false;
+      before.push(name);
+    }
   }
-}
 
-async function removeDependent(
-  options: PruneOptions,
-  name: string,
-  findAll: () => readonly Leftover[],
-): Promise<DependentOutcome> {
-  const { isCleanup, run } = options;
-  // The garbage collector acts only when the primary is gone.
-  const isCollected = ({ live, stated }: Leftover) =>
-    isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
-  const find = () => findAll().filter((each) => !isCollected(each));
-  const driverOf = ({ kind, stated }: Leftover) => kind.driverFor(stated?.policy === "orphan" ? "orphan" : "delete");
-  if (isCleanup && find().length === 0) return { kind: "left" };
-  try {
-    return { kind: "deleted", isGone: await removeAll(options, { name, find, driverOf }), because: BECAUSE };
-  } catch (error) {
-    return { kind: "failed", error: new Error(`removed dependent "${name}": ${messageOf(error)}`, { cause: error }) };
+  async #removeDependent(name: string, findAll: FindLeftovers): Promise<DependentOutcome> {
+    const { isCleanup, run } = this.#options;
+    // The garbage collector acts only when the primary is gone.
+    const isCollected = ({ live, stated }: Leftover) =>
+      isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
+    const find = () => findAll().filter((each) => !isCollected(each));
+    const driverOf = ({ kind, stated }: Leftover) => kind.driverFor(stated?.policy === "orphan" ? "orphan" : "delete");
+    if (isCleanup && find().length === 0) return { kind: "left" };
+    try {
+      return { kind: "deleted", isGone: await this.#removeAll(name, find, driverOf), because: BECAUSE };
+    } catch (error) {
+      return this.#fail(name, "removed dependent", error);
+    }
   }
-}
 
-interface Removal {
-  readonly name: string;
-  readonly find: () => readonly Leftover[];
-  readonly driverOf: (leftover: Leftover) => DependentDriver;
-}
-
-// Returns whether all are gone.
-async function removeAll({ run }: PruneOptions, { name, find, driverOf }: Removal): Promise<boolean> {
-  const { context } = run;
-  for (const leftover of find()) {
-    const { metadata, apiVersion, kind } = leftover.live;
-    if (metadata.deletionTimestamp !== undefined || removalOf(context, metadata.uid) !== undefined) continue;
-    context.signal.throwIfAborted();
-    const driverRun = { ...run, secondary: {} } as unknown as DriverRun;
-    await driverOf(leftover).remove(driverRun, { object: leftover.live });
-    const object = describeObject({ apiVersion, kind } as never, metadata);
-    context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
+  /** Removes objects; returns whether all are gone. */
+  async #removeAll(
+    name: string,
+    find: FindLeftovers,
+    driverOf: (leftover: Leftover) => Pick<DependentDriver, "remove">,
+  ): Promise<boolean> {
+    const { run } = this.#options;
+    const { context, notes } = run;
+    for (const leftover of find()) {
+      const { metadata, apiVersion, kind } = leftover.live;
+      if (metadata.deletionTimestamp !== undefined || notes.removals.has(metadata.uid ?? "")) continue;
+      context.signal.throwIfAborted();
+      await driverOf(leftover).remove({ ...run, secondary: {} }, { object: leftover.live });
+      const object = describeObject({ apiVersion, kind } as never, metadata);
+      context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
+    }
+    return find().length === 0;
   }
-  return find().length === 0;
+
+  #fail(name: string, what: "dependent" | "removed dependent", cause: unknown): DependentOutcome {
+    const error = new Error(`${what} "${name}": ${messageOf(cause)}`, { cause });
+    const outcome = { kind: "failed", error } as const;
+    if (this.#removed[name] !== undefined) this.#removed[name] = outcome;
+    this.#errors.set(name, error);
+    this.#isGone = false;
+    return outcome;
+  }
 }
 
 function byAge({ live: { metadata: a } }: Leftover, { live: { metadata: b } }: Leftover): number {
@@ -161,37 +166,25 @@ function byAge({ live: { metadata: a } }: Leftover, { live: { metadata: b } }: L
   return compareResourceVersions(b.resourceVersion ?? "0", a.resourceVersion ?? "0");
 }
 
-function fail(pruned: Pruned, name: string, error: unknown): void {
-  if (pruned.removed[name] !== undefined) pruned.removed[name] = { kind: "failed", error };
-  pruned.errors.set(name, error);
-  pruned.isGone = false;
-}
-
 // The dependents of other workflows that may want an object under another name, and did not run to say so.
 function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): string[] {
   const kinds = leftovers.flatMap(({ stated, kind }) => (stated === undefined ? kind : []));
   return (run.others ?? []).flatMap(({ definition }) => {
     const isRival = kinds.some((kind) => isWritten(definition, kind));
-    return isRival && wantedBy(run.context, definition.name) === undefined ? definition.name : [];
+    return isRival && run.notes.wantedBy(definition.name) === undefined ? definition.name : [];
   });
 }
 
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
-function isReplaced(index: number, { run, result }: PruneOptions): boolean {
-  const { plan, drivers } = run;
-  const { definition } = plan.nodes[index]!;
-  const outcome = result.dependents[definition.name];
+function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
+  const { nodes } = run.plan;
+  const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name];
+  const outcome = outcomeAt(index);
   if (outcome === undefined) return false;
   if (outcome.kind === "deleted") return true;
-  if (outcome.kind === "left") return !drivers[index]!.isGarbageCollected;
+  if (outcome.kind === "left") return !run.drivers[index]!.isGarbageCollected;
   if (!("isReady" in outcome) || !outcome.isReady || !hasRun(outcome)) return false;
   const seen = new Set([index]);
-  for (const each of seen) {
-    const { dependents, itemDependents } = plan.nodes[each]!;
-    for (const next of [...dependents, ...itemDependents]) seen.add(next);
-  }
-  return [...seen].every((each) => {
-    const next = result.dependents[plan.nodes[each]!.definition.name];
-    return hasRun(next) && !isPostponed(next);
-  });
+  for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);
+  return [...seen].every((each) => hasRun(outcomeAt(each)) && !isPostponed(outcomeAt(each)));
 }

@@ -12,7 +12,9 @@ function controllerOf(external: object, rest: object = {}, primary = page) {
     dependsOn: [],
     desired: () => ({}),
     ...rest,
-    external: { source: { kind: "inbound" }, ...functions, ...external },
+    source: { kind: "inbound" },
+    ...functions,
+    ...external,
   } as unknown as ExternalDependent;
   return { name: "pages", workflow: { primary, dependents: [dependent] } };
 }

@@ -22,7 +22,7 @@ function complete(
   options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[]; item?: string } = {},
 ) {
   const { dependent: rest, ...place } = options;
-  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, ...place });
+  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, controller: "page", ...place });
 }
 
 suite("completeDesired", (test) => {
@@ -31,7 +31,8 @@ suite("completeDesired", (test) => {
       metadata: {
         name: "x",
         namespace: "home",
-        annotations: { "gen-operator.dev/dependent": "map" },
+        labels: { "gen-operator.dev/controller": "page" },
+        annotations: { "gen-operator.dev/dependent": "map", "gen-operator.dev/object": "home/x" },
         ownerReferences: [
           {
             apiVersion: "example.com/v1",
@@ -64,11 +65,13 @@ suite("completeDesired", (test) => {
     assert.equal(metadata, {
       name: "x",
       namespace: "away",
+      labels: { "gen-operator.dev/controller": "page" },
       annotations: {
         "gen-operator.dev/primary-name": "one",
         "gen-operator.dev/primary-namespace": "home",
         "gen-operator.dev/primary-type": "Page.example.com",
         "gen-operator.dev/dependent": "map",
+        "gen-operator.dev/object": "away/x",
       },
     });
   });
@@ -136,7 +139,8 @@ suite("completeDesired", (test) => {
       'puts the object into namespace "away", where no owner reference to its primary is allowed; state garbageCollected: false',
     );
     assert.throws(
-      () => completeDesired(undefined, { dependent: dependentOf(), primary, definition, item: "k" }),
+      () =>
+        completeDesired(undefined, { dependent: dependentOf(), primary, definition, controller: "page", item: "k" }),
       'desired() of dependent "map" for its item "k" returned undefined',
     );
     const selected = { dependent: { labelSelector: "app=x" } };
@@ -154,7 +158,8 @@ suite("the link of a dependent", (test) => {
     assert.equal(link.metadata, {
       name: "x",
       namespace: "home",
-      annotations: { "gen-operator.dev/dependent": "map" },
+      labels: { "gen-operator.dev/controller": "page" },
+      annotations: { "gen-operator.dev/dependent": "map", "gen-operator.dev/object": "home/x" },
       ownerReferences: desired.metadata.ownerReferences,
     });
     const live = (metadata: object) => ({

@@ -4,8 +4,8 @@ import { singleResource } from "#runtime/sources/external/external-cache.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
-import type { KnownIds } from "#runtime/workflow/dependents/external-state.js";
-import type { ExternalDefinition, ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
+import type { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
+import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 
@@ -28,7 +28,7 @@ const run = {
 } as unknown as DriverRun;
 
 /** Keeps ids in memory, and notes when. */
-class MemoryState implements KnownIds {
+class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
   readonly #history: string[];
@@ -45,15 +45,11 @@ class MemoryState implements KnownIds {
     return this.ids.get(key) === id;
   }
 
-  async write(_: unknown, key: string, id: string): Promise<void> {
-    this.#history.push(`keep ${key}=${id}`);
-    if (this.failure !== undefined) throw this.failure;
-    this.ids.set(key, id);
-  }
-
-  async remove(_: unknown, key: string): Promise<void> {
-    this.#history.push(`forget ${key}`);
-    this.ids.delete(key);
+  async set(_: unknown, key: string, id: string | undefined): Promise<void> {
+    this.#history.push(id === undefined ? `forget ${key}` : `keep ${key}=${id}`);
+    if (id !== undefined && this.failure !== undefined) throw this.failure;
+    if (id === undefined) this.ids.delete(key);
+    else this.ids.set(key, id);
   }
 }
 
@@ -70,7 +66,10 @@ function createDriver({ functions = {}, hasState = false, isShared = false, isBu
   const known = new Map<string, Row>();
   const idOf = ({ id = "" }: Row) => id;
   let next = 1;
-  const external = {
+  const definition = {
+    name: "row",
+    dependsOn: [],
+    ...(isBulk ? { bulk: {} } : {}),
     source: { kind: "inbound" },
     idOf,
     create: (desired: Row, { state }: { state?: string }) => {
@@ -85,8 +84,7 @@ function createDriver({ functions = {}, hasState = false, isShared = false, isBu
     },
     delete: ({ id }: Row, { state }: { state?: string }) => void history.push(`delete ${id} with ${state}`),
     ...functions,
-  } as unknown as ExternalDefinition;
-  const definition: ExternalDependent = { name: "row", dependsOn: [], external, ...(isBulk ? { bulk: {} } : {}) };
+  } as ExternalDependent;
   let isStale = false;
   const source: ExternalResources = {
     isShared,
@@ -238,8 +236,8 @@ suite("the driver of an external dependent", (test) => {
 
   test("is activated and deactivated with its source", async () => {
     const { driver, history } = createDriver();
-    await driver.activate("home/one");
-    await driver.deactivate("home/one");
+    await driver.source.activate("home/one");
+    await driver.source.deactivate("home/one");
     assert.equal(history, ["activate home/one", "deactivate home/one"]);
   });
 

@@ -33,38 +33,38 @@ function createState(dependent = "accounts", kept: ObjectState = { kind: "config
 suite("the state of an external dependent in a ConfigMap", (test) => {
   test("belongs to the primary, and goes with the last id", async () => {
     const { state, objects } = createState();
-    await state.write({ primary }, "", "id-1");
+    await state.set(primary, "", "id-1");
     const [{ metadata, ...rest }] = [...objects.values()] as [KubernetesObject];
     assert.equal(rest as object, { data: { id: "id-1" } });
     assert.equal(metadata.labels, { [STATE_LABEL]: "shop", "gen-operator.dev/controller": "shop" });
     const owner = { apiVersion: page.apiVersion, kind: page.kind, name: "one", uid: "u1", controller: true };
     assert.equal(metadata.ownerReferences, [owner]);
-    await state.remove({ primary }, "other");
+    await state.set(primary, "other", undefined);
     assert.is(objects.size, 1);
-    await state.remove({ primary }, "");
+    await state.set(primary, "", undefined);
     assert.is(objects.size, 0);
   });
 
   test("keeps the ids of items under any keys, although they are written at once", async () => {
     const { state, objects } = createState();
     const keys = ["id", "item.", "..", "a_b", "a/b c", "ä", "😀", "_61", "A%41"];
-    await Promise.all(keys.map((key, index) => state.write({ primary }, key, String(index))));
+    await Promise.all(keys.map((key, index) => state.set(primary, key, String(index))));
     assert.equal(
       [...state.read(primary)].sort(),
       keys.map((key, index) => [key, String(index)] as [string, string]).sort(),
     );
     const { data } = [...objects.values()][0] as unknown as { readonly data: object };
     assert.ok(Object.keys(data).every((key) => /^[-._a-zA-Z0-9]+$/.test(key) && !/^\.\.?$/.test(key)));
-    await Promise.all(keys.slice(1).map((key) => state.remove({ primary }, key)));
+    await Promise.all(keys.slice(1).map((key) => state.set(primary, key, undefined)));
     assert.equal([...state.read(primary)], [["id", "0"]]);
   });
 
   test("of an earlier primary of the name is not that of this one", async () => {
     const { state } = createState();
-    await state.write({ primary }, "", "id-1");
+    await state.set(primary, "", "id-1");
     const next = primaryNamed("one", "u2");
     assert.is(state.read(next).size, 0);
-    await state.write({ primary: next }, "", "id-2");
+    await state.set(next, "", "id-2");
     assert.equal([...state.read(next)], [["", "id-2"]]);
   });
 
@@ -78,7 +78,7 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     );
     for (const [each, name] of pairs) {
       const { state, objects } = createState(name);
-      await state.write({ primary: each }, "", "1");
+      await state.set(each, "", "1");
       names.add([...objects.values()][0]!.metadata.name);
     }
     assert.is(names.size, pairs.length);
@@ -92,9 +92,9 @@ suite("the state of an external dependent in a ConfigMap", (test) => {
     const { state, options } = createState();
     const apply = async () => Promise.reject(new Error("the API server is down"));
     const failing = new ObjectStateStore({ ...options, apply });
-    const failure = await failing.write({ primary }, "", "1").catch((error: Error) => error.message);
+    const failure = await failing.set(primary, "", "1").catch((error: Error) => error.message);
     assert.is(failure, "the API server is down");
-    await state.write({ primary }, "", "1");
+    await state.set(primary, "", "1");
     assert.equal([...failing.read(primary)], [["", "1"]]);
   });
 });
@@ -104,7 +104,7 @@ suite("the state of an external dependent in other objects", (test) => {
 
   test("is encoded in a Secret", async () => {
     const { state, objects } = createState("accounts", { kind: "secret" });
-    await state.write({ primary }, "", "id-1");
+    await state.set(primary, "", "id-1");
     const [object] = [...objects.values()] as [KubernetesObject & { data?: object }];
     assert.equal(object.data, { id: Buffer.from("id-1").toString("base64") });
     assert.equal([...state.read(primary)], [["", "id-1"]]);
@@ -113,15 +113,15 @@ suite("the state of an external dependent in other objects", (test) => {
   test("is a text or an object of texts at the path of a kind of the user's", async () => {
     const kept = { kind: "resource", resource: widget, path: ["spec", "account"] } as const;
     const single = createState("accounts", kept, false);
-    await single.state.write({ primary }, "", "id-1");
+    await single.state.set(primary, "", "id-1");
     const bodyOf = (objects: ReadonlyMap<ObjectKey, KubernetesObject>) =>
       [...objects.values()].map((object) => (object as { spec?: object }).spec);
     assert.equal(bodyOf(single.objects), [{ account: "id-1" }]);
     assert.equal([...single.state.read(primary)], [["", "id-1"]]);
     const many = createState("accounts", kept);
-    await Promise.all(["a", "b"].map((key) => many.state.write({ primary }, key, `id-${key}`)));
+    await Promise.all(["a", "b"].map((key) => many.state.set(primary, key, `id-${key}`)));
     assert.equal(bodyOf(many.objects), [{ account: { a: "id-a", b: "id-b" } }]);
-    await many.state.remove({ primary }, "a");
+    await many.state.set(primary, "a", undefined);
     assert.equal([...many.state.read(primary)], [["b", "id-b"]]);
   });
 
@@ -132,16 +132,16 @@ suite("the state of an external dependent in other objects", (test) => {
   ] as const)
     test(`is apart for each item if wanted, in a ${kept.kind}`, async () => {
       const { state, objects } = createState("accounts", kept);
-      await Promise.all(["a", "b/c"].map((key) => state.write({ primary }, key, `id-${key}`)));
-      await createState("others", kept).state.write({ primary }, "a", "other");
+      await Promise.all(["a", "b/c"].map((key) => state.set(primary, key, `id-${key}`)));
+      await createState("others", kept).state.set(primary, "a", "other");
       assert.is(objects.size, 2);
       assert.equal([...state.read(primary)].sort(), [
         ["a", "id-a"],
         ["b/c", "id-b/c"],
       ]);
       assert.is(state.read(primaryNamed("one", "u2")).size, 0);
-      await state.remove({ primary }, "a");
-      await state.remove({ primary }, "never");
+      await state.set(primary, "a", undefined);
+      await state.set(primary, "never", undefined);
       assert.equal([...state.read(primary)], [["b/c", "id-b/c"]]);
       assert.is(objects.size, 1);
     });
@@ -165,10 +165,10 @@ suite("the state of an external dependent in the status", (test) => {
     assert.equal([...stateAt(false, { ids: { account: "1" } }).read(primary)], [["", "1"]]);
     assert.equal([...stateAt(true, { ids: { account: { a: "1" } } }).read(primary)], [["a", "1"]]);
     patches.length = 0;
-    await stateAt(false, undefined).write({ primary }, "", "1");
-    await stateAt(true, undefined).write({ primary }, "a", "1");
-    await stateAt(true, { ids: { account: { a: "1" } } }).remove({ primary }, "a");
-    await stateAt(true, undefined).remove({ primary }, "a");
+    await stateAt(false, undefined).set(primary, "", "1");
+    await stateAt(true, undefined).set(primary, "a", "1");
+    await stateAt(true, { ids: { account: { a: "1" } } }).set(primary, "a", undefined);
+    await stateAt(true, undefined).set(primary, "a", undefined);
     assert.equal(patches, [
       { ids: { account: "1" } },
       { ids: { account: { a: "1" } } },
@@ -183,8 +183,8 @@ suite("kept ids that are remembered", (test) => {
     let failure: Error | undefined;
     const state = new RememberedState({
       read: (each) => kept.read(each),
-      remove: (run, key) => kept.remove(run, key),
-      write: (run, key, id) => (failure === undefined ? kept.write(run, key, id) : Promise.reject(failure)),
+      set: (each, key, id) =>
+        failure === undefined || id === undefined ? kept.set(each, key, id) : Promise.reject(failure),
     });
     const fail = (error?: Error) => void (failure = error);
     return { state, kept, objects, fail };
@@ -192,8 +192,8 @@ suite("kept ids that are remembered", (test) => {
 
   test("are known although somebody deleted what they are kept in, and are not said to be kept", async () => {
     const { state, objects } = createRemembered();
-    await state.write({ primary }, "a", "1");
-    await state.write({ primary }, "b", "2");
+    await state.set(primary, "a", "1");
+    await state.set(primary, "b", "2");
     assert.ok(state.isKept(primary, "a", "1"));
     objects.clear();
     assert.equal([...state.read(primary)].sort(), [
@@ -201,7 +201,7 @@ suite("kept ids that are remembered", (test) => {
       ["b", "2"],
     ]);
     assert.not.ok(state.isKept(primary, "a", "1"));
-    await state.write({ primary }, "a", "1");
+    await state.set(primary, "a", "1");
     assert.ok(state.isKept(primary, "a", "1"));
     assert.not.ok(state.isKept(primary, "b", "2"));
   });
@@ -209,7 +209,7 @@ suite("kept ids that are remembered", (test) => {
   test("are known although they could not be written", async () => {
     const { state, fail } = createRemembered();
     fail(new Error("the API server is down"));
-    await state.write({ primary }, "a", "1").catch(() => {});
+    await state.set(primary, "a", "1").catch(() => {});
     assert.equal([...state.read(primary)], [["a", "1"]]);
     fail();
     assert.not.ok(state.isKept(primary, "a", "1"));
@@ -217,16 +217,16 @@ suite("kept ids that are remembered", (test) => {
 
   test("are those that somebody wrote there", async () => {
     const { state, kept } = createRemembered();
-    await state.write({ primary }, "a", "1");
-    await kept.write({ primary }, "a", "theirs");
+    await state.set(primary, "a", "1");
+    await kept.set(primary, "a", "theirs");
     assert.equal([...state.read(primary)], [["a", "theirs"]]);
   });
 
   test("are forgotten with the resource, and with the primary", async () => {
     const { state, objects } = createRemembered();
-    await state.write({ primary }, "a", "1");
-    await state.write({ primary }, "b", "2");
-    await state.remove({ primary }, "a");
+    await state.set(primary, "a", "1");
+    await state.set(primary, "b", "2");
+    await state.set(primary, "a", undefined);
     objects.clear();
     assert.equal([...state.read(primary)], [["b", "2"]]);
     assert.is(state.read(primaryNamed("one", "u2")).size, 0, "another primary of the name");

@@ -4,6 +4,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DependentDriver, DriverRun, Live, Wanted } from "#runtime/workflow/dependents/driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
+import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import type {
   Condition,
@@ -100,6 +101,11 @@ export class FakeCluster {
 }
 
 class FakeDriver implements DependentDriver {
+  readonly source = {
+    activate: async (primary: ObjectKey) => void this.#cluster.history.push(`activate ${this.#name} for ${primary}`),
+    deactivate: async (primary: ObjectKey) =>
+      void this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`),
+  };
   readonly isGarbageCollected: boolean;
   readonly capabilities: { readonly write: boolean; readonly remove: boolean };
   readonly #name: string;
@@ -113,14 +119,6 @@ class FakeDriver implements DependentDriver {
     this.#cluster = cluster;
     this.isGarbageCollected = garbageCollected;
     this.capabilities = { write: canWrite, remove: canRemove };
-  }
-
-  async activate(primary: ObjectKey): Promise<void> {
-    this.#cluster.history.push(`activate ${this.#name} for ${primary}`);
-  }
-
-  async deactivate(primary: ObjectKey): Promise<void> {
-    this.#cluster.history.push(`deactivate ${this.#name} for ${primary}`);
   }
 
   complete(_run: DriverRun, desired: unknown, item?: string): Wanted {
@@ -179,6 +177,7 @@ export function createWorkflow(
     primary,
     context: { signal: new AbortController().signal } as RunOptions["context"],
     track: async (_, task) => task(),
+    notes: new ReconcileNotes(),
     places: new Semaphore(maxConcurrency),
     clock: cluster.clock,
   };
@@ -204,7 +203,9 @@ export function definitionOf({ name, dependsOn = [], desired, ...rest }: FakeDep
   return {
     name,
     dependsOn,
-    external: { source: { kind: "inbound" }, idOf: () => "", ...functions },
+    source: { kind: "inbound" },
+    idOf: () => "",
+    ...functions,
     ...(canWrite ? { desired: returned as never } : {}),
     ...definition,
   };
@@ -215,7 +216,7 @@ export function bulkOf(
   name: string,
   keys: readonly string[] | (() => readonly string[]),
   rest: Partial<FakeDependent> = {},
-) {
+): FakeDependent {
   const desired = () =>
     Object.fromEntries((typeof keys === "function" ? keys() : keys).map((key) => [key, { of: `${name} ${key}` }]));
   return { name, bulk: {}, desired, ...rest };

@@ -1,5 +1,5 @@
 // The scenarios of JOSDK's WorkflowCleanupExecutorTest, with its numbers, and those of the tests beside it.
-import { buildPlan } from "#runtime/workflow/plan.js";
+import { buildPlan, endsOf } from "#runtime/workflow/plan.js";
 import { assert, suite } from "../../../support/suite.js";
 import { createWorkflow, fails, FakeCluster, holds, type FakeDependent } from "./fake-cluster.js";
 import { dependentOf, workflowOf } from "./graphs.js";
@@ -155,10 +155,10 @@ suite("JOSDK's tests of plans and results of workflows", (test) => {
       const entries: [string, readonly string[]][] = Object.entries(graph);
       const plan = buildPlan(workflowOf(entries.map(([name, dependsOn]) => dependentOf(name, { dependsOn }))));
       const nameOf = (index: number) => plan.nodes[index]!.definition.name;
-      for (const { definition, dependsOn, dependents } of plan.nodes) {
-        assert.equal(dependsOn.map(nameOf), definition.dependsOn);
+      for (const { definition, needs, neededBy } of plan.nodes) {
+        assert.equal(endsOf(needs, "required").map(nameOf), definition.dependsOn);
         const wanted = entries.filter(([, needed]) => needed.includes(definition.name)).map(([name]) => name);
-        assert.equal(dependents.map(nameOf), wanted);
+        assert.equal(endsOf(neededBy, "required").map(nameOf), wanted);
       }
     });
 

@@ -5,6 +5,7 @@ import { byAnyLink } from "#runtime/sources/mappers.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
+import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
@@ -50,7 +51,14 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
   const source = { cache: view, activate: nothing, deactivate: nothing };
   const plan = buildPlan(workflowOf(dependents));
   const drivers = plan.nodes.map(
-    (node) => new KubernetesDriver({ node: node as never, source, writer, controller: "page" }),
+    ({ definition }) =>
+      new KubernetesDriver({
+        definition: definition as KubernetesDependent,
+        source,
+        writer,
+        client: () => undefined as never,
+        controller: "page",
+      }),
   );
   let version = 0;
   const store = ({
@@ -82,7 +90,7 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
   };
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const context = { signal: new AbortController().signal, logger } as unknown as DriverRun["context"];
-  const run: DriverRun = { primary, secondary: {}, context, definition: page };
+  const run: DriverRun = { primary, secondary: {}, context, definition: page, notes: new ReconcileNotes() };
   return { plan, drivers, driver: drivers[0]!, store, run, told };
 }
 

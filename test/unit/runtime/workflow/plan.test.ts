@@ -4,6 +4,7 @@ import {
   buildPlan,
   condemn,
   condemnAll,
+  endsOf,
   nextSteps,
   pendAll,
   type NodeState,
@@ -46,7 +47,7 @@ function messageOf(call: () => unknown): string {
 function closureOf(plan: Plan, index: number): Set<number> {
   const found = new Set<number>();
   const visit = (each: number): void =>
-    plan.nodes[each]!.dependents.forEach((dependent) => {
+    endsOf(plan.nodes[each]!.neededBy, "required").forEach((dependent) => {
       if (!found.has(dependent)) visit((found.add(dependent), dependent));
     });
   visit(index);
@@ -92,7 +93,9 @@ function simulate(plan: Plan, start: NodeState[], fateOf: (index: number) => Fat
 /** Whatever still waits, waits for something. */
 function checkMaximal(plan: Plan, states: readonly NodeState[]): void {
   states.forEach((state, index) => {
-    const { dependsOn, dependents, optional, optionalDependents } = plan.nodes[index]!;
+    const { needs, neededBy } = plan.nodes[index]!;
+    const [dependsOn, dependents] = [endsOf(needs, "required"), endsOf(neededBy, "required")];
+    const [optional, optionalDependents] = [endsOf(needs, "optional"), endsOf(neededBy, "optional")];
     const isUnwanted = (each: number) => ["condemned", "inactive"].includes(states[each]!.kind);
     if (state.kind === "pending")
       assert.not(
@@ -167,7 +170,7 @@ suite("plan", (test) => {
 
   test("a dependency that is named twice counts once", () => {
     const plan = buildPlan(workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a", "a"] })]));
-    assert.equal(plan.nodes[0]!.dependents, [1]);
+    assert.equal(endsOf(plan.nodes[0]!.neededBy, "required"), [1]);
     assert.equal(nextSteps(plan, [{ kind: "reconciled", isReady: true }, { kind: "pending" }]).reconcile, [1]);
   });
 
@@ -176,10 +179,10 @@ suite("plan", (test) => {
       fc.property(graphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (graph, outcomes, stream) => {
         const plan = planOf(graph);
         const { states, history } = simulate(plan, pendAll(plan), (index) => outcomes[index]!, pickerOf(stream));
-        for (const [index, { dependsOn }] of plan.nodes.entries()) {
+        for (const [index, { needs }] of plan.nodes.entries()) {
           const startedAt = history.indexOf(`reconcile ${index}`);
           if (startedAt === -1) continue;
-          for (const needed of dependsOn) {
+          for (const needed of endsOf(needs, "required")) {
             assert.ok(history.indexOf(`end ${needed}`) < startedAt, `${index} starts after ${needed}`);
             assert.ok(history.includes(`reconcile ${needed}`));
           }
@@ -230,11 +233,11 @@ suite("plan", (test) => {
         const pick = pickerOf(stream);
         for (const start of [pendAll(plan), condemnAll(plan, "over")]) {
           const { states, history } = simulate(plan, start, fateOf, pick);
-          for (const [index, { dependents }] of plan.nodes.entries()) {
+          for (const [index, { neededBy }] of plan.nodes.entries()) {
             const deletedAt = history.indexOf(`delete ${index}`);
             if (deletedAt === -1) continue;
             assert.is(history.lastIndexOf(`delete ${index}`), deletedAt, `${index} is deleted once`);
-            for (const dependent of dependents) {
+            for (const dependent of endsOf(neededBy, "required")) {
               assert.ok(isGone(states[dependent]!));
               assert.ok(history.lastIndexOf(`end ${dependent}`) < deletedAt || states[dependent]!.kind === "inactive");
             }
@@ -251,8 +254,8 @@ suite("plan", (test) => {
         const plan = planOf(graph);
         const { states, history } = simulate(plan, condemnAll(plan, "over"), () => "ready", pickerOf(stream));
         assert.ok(states.every(isGone));
-        for (const [index, { dependsOn }] of plan.nodes.entries())
-          for (const needed of dependsOn)
+        for (const [index, { needs }] of plan.nodes.entries())
+          for (const needed of endsOf(needs, "required"))
             assert.ok(
               history.indexOf(`end ${index}`) < history.indexOf(`delete ${needed}`),
               `${index} before ${needed}`,
@@ -266,10 +269,10 @@ suite("plan", (test) => {
     fc.assert(
       fc.property(mixedGraphs, fc.array(fates, { minLength: 8, maxLength: 8 }), picks, (plan, outcomes, stream) => {
         const { states, history } = simulate(plan, pendAll(plan), (index) => outcomes[index]!, pickerOf(stream));
-        for (const [index, { optional }] of plan.nodes.entries()) {
+        for (const [index, { needs }] of plan.nodes.entries()) {
           const startedAt = history.indexOf(`reconcile ${index}`);
           const endedAt = history.indexOf(`end ${index}`);
-          for (const needed of optional) {
+          for (const needed of endsOf(needs, "optional")) {
             const isWanted = ["reconciled", "failed"].includes(states[needed]!.kind);
             if (startedAt !== -1 && isWanted) {
               assert.ok(isReady(states[needed]!), `${needed} is ready, or ${index} waits`);
@@ -303,8 +306,8 @@ suite("plan", (test) => {
       fc.property(mixedGraphs, picks, (plan, stream) => {
         const { states, history } = simulate(plan, condemnAll(plan, "over"), () => "ready", pickerOf(stream));
         assert.ok(states.every(isGone));
-        for (const [index, { optional }] of plan.nodes.entries())
-          for (const needed of optional)
+        for (const [index, { needs }] of plan.nodes.entries())
+          for (const needed of endsOf(needs, "optional"))
             assert.ok(history.indexOf(`end ${index}`) < history.indexOf(`delete ${needed}`));
       }),
     );
@@ -325,8 +328,8 @@ suite("plan", (test) => {
     const plan = buildPlan(
       workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: [{ name: "a", optional: true }, "a"] })]),
     );
-    assert.equal(plan.nodes[1]!.dependsOn, [0]);
-    assert.equal(plan.nodes[1]!.optional, []);
+    assert.equal(endsOf(plan.nodes[1]!.needs, "required"), [0]);
+    assert.equal(endsOf(plan.nodes[1]!.needs, "optional"), []);
   });
 
   test("a failed node holds back what depends on it, and names itself", () => {

@@ -1,12 +1,15 @@
 import fc from "fast-check";
 import { keyOf, type KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { Semaphore } from "#runtime/base/semaphore.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { OWNER_INDEX } from "#runtime/base/primary-link.js";
 import { byAnyLink } from "#runtime/sources/mappers.js";
 import { deleted, ready } from "#runtime/workflow/conditions/builtin-conditions.js";
 import { buildPlan } from "#runtime/workflow/plan.js";
+import { ReconcileNotes } from "#runtime/workflow/reconcile-notes.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
-import { KubernetesDriver, type DependentSource } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
+import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import type { Writer } from "#runtime/write/apply.js";
 import { createView } from "../../../support/resource-view.js";
@@ -52,7 +55,7 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       return true;
     },
   } as unknown as Writer;
-  const source: DependentSource = {
+  const source: KnownObjects = {
     cache: view,
     activate: async () => void history.push("activate"),
     deactivate: async () => void history.push("deactivate"),
@@ -61,7 +64,16 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const options: RunOptions = {
     plan,
-    drivers: plan.nodes.map((node) => new KubernetesDriver({ node: node as never, source, writer })),
+    drivers: plan.nodes.map(
+      ({ definition }) =>
+        new KubernetesDriver({
+          definition: definition as KubernetesDependent,
+          source,
+          writer,
+          client: () => undefined as never,
+          controller: "page",
+        }),
+    ),
     definition: page,
     primary,
     context: {
@@ -71,6 +83,8 @@ function createRun(dependents: readonly KubernetesDependent[], { pauses = [] }: 
       retry: { attempt: 0, isLastAttempt: false },
     } as Partial<RunOptions["context"]> as RunOptions["context"],
     track: async (_, task) => task(),
+    places: new Semaphore(50),
+    notes: new ReconcileNotes(),
   };
   return { options, history, cache: view };
 }
@@ -101,7 +115,7 @@ suite("workflow run", (test) => {
       },
     ]);
     // Two dependents of one kind are told apart by an annotation.
-    assert.equal(owned.annotations, { "gen-operator.dev/dependent": "a" });
+    assert.equal(owned.annotations, { "gen-operator.dev/dependent": "a", "gen-operator.dev/object": "home/a" });
     const annotated = cache.get("home/b")!.object.metadata;
     assert.is(annotated.ownerReferences, undefined);
     assert.equal(annotated.annotations, {
@@ -109,6 +123,7 @@ suite("workflow run", (test) => {
       "gen-operator.dev/primary-namespace": "home",
       "gen-operator.dev/primary-type": "Page.example.com",
       "gen-operator.dev/dependent": "b",
+      "gen-operator.dev/object": "home/b",
     });
   });
 

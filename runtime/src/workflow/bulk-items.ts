@@ -1,17 +1,32 @@
+// The items that `desired` of a bulk dependent returns, and the outcome that they give the dependent.
+import { TerminalError } from "../base/errors.js";
 import { createBulkError } from "./workflow-error.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
-/** The outcomes of the items of a bulk dependent. */
-export interface BulkFacts {
-  readonly items: ReadonlyMap<string, DependentOutcome>;
-  /** The keys of the wanted items. */
-  readonly wanted: ReadonlySet<string>;
-  /** Why no item must exist; absent if there are wanted items. */
-  readonly because?: string | undefined;
+/** Returns the items that `desired` of a bulk dependent returned, by their keys; throws if it returned anything else. */
+export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // The prototype of a plain object has none itself, in whichever realm.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
 }
 
 /** Returns the outcome of a bulk dependent: failed if an item failed; ready, or gone, if all items are. */
-export function bulkOutcome(name: string, { items, wanted, because }: BulkFacts): DependentOutcome {
+export function bulkOutcome(
+  items: ReadonlyMap<string, DependentOutcome>,
+  wanted: ReadonlySet<string>,
+  { name, because }: { readonly name: string; readonly because: string | undefined },
+): DependentOutcome {
   const outcomes = [...items.values()];
   const parts = { items: Object.fromEntries(items) };
   const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
