@@ -11,7 +11,8 @@ import {
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { KubernetesDriver, type DependentSource } from "../workflow/dependents/kubernetes-driver.js";
 import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
-import { Writer } from "../write/apply.js";
+import { Sender } from "../write/send/send.js";
+import { Writer } from "../write/writer.js";
 import type { DriverParts } from "./dependent-drivers.js";
 
 /** The watch of a dependent, which shows what other dependents of the kind left as well. */
@@ -125,7 +126,8 @@ export class RemovedDependents implements RemovedKinds {
     const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
     const none = { optional: [], optionalDependents: [], itemsDependOn: [], itemDependents: [] };
     const node = { definition, dependsOn: [], dependents: [], ...none };
-    const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
+    const { fieldManagers } = this.#parts;
+    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
     return new KubernetesDriver({ node, source, writer, client, controller });
   }
 

@@ -57,18 +57,18 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
   };
 }
 
-/** Finds the paths, `limit` at most, where the generic matcher sees a difference. */
-export function genericDifferences(
-  { definition, ...args }: Pick<MatcherArguments, "definition" | "desired" | "live">,
-  limit: number,
-): Difference[] {
+/** Finds the paths where the generic matcher sees a difference. */
+export function genericDifferences({
+  definition,
+  ...args
+}: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
   const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
   const options = additive(definition, false);
   const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
   const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
     findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
   );
-  return [...content, ...metadata].slice(0, limit);
+  return [...content, ...metadata];
 }
 
 /** Creates a matcher of the status alone. With `isStrict`, additions in live are differences. */

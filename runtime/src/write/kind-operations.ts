@@ -7,7 +7,7 @@ import {
 } from "../base/kubernetes-object.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { Matcher } from "../match/matchers.js";
+import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
@@ -89,7 +89,7 @@ export interface OperationDependencies {
   readonly sender: Sender;
   readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
-  readonly finalizer?: string;
+  readonly finalizer?: string | undefined;
   /** True: the writes are never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
@@ -153,7 +153,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     change: JsonPatchChange<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: false }), options);
+    return this.#write(planJsonPatch(object, change, false), options);
   }
 
   /** Changes the status of an object by a JSON patch. */
@@ -162,7 +162,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     change: JsonPatchChange<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: true }), options);
+    return this.#write(planJsonPatch(object, change, true), options);
   }
 
   /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
@@ -170,7 +170,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     patch: MergePatchResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, false), options);
+    return this.#write(planMergePatch(patch as unknown as Stated, false), options);
   }
 
   /** Changes the status of an object by a JSON merge patch. */
@@ -178,7 +178,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     patch: MergePatchResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, true), options);
+    return this.#write(planMergePatch(patch as unknown as Stated, true), options);
   }
 
   /**
@@ -205,18 +205,20 @@ export class KindOperations<Resource extends KubernetesObject> {
     isStatus: boolean,
   ): Promise<ResourceWrite<Resource>> {
     const plan = planApply(this.#target.definition, stated as Stated, isStatus);
-    return this.#write({ ...plan, body: this.#withFinalizer(plan) }, options);
+    return this.#write({ ...plan, body: this.#withFinalizers(plan) }, options);
   }
 
-  #withFinalizer({ ref, body, isStatus }: PlannedWrite): object {
+  // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.
+  #withFinalizers({ ref, body, isStatus }: PlannedWrite): object {
     const { finalizer, sender } = this.#dependencies;
     const { metadata } = body as Stated;
-    const isWhole = !isStatus || !this.#target.definition.hasStatusSubresource;
-    if (finalizer === undefined || !isWhole || metadata.finalizers !== undefined) return body;
+    const isPart = isStatus && this.#target.definition.hasStatusSubresource;
+    if (isPart || metadata.finalizers !== undefined) return body;
     const live = this.#target.cache.get(keyOf(ref));
-    const owned = live && sender.matcher.ownedFields(live, "object");
-    if (owned === undefined || !appliedFinalizers(owned.fieldsV1).includes(finalizer)) return body;
-    return { ...body, metadata: { ...metadata, finalizers: [finalizer] } };
+    const applied = appliedFinalizers((live && sender.matcher.ownedFields(live, "object"))?.fieldsV1 ?? "");
+    const { finalizers = [] } = live?.object.metadata ?? {};
+    const kept = applied.filter((each) => (isStatus ? finalizers.includes(each) : each === finalizer));
+    return kept.length === 0 ? body : { ...body, metadata: { ...metadata, finalizers: kept } };
   }
 
   #update(
@@ -241,35 +243,37 @@ export class KindOperations<Resource extends KubernetesObject> {
     // What had to make room is compared, too.
     if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
     const before = cache.get(key);
-    const application = applicationOf(this.#target, plan);
     const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create";
     const live = (plan.given ?? before?.object) as Resource | undefined;
-    if (isCompared && live !== undefined) {
-      const isMatch =
-        matcher === undefined && application !== undefined
-          ? sender.matcher.compare(application, before).matches
-          : this.#matches(plan, live, matcher);
-      if (isMatch) {
-        sender.noteMatch(this.#target, plan.ref, plan.isStatus);
-        return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
-      }
+    if (isCompared && live !== undefined && this.#matches(plan, { live, before, matcher })) {
+      sender.noteMatch(this.#target, plan.ref, plan.isStatus);
+      return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
     const isFiltered = mode !== "cacheOnly";
     const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
     // The caller has to know; its reconcile is tried again when the pause is over.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
     const { kind, entry } = sent;
-    if (application !== undefined) sender.matcher.remember(application, entry);
     deepFreeze(entry.object);
     return { kind, object: entry.object };
   }
 
-  #matches(plan: PlannedWrite, live: Resource, matcher: Matcher<Resource> | false | undefined): boolean {
+  #matches(
+    plan: PlannedWrite,
+    {
+      live,
+      before,
+      matcher,
+    }: { live: Resource; before: DecodedResource | undefined; matcher: Matcher<Resource> | undefined },
+  ): boolean {
     const { verb, isStatus } = plan;
+    const { definition } = this.#target;
+    const application = applicationOf(this.#target, plan);
+    if (matcher === undefined && application !== undefined)
+      return this.#dependencies.sender.matcher.compare(application, before).matches;
     const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
-    const matches = matcher || (plan.matcher as unknown as Matcher<Resource> | undefined);
-    if (desired === undefined || matches === undefined) return false;
-    return matches({ definition: this.#target.definition, verb, isStatus, desired, live });
+    const usual = (verb === "update" ? updateMatcher : patchMatcher) as unknown as Matcher<Resource>;
+    return desired !== undefined && (matcher ?? usual)({ definition, verb, isStatus, desired, live });
   }
 
   #check({ verb, isStatus, ref, version }: PlannedWrite, mode: WriteMode, matcher: unknown): void {

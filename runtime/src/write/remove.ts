@@ -19,7 +19,7 @@ export async function untieObject(
   const untie = async (before: DecodedResource) => {
     const change = untyingOperations(before.object, primary.metadata.uid);
     if (change.length === 0) return;
-    const plan = planJsonPatch(target.definition, before.object, { change, isStatus: false });
+    const plan = planJsonPatch(before.object, change, false);
     await sender.send({ target, plan, before, cause, isUrgent: true });
   };
   await onLatest(live, untie, { sender, target });

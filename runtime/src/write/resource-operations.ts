@@ -5,7 +5,8 @@ import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
+import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
 import type { LoopListener, WriteCause } from "./send/postponed-write.js";
 import { Sender } from "./send/send.js";
 
@@ -23,12 +24,8 @@ export interface ResourceOperationsOptions {
   readonly listener?: LoopListener | undefined;
 }
 
-/** Which finalizer is meant, and what is made of the event. */
-export interface FinalizerOptions {
-  /** That of the controller unless stated. */
-  readonly finalizer?: string;
-  readonly mode?: "matchAndFilter" | "cacheOnly";
-}
+/** Which finalizer is meant, that of the controller unless stated, and what is made of the event. */
+export type FinalizerOptions = Partial<FinalizerWrite>;
 
 /**
  * Writes for one controller so that its next read sees what was written, and so that the event of a write causes no reconcile
@@ -75,12 +72,7 @@ export class ResourceOperations {
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
-      ...rest,
-      isNeeded: (object) => object.metadata.deletionTimestamp === undefined && !hasFinalizer(object, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
-    });
+    return addFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /**
@@ -88,16 +80,11 @@ export class ResourceOperations {
    *
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
-  async applyFinalizer<Primary extends KubernetesObject>(
+  applyFinalizer<Primary extends KubernetesObject>(
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary>> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    const { name, namespace, uid, deletionTimestamp } = primary.metadata;
-    if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
-      return { kind: "unchanged", object: primary };
-    const metadata = { name, namespace, uid, finalizers: [finalizer] };
-    return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, rest);
+    return applyFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
@@ -105,12 +92,7 @@ export class ResourceOperations {
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
-      ...rest,
-      isNeeded: (object) => hasFinalizer(object, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
-    });
+    return removeFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
@@ -189,8 +171,4 @@ type WritableSource = EventSource & Required<Pick<EventSource, "view">>;
 
 function isWritable(source: EventSource): source is WritableSource {
   return source.view !== undefined && !source.view.isPartial;
-}
-
-function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {
-  return metadata.finalizers?.includes(finalizer) === true;
 }

@@ -12,7 +12,6 @@ import { LiveObjects, type DependentSource } from "./live-objects.js";
 import { removeBy, writeBy } from "./operations.js";
 import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
 
-export type { Writer } from "../../write/apply.js";
 export type { ObjectWriter } from "../../write/object-writer.js";
 export type { DependentSource } from "./live-objects.js";
 

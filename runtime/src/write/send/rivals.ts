@@ -16,7 +16,7 @@ export interface RivalSearch {
   readonly paths: readonly string[];
   /** The field manager that is none of them. */
   readonly own: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Returns the field managers that own what differs in an object; none if nobody does, or if that cannot be read now. */

@@ -8,7 +8,7 @@ import { buildPlan } from "#runtime/workflow/plan.js";
 import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/workflow/run.js";
 import { KubernetesDriver, type DependentSource } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import type { Writer } from "#runtime/write/apply.js";
+import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";
