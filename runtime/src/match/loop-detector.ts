@@ -77,27 +77,19 @@ export class LoopDetector {
     return this.#objects.size;
   }
 
-  /** Tells whether an object is in a loop, so that its next write may have to wait. */
-  isSlowed(key: string): boolean {
-    return this.#objects.get(key)?.loop !== undefined;
-  }
-
-  /** Returns the loop that a write would continue; undefined if it may be made without a pause. */
-  loopOf(key: string, write: ObservedWrite): Omit<WriteLoop, "isNew"> | undefined {
+  /** Returns the loop that a write would continue, and how long it has to wait now; undefined if it may be made at once. */
+  postponementOf(key: string, write: () => ObservedWrite, now: number): Omit<WriteLoop, "isNew"> | undefined {
     const known = this.#objects.get(key);
-    return known !== undefined && continues(known, write) ? known.loop : undefined;
-  }
-
-  /** Returns how long an object has to be left alone before `write`; 0 if it may be made now. */
-  pauseOf(key: string, write: ObservedWrite, now: number): number {
-    const loop = this.loopOf(key, write);
-    return loop === undefined ? 0 : Math.max(0, this.#objects.get(key)!.lastAt + loop.pauseMs - now);
+    if (known?.loop === undefined || !continues(known, write())) return undefined;
+    const pauseMs = known.lastAt + known.loop.pauseMs - now;
+    return pauseMs > 0 ? { ...known.loop, pauseMs } : undefined;
   }
 
   /** Takes note of a write; returns the loop that it belongs to, if it does. */
   noteWrite(key: string, write: ObservedWrite, now: number): WriteLoop | undefined {
     const { sameWrites, writes, initialPauseMs, maxPauseMs } = this.#options;
-    const known = this.#current(key, now);
+    const last = this.#objects.get(key);
+    const known = last === undefined || this.#isOver(last, now) ? undefined : last;
     const before = known !== undefined && continues(known, write) ? known.loop : undefined;
     const sameTimes = this.#added(known?.content === write.content ? known.sameTimes : [], { now, most: sameWrites });
     const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
@@ -123,11 +115,6 @@ export class LoopDetector {
   /** Forgets an object. */
   forget(key: string): void {
     this.#objects.delete(key);
-  }
-
-  #current(key: string, now: number): Writes | undefined {
-    const known = this.#objects.get(key);
-    return known === undefined || this.#isOver(known, now) ? undefined : known;
   }
 
   #added(times: readonly number[], { now, most }: { now: number; most: number }): readonly number[] {

@@ -7,7 +7,7 @@
  * stores them.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { keyOfListItem, ListItems } from "./list-item.js";
+import { keyOfListItem } from "./list-item.js";
 import { isLeaf, LEAF, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
 import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
@@ -143,17 +143,18 @@ function matchField(
 
 function matchListMap(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
   if (owned.fields.size + owned.values.size > 0) return report(search, "is owned as something else");
-  const items = new ListItems(Array.isArray(live) ? live : [], schema);
+  const items = Array.isArray(live) ? live : [];
+  const places = new Map(items.map((item, place) => [keyOfListItem(item, schema), place]));
   const { path } = search;
   let lastPlace = -1;
   for (let index = 0; index < desired.length; index++) {
     const item = desired[index]!;
     const key = keyOfListItem(item, schema);
-    const place = items.placeOf(key, { expected: lastPlace + 1, count: desired.length });
+    const place = places.get(key);
     path.push(index);
     const goesOn = matchItem(search, item, {
       owned: owned.items.get(key),
-      live: place === undefined ? undefined : items.list[place],
+      live: place === undefined ? undefined : items[place],
       schema,
       // An apply puts our items into our order.
       isInOrder: place === undefined || place > lastPlace,

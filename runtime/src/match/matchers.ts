@@ -49,10 +49,10 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
     throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
   return ({ definition, ...args }) => {
     const [desired, live] = [args.desired, args.live].map((object) => without(object as JsonObject, ignoredPaths));
-    const isContentStrict = isStrict || ignoredPaths.length > 0;
+    const metadata = () => metadataOf(desired!, live!, additive(definition, isMetadataStrict));
     return (
-      matchesContent(desired!, live!, additive(definition, isContentStrict)) &&
-      matchesMetadata(desired!, live!, additive(definition, isMetadataStrict))
+      includes(contentOf(desired!), contentOf(live!), additive(definition, isStrict || ignoredPaths.length > 0)) &&
+      metadata().every((part) => includes(part.desired, part.live, part))
     );
   };
 }
@@ -108,14 +108,6 @@ export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) =
 
 function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOptions {
   return { schema: schemaOf(definition), isStrict, mayLackEmpty: !definition.isCustom };
-}
-
-function matchesContent(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return includes(contentOf(desired), contentOf(live), options);
-}
-
-function matchesMetadata(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return metadataOf(desired, live, options).every((part) => includes(part.desired, part.live, part));
 }
 
 function contentOf(object: JsonObject): JsonObject {

@@ -112,7 +112,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: PartialResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#apply(desired, options, false);
+    return this.#write(this.#planApply(desired, false), options);
   }
 
   /** Applies the status of an object server-side. */
@@ -120,7 +120,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: PartialResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#apply(desired, options, true);
+    return this.#write(this.#planApply(desired, true), options);
   }
 
   /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
@@ -128,7 +128,8 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: WholeResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#update(desired, options, false);
+    const plan = planUpdate(this.#target.definition, desired as Stated, false);
+    return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Replaces the status of an object by a PUT. */
@@ -136,7 +137,8 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: WholeResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#update(desired, options, true);
+    const plan = planUpdate(this.#target.definition, desired as Stated, true);
+    return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
@@ -199,35 +201,18 @@ export class KindOperations<Resource extends KubernetesObject> {
     return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
   }
 
-  #apply(
-    stated: PartialResource<Resource>,
-    options: OperationOptions<Resource> | undefined,
-    isStatus: boolean,
-  ): Promise<ResourceWrite<Resource>> {
-    const plan = planApply(this.#target.definition, stated as Stated, isStatus);
-    return this.#write({ ...plan, body: this.#withFinalizers(plan) }, options);
-  }
-
   // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.
-  #withFinalizers({ ref, body, isStatus }: PlannedWrite): object {
+  #planApply(desired: PartialResource<Resource>, isStatus: boolean): PlannedWrite {
     const { finalizer, sender } = this.#dependencies;
-    const { metadata } = body as Stated;
-    const isPart = isStatus && this.#target.definition.hasStatusSubresource;
-    if (isPart || metadata.finalizers !== undefined) return body;
-    const live = this.#target.cache.get(keyOf(ref));
+    const { definition, cache } = this.#target;
+    const plan = planApply(definition, desired as Stated, isStatus);
+    const { metadata } = plan.body as Stated;
+    if ((isStatus && definition.hasStatusSubresource) || metadata.finalizers !== undefined) return plan;
+    const live = cache.get(keyOf(plan.ref));
     const applied = appliedFinalizers((live && sender.matcher.ownedFields(live, "object"))?.fieldsV1 ?? "");
     const { finalizers = [] } = live?.object.metadata ?? {};
     const kept = applied.filter((each) => (isStatus ? finalizers.includes(each) : each === finalizer));
-    return kept.length === 0 ? body : { ...body, metadata: { ...metadata, finalizers: kept } };
-  }
-
-  #update(
-    desired: WholeResource<Resource>,
-    options: OperationOptions<Resource> = { mode: "filterWithOptimisticLocking" },
-    isStatus: boolean,
-  ): Promise<ResourceWrite<Resource>> {
-    const { mode = "filterWithOptimisticLocking", ...rest } = options;
-    return this.#write(planUpdate(this.#target.definition, desired as Stated, isStatus), { mode, ...rest });
+    return kept.length === 0 ? plan : { ...plan, body: { ...plan.body, metadata: { ...metadata, finalizers: kept } } };
   }
 
   async #write(
@@ -243,9 +228,9 @@ export class KindOperations<Resource extends KubernetesObject> {
     // What had to make room is compared, too.
     if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
     const before = cache.get(key);
-    const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create";
     const live = (plan.given ?? before?.object) as Resource | undefined;
-    if (isCompared && live !== undefined && this.#matches(plan, { live, before, matcher })) {
+    const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create" && live !== undefined;
+    if (isCompared && this.#matches(plan, { live, before, matcher })) {
       sender.noteMatch(this.#target, plan.ref, plan.isStatus);
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }

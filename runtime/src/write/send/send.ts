@@ -5,7 +5,6 @@ import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubern
 import { kindNameOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Applied } from "../../client/write-request.js";
-import type { Clock } from "../../base/clock.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
@@ -23,7 +22,6 @@ export interface SenderOptions {
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string> | undefined;
   readonly listener?: LoopListener | undefined;
-  readonly clock?: Clock | undefined;
 }
 
 /** One write, and the state that it was made from. */
@@ -62,15 +60,14 @@ export class Sender {
   readonly fieldManagers: Iterable<string>;
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;
-  readonly #loops: WriteLoops;
+  readonly #loops = new WriteLoops();
 
   constructor(options: SenderOptions) {
-    const { fieldManager, fieldManagers = [fieldManager], clock } = options;
+    const { fieldManager, fieldManagers = [fieldManager] } = options;
     this.fieldManager = fieldManager;
     this.fieldManagers = fieldManagers;
     this.matcher = new ApplyMatcher(fieldManager);
     this.#options = options;
-    this.#loops = new WriteLoops(clock);
   }
 
   get client(): ApiClient {
@@ -217,10 +214,7 @@ export class Sender {
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
   }
 
-  async #postpone(
-    sending: Sending,
-    { kind, writes, pauseMs }: Pick<WriteLoop, "kind" | "writes" | "pauseMs">,
-  ): Promise<PostponedWrite> {
+  async #postpone(sending: Sending, { kind, writes, pauseMs }: Omit<WriteLoop, "isNew">): Promise<PostponedWrite> {
     const { cause = NO_CAUSE, target, plan } = sending;
     const place = this.#placeOf(sending);
     const { paths } = place;
