@@ -11,7 +11,6 @@ import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
 import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
-import type { ObjectWriter } from "../write/object-writer.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { EventFilters } from "../cache/resource-change.js";
@@ -33,7 +32,7 @@ export interface DriverParts {
 export class DriverFactory {
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
-  readonly #writers = new Map<string, ObjectWriter>();
+  readonly #writers = new Map<string, Writer>();
 
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
@@ -64,7 +63,7 @@ export class DriverFactory {
     { cluster, fieldManager, serverSideApply = true }: KubernetesDependent,
     { source }: DependentSource,
     client: () => ApiClient,
-  ): ObjectWriter {
+  ): Writer {
     const { name, fieldManager: ofController = name } = this.#definition;
     const { writer, fieldManagers } = this.#parts;
     const manager = fieldManager ?? ofController;

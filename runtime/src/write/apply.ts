@@ -1,18 +1,17 @@
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
-import type { ChangeOptions, WriteMethod, Written } from "./object-writer.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { applicationOf, locked, planApply, planJsonPatch, type Stated } from "./send/plan.js";
-import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
+import { applicationOf, locked, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./send/plan.js";
 import type { Sender, Sending } from "./send/send.js";
+import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
 const VERSION_OF_NOTHING = "1";
 
-const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
 const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
 /** Writes objects by server-side apply. */
@@ -23,12 +22,8 @@ export class ApplyMethod implements WriteMethod {
     this.#sender = sender;
   }
 
-  async create(target: WriteTarget, desired: Stated, cause: WriteCause | undefined): Promise<Written> {
-    const plan = locked({ ...planApply(target.definition, desired, false), version: VERSION_OF_NOTHING });
-    const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
-    // What is there is left as it is; what is not there has to be waited for.
-    if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
-    return { ...sent, verdict: ABSENT };
+  planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
+    return locked({ ...planApply(definition, desired, false), version: VERSION_OF_NOTHING });
   }
 
   async change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written> {
@@ -43,7 +38,7 @@ export class ApplyMethod implements WriteMethod {
     const write = { target, plan, before: live, cause };
     const send = async (before: DecodedResource): Promise<Written> => {
       const sent = await this.#sender.send({ ...write, before });
-      return sent.kind === "postponed" ? { ...sent, entry: before } : { ...sent, verdict };
+      return sent.kind === "postponed" ? sent : { ...sent, verdict };
     };
     try {
       return await send(live);

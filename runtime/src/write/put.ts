@@ -3,16 +3,14 @@ import { keyOf, type KubernetesObject, type ObjectMeta, type OwnerReference } fr
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { genericMatcher } from "../match/matchers.js";
-import type { ChangeOptions, WriteMethod, Written } from "./object-writer.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planCreate, planUpdate, type Stated } from "./send/plan.js";
-import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
+import { planCreate, planUpdate, type PlannedWrite, type Stated } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 import { StoredForms } from "./send/stored-forms.js";
+import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 const MAX_ATTEMPTS = 5;
-const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
@@ -30,12 +28,8 @@ export class PutMethod implements WriteMethod {
     this.#sender = sender;
   }
 
-  async create(target: WriteTarget, desired: Stated, cause: WriteCause | undefined): Promise<Written> {
-    const plan = planCreate(target.definition, desired);
-    const sent = await this.#sender.send({ target, plan, before: undefined, cause });
-    if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
-    this.#learn(target, desired, sent.entry.object);
-    return { kind: "created", entry: sent.entry, verdict: ABSENT };
+  planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
+    return planCreate(definition, desired);
   }
 
   async change(target: WriteTarget, desired: Stated, { live, isForced, cause }: ChangeOptions): Promise<Written> {
@@ -53,8 +47,8 @@ export class PutMethod implements WriteMethod {
       }
       const plan = planUpdate(definition, body, false);
       const sent = await this.#sender.send({ target, plan, before, cause, content: desired });
-      if (sent.kind === "postponed") return { ...sent, entry: before };
-      this.#learn(target, body, sent.entry.object);
+      if (sent.kind === "postponed") return sent;
+      this.learn(target, body, sent.entry.object);
       return { ...sent, verdict: DIFFERS };
     };
     const isConflict = (error: unknown) => isApiError((conflict = error), 409);
@@ -75,7 +69,7 @@ export class PutMethod implements WriteMethod {
   }
 
   // The server stores some values in another form, which only a schema tells: without one the same would be sent in every reconcile.
-  #learn(target: WriteTarget, body: Stated, stored: KubernetesObject): void {
+  learn(target: WriteTarget, body: Stated, stored: KubernetesObject): void {
     const isStored = this.#isAsDesired(target, { ...body, metadata: stored.metadata }, stored);
     if (!isStored) this.#forms.remember(partOf(target, body), formOf(body, stored));
   }

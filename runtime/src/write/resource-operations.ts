@@ -7,25 +7,28 @@ import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
 import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
-import type { LoopListener, WriteCause } from "./send/postponed-write.js";
-import { Sender } from "./send/send.js";
+import type { WriteCause } from "./send/postponed-write.js";
+import { Sender, type SenderOptions } from "./send/send.js";
 
 /** What the operations of a controller are made of. */
-export interface ResourceOperationsOptions {
+export interface ResourceOperationsOptions extends SenderOptions {
   readonly client: ApiClient;
-  readonly fieldManager: string;
   readonly primary: WriteTarget;
   /** The finalizer of the controller. */
   readonly finalizer: string;
-  /** All controllers of the operator: they share what the answers bring. Default: the one alone */
-  readonly fieldManagers?: Iterable<string>;
   readonly sources: SecondarySources;
   readonly logger: Logger;
-  readonly listener?: LoopListener | undefined;
 }
 
 /** Which finalizer is meant, that of the controller unless stated, and what is made of the event. */
 export type FinalizerOptions = Partial<FinalizerWrite>;
+
+interface SharedByReconciles {
+  /** One for each cluster. */
+  readonly senders: Map<ApiClient, Sender>;
+  /** The kinds of which the log says that several event sources watch them. */
+  readonly warned: Set<string>;
+}
 
 /**
  * Writes for one controller so that its next read sees what was written, and so that the event of a write causes no reconcile
@@ -36,21 +39,17 @@ export type FinalizerOptions = Partial<FinalizerWrite>;
 export class ResourceOperations {
   readonly #options: ResourceOperationsOptions;
   readonly #cause: WriteCause | undefined;
-  /** One for each cluster. */
-  readonly #senders: Map<ApiClient, Sender>;
-  readonly #warned: Set<string>;
+  readonly #shared: SharedByReconciles;
 
-  /** `origin` are the operations that these are a part of. */
-  constructor(options: ResourceOperationsOptions, cause?: WriteCause, origin?: ResourceOperations) {
+  constructor(options: ResourceOperationsOptions, cause?: WriteCause, shared?: SharedByReconciles) {
     this.#options = options;
     this.#cause = cause;
-    this.#senders = origin === undefined ? new Map<ApiClient, Sender>() : origin.#senders;
-    this.#warned = origin === undefined ? new Set<string>() : origin.#warned;
+    this.#shared = shared ?? { senders: new Map(), warned: new Set() };
   }
 
   /** Returns the same operations for one reconcile, which cancels them when it is given up. */
   within(cause: WriteCause): ResourceOperations {
-    return new ResourceOperations(this.#options, cause, this);
+    return new ResourceOperations(this.#options, cause, this.#shared);
   }
 
   /**
@@ -106,16 +105,14 @@ export class ResourceOperations {
   // The class of the primaries gives the type. A finalizer is never held back.
   #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
     const { primary, finalizer } = this.#options;
-    const dependencies = { sender: this.#senderFor(undefined), cause: this.#cause, finalizer, isUrgent };
+    const dependencies = { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent };
     return new KindOperations(primary, dependencies);
   }
 
-  #senderFor(other: ApiClient | undefined): Sender {
-    const { client: own, fieldManager, fieldManagers, listener } = this.#options;
-    const client = other ?? own;
-    let sender = this.#senders.get(client);
-    if (sender === undefined)
-      this.#senders.set(client, (sender = new Sender({ client, fieldManager, fieldManagers, listener })));
+  #senderFor(client = this.#options.client): Sender {
+    const { senders } = this.#shared;
+    let sender = senders.get(client);
+    if (sender === undefined) senders.set(client, (sender = new Sender({ ...this.#options, client })));
     return sender;
   }
 
@@ -124,8 +121,8 @@ export class ResourceOperations {
     const first = candidates.find(isWritable);
     if (first === undefined) throw this.#unwatched(definition, candidates[0]);
     const kind = kindNameOf(definition);
-    if (candidates.length > 1 && !this.#warned.has(kind)) {
-      this.#warned.add(kind);
+    if (candidates.length > 1 && !this.#shared.warned.has(kind)) {
+      this.#shared.warned.add(kind);
       const names = candidates.map(({ name }) => name).join(", ");
       const advice = `${first.name} is used; state the source to write through another one`;
       this.#options.logger.warn({ kind, sources: names }, `several event sources watch ${kind}: ${advice}`);

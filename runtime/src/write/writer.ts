@@ -11,18 +11,32 @@ import {
 } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { ApplyMethod } from "./apply.js";
-import { checkAdoption } from "./existing-object.js";
-import type { ApplyOptions, ObjectWriter, UntieOptions, WriteMethod, Written } from "./object-writer.js";
+import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
 import { PutMethod } from "./put.js";
-import { untieObject } from "./remove.js";
+import { untieObject, type UntieOptions } from "./remove.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { planMergePatch, type Stated } from "./send/plan.js";
-import type { WriteCause } from "./send/postponed-write.js";
+import { createPostponedError } from "./send/postponed-write.js";
 import { withEncodedData } from "./send/secret-data.js";
 import type { DeletionSending, Sender } from "./send/send.js";
+import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
+
+const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
+
+/** What is known of an object that is written, and what may be done to it. */
+export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
+  /** Its state, if it exists and may be written. */
+  readonly live: DecodedResource | undefined;
+  /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
+  readonly existing?: ExistingPolicy | undefined;
+  /** What is written to such an object, in place of what is desired. */
+  readonly adoption?: Stated | undefined;
+  /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
+  readonly isOnlyCreated?: boolean;
+}
 
 /** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
-export class Writer implements ObjectWriter {
+export class Writer {
   readonly #sender: Sender;
   readonly #method: WriteMethod;
 
@@ -31,23 +45,34 @@ export class Writer implements ObjectWriter {
     this.#method = serverSideApply ? new ApplyMethod(sender) : new PutMethod(sender);
   }
 
+  /**
+   * Makes an object as desired. Without a live one it is created, which fails if there is one after all that is not of this primary and
+   * must not be adopted.
+   */
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
     const { live, cause } = options;
     const desired = withEncodedData(target.definition, stated);
     target.cache.requireWhole(keyOf(desired.metadata));
     if (live !== undefined) return this.#method.change(target, desired, { ...options, live });
     try {
-      return await this.#method.create(target, desired, cause);
+      const plan = this.#method.planCreation(target.definition, desired);
+      const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
+      // What is there is left as it is; what is not there has to be waited for.
+      if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
+      this.#method.learn?.(target, desired, sent.entry.object);
+      return { ...sent, verdict: ABSENT };
     } catch (error) {
       if (!isApiError(error, 409)) throw error;
       return this.#resume(target, desired, { conflict: error, options });
     }
   }
 
+  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
   delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     return this.#sender.delete(target, live, options);
   }
 
+  /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
   untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void> {
     return untieObject(target, live, { ...options, sender: this.#sender });
   }
@@ -67,7 +92,7 @@ export class Writer implements ObjectWriter {
     target.cache.put(live);
     const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
     if (isTerminating || (isOwn && isOnlyCreated)) {
-      const entry = await this.#restoreLabel(target, { live, desired: metadata, cause });
+      const entry = await this.#restoreLabel(target, metadata, { live, cause });
       return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
     }
     const written = await this.#method.change(target, isOwn ? desired : adoption, { live, cause });
@@ -88,7 +113,8 @@ export class Writer implements ObjectWriter {
   // What is only created, or is being deleted, must not be written as desired; but without the label no watch shows it.
   async #restoreLabel(
     target: WriteTarget,
-    { live, desired, cause }: { live: DecodedResource; desired: Partial<ObjectMeta>; cause: WriteCause | undefined },
+    desired: Partial<ObjectMeta>,
+    { live, cause }: ChangeOptions,
   ): Promise<DecodedResource> {
     const { name, namespace, uid } = live.object.metadata;
     if (!lacksLabel(live.object.metadata, desired)) return live;

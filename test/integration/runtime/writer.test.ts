@@ -89,9 +89,9 @@ suite("a dependent that is there before the watch brings it", (test) => {
       const { faults } = await server();
       const held = await holdWatches(writing);
       faults.add({ verb: "patch", path: `/${writing.metadata.name}`, times: 1, loseAnswer: true });
-      const { kind, entry } = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
-      assert.is(kind, "created");
-      assert.is(knownIn(writing.configMaps, writing.key), entry.object);
+      const written = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
+      assert.is(written.kind, "created");
+      assert.is(knownIn(writing.configMaps, writing.key), "entry" in written && written.entry.object);
       assert.equal(writing.writes, ["PATCH lost", "PATCH 409"]);
       await held.release();
       assert.is((await writing.apply({ metadata: wanted, data: { text: "ours" } })).kind, "unchanged");

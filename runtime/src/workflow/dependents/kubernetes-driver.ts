@@ -2,8 +2,8 @@ import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject, type ObjectKey, describeObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import type { ObjectWriter } from "../../write/object-writer.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
+import type { Writer } from "../../write/writer.js";
 import { completeDesired, hasLink, keyOfDesired, linkOf, type DesiredObject } from "./desired-object.js";
 import type { DependentDriver, DriverRun, FindRun, Live, Wanted, WriteOutcome } from "./driver.js";
 import type { PlanNode } from "../plan.js";
@@ -12,14 +12,13 @@ import { LiveObjects, type DependentSource } from "./live-objects.js";
 import { removeBy, writeBy } from "./operations.js";
 import type { DeletionOptions, KubernetesDependent } from "../definition/workflow-definition.js";
 
-export type { ObjectWriter } from "../../write/object-writer.js";
 export type { DependentSource } from "./live-objects.js";
 
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions {
   readonly node: PlanNode<KubernetesDependent>;
   readonly source: DependentSource;
-  readonly writer: ObjectWriter;
+  readonly writer: Writer;
   /** Returns the client of the cluster that the objects are in; that of the operator unless given. */
   readonly client?: () => ApiClient;
   /** The name of the controller, by which it knows its objects. */
@@ -32,7 +31,7 @@ export class KubernetesDriver implements DependentDriver {
   /** The cluster and kind of its objects. */
   readonly #claimPrefix: string;
   readonly #source: DependentSource;
-  readonly #writer: ObjectWriter;
+  readonly #writer: Writer;
   readonly #client: KubernetesDriverOptions["client"];
   readonly #controller: string | undefined;
   readonly #objects: LiveObjects;
