@@ -135,14 +135,14 @@ function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOpti
 }
 
 function without(object: JsonObject, paths: readonly string[]): JsonObject {
-  const plain = plainOf(object) as JsonObject;
-  const isThere = (path: string) => {
-    let value: JsonValue | undefined = plain;
-    for (const name of path.split("/").slice(1)) value = (value as JsonObject | undefined)?.[name];
-    return value !== undefined;
-  };
-  const operations = paths.filter(isThere).map((path) => ({ op: "remove" as const, path }));
-  return operations.length === 0 ? plain : (applyJsonPatch(plain, operations) as JsonObject);
+  let rest = plainOf(object) as JsonObject;
+  for (const path of paths)
+    try {
+      rest = applyJsonPatch(rest, [{ op: "remove", path }]) as JsonObject;
+    } catch {
+      // It is not there.
+    }
+  return rest;
 }
 
 function statusOf(object: object): JsonValue | undefined {

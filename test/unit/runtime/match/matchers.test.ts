@@ -226,6 +226,7 @@ suite("generic matcher", (test) => {
     assert.ok(compares({ list: [1] }, { a: 2, list: [3] }, options), "also what only one of them has");
     assert.not(compares({ ab: 1 }, { ab: 2 }, options), "a path ends at a name");
     assert.not(compares({}, { b: 1 }, options));
+    assert.ok(compares({ "a/b": 1 }, { "a/b": 2 }, { ignoredPaths: ["/spec/a~1b"] }), "a slash in a name is escaped");
     assert.throws(() => genericMatcher({ isStrict: true, ignoredPaths: ["/spec"] }), /leave isStrict out/);
   });
 
