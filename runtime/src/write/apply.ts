@@ -5,8 +5,16 @@ import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { applicationOf, locked, planApply, planJsonPatch, type PlannedWrite, type Stated } from "./send/plan.js";
-import type { Sender, Sending } from "./send/send.js";
+import {
+  applicationOf,
+  locked,
+  planApply,
+  planJsonPatch,
+  type PlannedWrite,
+  type Sending,
+  type Stated,
+} from "./send/plan.js";
+import type { Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
 // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.

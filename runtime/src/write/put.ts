@@ -1,5 +1,5 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
+import { type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { genericMatcher } from "../match/matchers.js";
@@ -64,19 +64,15 @@ export class PutMethod implements WriteMethod {
     const compare = (desired: Stated) =>
       matches({ definition, verb: "update", isStatus: false, desired, live } as const);
     if (compare(body)) return true;
-    const isKnown = this.#forms.isKnown(partOf(target, body), () => formOf(body, live));
+    const isKnown = this.#forms.isKnown({ target, part: "object", desired: body }, () => formOf(body, live));
     return isKnown && compare({ ...live, metadata: body.metadata });
   }
 
   // The server stores some values in another form, which only a schema tells: without one the same would be sent in every reconcile.
   learn(target: WriteTarget, body: Stated, stored: KubernetesObject): void {
     const isStored = this.#isAsDesired(target, { ...body, metadata: stored.metadata }, stored);
-    if (!isStored) this.#forms.remember(partOf(target, body), formOf(body, stored));
+    if (!isStored) this.#forms.remember({ target, part: "object", desired: body }, formOf(body, stored));
   }
-}
-
-function partOf({ cache }: WriteTarget, { metadata }: Stated) {
-  return { cache, part: "object", key: keyOf(metadata) } as const;
 }
 
 function formOf(sent: object, stored: object) {

@@ -1,4 +1,4 @@
-import { keyOf, type JsonValue, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { type JsonValue, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
@@ -19,9 +19,8 @@ export interface WriteTarget {
 }
 
 /** Something to be applied. */
-export interface Application {
+export interface Application extends WrittenPart {
   readonly target: WriteTarget;
-  readonly part: WrittenPart["part"];
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
@@ -54,7 +53,7 @@ export class ApplyMatcher {
     if (!verdict.matches && isAnswer) this.#learn(application, live, options);
     if (isAnswer) this.#sent.delete(live.object);
     const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
-    return verdict.matches || !this.#forms.isKnown(partOf(application), formOf) ? verdict : { matches: true };
+    return verdict.matches || !this.#forms.isKnown(application, formOf) ? verdict : { matches: true };
   }
 
   /** Names the places, `limit` at most, that keep an object from being as desired. */
@@ -80,7 +79,7 @@ export class ApplyMatcher {
 
   /** Forgets what was learnt of an object that is gone. */
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
-    this.#forms.forget(cache, keyOf(ref));
+    this.#forms.forget(cache, ref);
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
@@ -112,17 +111,13 @@ export class ApplyMatcher {
   #learn(application: Application, live: DecodedResource, options: AppliedState): void {
     const sent = JSON.stringify(this.#sent.get(live.object)?.desired);
     if (sent !== JSON.stringify(application.desired)) return;
-    this.#forms.remember(partOf(application), { sent, stored: storedText(live, options) });
+    this.#forms.remember(application, { sent, stored: storedText(live, options) });
   }
 }
 
 /** The fields that were applied, parsed and as text. */
 interface AppliedState extends MatchOptions {
   readonly text: OwnedFields;
-}
-
-function partOf({ target: { cache }, part, desired }: Application): WrittenPart {
-  return { cache, part, key: keyOf(desired.metadata) };
 }
 
 // Nearly always it is plain and matches, and need not be looked through before.

@@ -8,12 +8,14 @@ import type {
   WriteVerb,
 } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { DecodedResource } from "../../decode/decode-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
 import { genericDifferences } from "../../match/matchers.js";
 import { plainOf } from "../../match/plain-json.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
+import type { WriteCause } from "./postponed-write.js";
 import { withEncodedData } from "./secret-data.js";
 
 type JsonObject = { [key: string]: JsonValue };
@@ -34,6 +36,21 @@ export interface PlannedWrite {
   readonly given?: KubernetesObject;
   /** What the write states, or what a patch makes of `live`; undefined if the patch does not fit. */
   desiredOf(live: KubernetesObject): object | undefined;
+}
+
+/** One write, and the state that it was made from. */
+export interface Sending {
+  readonly target: WriteTarget;
+  readonly plan: PlannedWrite;
+  /** Absent if the object is not known. */
+  readonly before: DecodedResource | undefined;
+  readonly cause?: WriteCause | undefined;
+  /** What is desired, where the body says more than that. Default: the body of the plan */
+  readonly content?: object;
+  /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
+  readonly isFiltered?: boolean;
+  /** True: the write is never postponed. Default: false */
+  readonly isUrgent?: boolean;
 }
 
 /** An object as a write states it. */

@@ -1,18 +1,23 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
+import {
+  describeObject,
+  keyOf,
+  type KubernetesObject,
+  type ObjectMeta,
+  type ObjectRef,
+} from "../../base/kubernetes-object.js";
 import { kindNameOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Applied } from "../../client/write-request.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
-import { logChange } from "./log-change.js";
-import { applicationOf, isExplained, plannedPaths, type PlannedWrite } from "./plan.js";
+import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
-import { WriteLoops, type GuardedWrite } from "./write-loops.js";
+import { WriteLoops } from "./write-loops.js";
 
 /** With what a field manager writes. */
 export interface SenderOptions {
@@ -22,21 +27,6 @@ export interface SenderOptions {
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string> | undefined;
   readonly listener?: LoopListener | undefined;
-}
-
-/** One write, and the state that it was made from. */
-export interface Sending {
-  readonly target: WriteTarget;
-  readonly plan: PlannedWrite;
-  /** Absent if the object is not known. */
-  readonly before: DecodedResource | undefined;
-  readonly cause?: WriteCause | undefined;
-  /** What is desired, where the body says more than that. Default: the body of the plan */
-  readonly content?: object;
-  /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
-  readonly isFiltered?: boolean;
-  /** True: the write is never postponed. Default: false */
-  readonly isUrgent?: boolean;
 }
 
 /** What became of a write; `unchanged`: the server stored nothing new. */
@@ -51,6 +41,7 @@ export interface DeletionSending {
 }
 
 const NAMED_DIFFERENCES = 10;
+const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
 const NO_CAUSE: WriteCause = {};
 
@@ -88,8 +79,7 @@ export class Sender {
   /** Writes, unless the object is in a loop and has to wait. The next read sees the answer, and no event comes of it. */
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
     const { cause = NO_CAUSE, isUrgent = false, plan, before, target } = sending;
-    const guarded = guardedOf(sending);
-    const pause = isUrgent ? undefined : this.#loops.postponementOf(guarded);
+    const pause = isUrgent ? undefined : this.#loops.postponementOf(sending);
     if (pause !== undefined) return { kind: "postponed", postponed: await this.#postpone(sending, pause) };
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
     const application = applicationOf(target, plan, sending.content);
@@ -98,9 +88,10 @@ export class Sender {
     const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
-    const { ref, isStatus } = plan;
-    logChange({ kind, target, ref, isStatus, cause, paths: (limit) => this.#pathsOf(sending, limit) });
-    const loop = isUrgent ? undefined : this.#loops.noteWrite(guarded);
+    const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
+    const paths = kind === "created" || cause.logger === undefined ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
+    logChange(`${kind} ${what}`, { target, cause, paths });
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(sending);
     if (loop !== undefined) {
       const { kind, ...facts } = loop;
       this.#options.listener?.onLoop({ ...this.#placeOf(sending), loop: kind, ...facts }, cause);
@@ -109,8 +100,8 @@ export class Sender {
   }
 
   /** Takes note that an object, or its status, was found as desired. */
-  noteMatch({ definition }: WriteTarget, ref: Pick<ObjectMeta, "name" | "namespace">, isStatus = false): void {
-    this.#loops.noteMatch({ definition, ref, isStatus });
+  noteMatch({ definition }: WriteTarget, ref: ObjectRef, isStatus = false): void {
+    this.#loops.noteMatch(definition, ref, isStatus);
   }
 
   /** Forgets what was learnt of an object that is given up on purpose. */
@@ -141,7 +132,7 @@ export class Sender {
       const deletion = await this.client.delete({ definition }, { name, namespace }, options);
       ({ isGone } = deletion);
       const { entry } = deletion;
-      if (deletion.wasFound) logChange({ kind: "deleted", target, ref: live.metadata, cause });
+      if (deletion.wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
@@ -239,15 +230,23 @@ export class Sender {
   }
 }
 
+// One line about a change: which object, and where it was not as desired; never a value.
+function logChange(
+  what: string,
+  { target, cause, paths = [] }: { target: WriteTarget; cause: WriteCause; paths?: readonly string[] },
+): void {
+  const fields = {
+    ...(cause.dependent === undefined ? {} : { dependent: cause.dependent }),
+    resource: kindNameOf(target.definition),
+    ...(paths.length === 0 ? {} : { paths }),
+  };
+  cause.logger?.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
+}
+
 // An answer of the server says what it did; a request that did not leave did nothing.
 function mayHaveHadEffect(error: unknown): boolean {
   if (isApiError(error)) return false;
   return (error as Partial<ConnectionError>).wasSent !== false;
-}
-
-function guardedOf({ target, plan, content = plan.body, cause }: Sending): GuardedWrite {
-  const { ref, isStatus } = plan;
-  return { definition: target.definition, ref, isStatus, content, primary: cause?.primary };
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.

@@ -1,11 +1,11 @@
-import type { ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 
-/** An object that is written as a whole, or through its status subresource. */
+/** What is written at once: an object, or the status of one through its subresource. */
 export interface WrittenPart {
-  readonly cache: ResourceView;
+  readonly target: { readonly cache: ResourceView };
   readonly part: "object" | "status";
-  readonly key: ObjectKey;
+  readonly desired: { readonly metadata: ObjectRef };
 }
 
 /** What was sent, and what the server made of it, as text. */
@@ -22,25 +22,25 @@ export class StoredForms {
   readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
 
   /** Tells whether the same was sent before, and stored as it is now. */
-  isKnown({ cache, part, key }: WrittenPart, formOf: () => StoredForm): boolean {
-    const known = this.#forms.get(cache)?.get(`${part} ${key}`);
+  isKnown({ target, part, desired }: WrittenPart, formOf: () => StoredForm): boolean {
+    const known = this.#forms.get(target.cache)?.get(`${part} ${keyOf(desired.metadata)}`);
     if (known === undefined) return false;
     const { sent, stored } = formOf();
     return known.sent === sent && known.stored === stored;
   }
 
-  remember({ cache, part, key }: WrittenPart, form: StoredForm): void {
+  remember({ target: { cache }, part, desired }: WrittenPart, form: StoredForm): void {
     let forms = this.#forms.get(cache);
     if (forms === undefined) {
       this.#forms.set(cache, (forms = new Map()));
       // What somebody else deleted, such as the garbage collector.
-      cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.key)));
+      cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.object.metadata)));
     }
-    forms.set(`${part} ${key}`, form);
+    forms.set(`${part} ${keyOf(desired.metadata)}`, form);
   }
 
   /** Forgets an object and its status. */
-  forget(cache: ResourceView, key: ObjectKey): void {
-    for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${key}`);
+  forget(cache: ResourceView, ref: ObjectRef): void {
+    for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
 }
