@@ -5,23 +5,22 @@
  * is written after pauses that double. What is kept is bounded, and forgotten a while after the last write.
  */
 
+const DEFAULTS = {
+  /** So many writes of the same content within `windowMs` are a loop. */
+  sameWrites: 3,
+  /** So many writes of any content within `windowMs`, without a new input, are a loop. */
+  writes: 20,
+  windowMs: 60_000,
+  /** An object that is found as desired so long after its last write is in no loop. */
+  calmMs: 10_000,
+  initialPauseMs: 2_000,
+  maxPauseMs: 300_000,
+  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. */
+  capacity: 10_000,
+};
+
 /** How loops are recognised, and slowed down; times in milliseconds. */
-export interface LoopDetectorOptions {
-  /** So many writes of the same content within `windowMs` are a loop. Default: 3 */
-  readonly sameWrites?: number;
-  /** So many writes of any content within `windowMs`, without a new input, are a loop. Default: 20 */
-  readonly writes?: number;
-  /** Default: 60,000 */
-  readonly windowMs?: number;
-  /** An object that is found as desired so long after its last write is in no loop. Default: 10,000 */
-  readonly calmMs?: number;
-  /** Default: 2,000 */
-  readonly initialPauseMs?: number;
-  /** Default: 300,000 */
-  readonly maxPauseMs?: number;
-  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. Default: 10,000 */
-  readonly capacity?: number;
-}
+export type LoopDetectorOptions = Partial<typeof DEFAULTS>;
 
 /** One write, as far as loops are concerned. */
 export interface ObservedWrite {
@@ -52,19 +51,9 @@ interface Writes extends ObservedWrite {
   readonly loop: Omit<WriteLoop, "isNew"> | undefined;
 }
 
-const DEFAULTS: Required<LoopDetectorOptions> = {
-  sameWrites: 3,
-  writes: 20,
-  windowMs: 60_000,
-  calmMs: 10_000,
-  initialPauseMs: 2_000,
-  maxPauseMs: 300_000,
-  capacity: 10_000,
-};
-
 /** The recent writes of one field manager, by object. Time is passed in, in milliseconds that never run backwards. */
 export class LoopDetector {
-  readonly #options: Required<LoopDetectorOptions>;
+  readonly #options: typeof DEFAULTS;
   /** In the order of their last write. */
   readonly #objects = new Map<string, Writes>();
 

@@ -17,7 +17,7 @@ import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary }
 import { createSharedContext, ReconcileContext, type SharedContext } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
-import { reportError } from "./status/error-status.js";
+import { isRetried, reportError } from "./status/error-status.js";
 import { writeConditions } from "./status/write-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -148,14 +148,14 @@ export class PrimaryReconciler {
       if (scope.signal.aborted) throw error;
       attempt.error = error;
       const { workflow } = attempt.outcome;
-      const report = await reportError({
+      const control = await reportError({
         reconciler,
         args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
         scope,
         writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
       });
-      if (report.isRetried) note(attempt, { failure: { error, isHandled: report.isHandled } });
-      else reschedule(attempt, report.rescheduleAfterMs);
+      if (isRetried(control)) note(attempt, { failure: { error, isHandled: control !== undefined } });
+      else reschedule(attempt, control?.rescheduleAfterMs);
     }
   }
 
