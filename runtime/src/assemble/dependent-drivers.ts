@@ -11,9 +11,8 @@ import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
 import type { LoopListener } from "../write/send/postponed-write.js";
 import type { PlanNode } from "../workflow/plan.js";
 import { isKubernetes, type KubernetesDependent } from "../workflow/definition/workflow-definition.js";
-import { Writer } from "../write/apply.js";
-import type { ObjectWriter } from "../write/object-writer.js";
-import { PutWriter } from "../write/put.js";
+import { Sender } from "../write/send/send.js";
+import { Writer } from "../write/writer.js";
 import type { EventFilters } from "../cache/resource-change.js";
 
 /** What drivers are made of. */
@@ -33,7 +32,7 @@ export interface DriverParts {
 export class DriverFactory {
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
-  readonly #writers = new Map<string, ObjectWriter>();
+  readonly #writers = new Map<string, Writer>();
 
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
@@ -63,7 +62,7 @@ export class DriverFactory {
     { cluster, fieldManager, serverSideApply = true }: KubernetesDependent,
     { source }: DependentSource,
     client: () => ApiClient,
-  ): ObjectWriter {
+  ): Writer {
     const { name, fieldManager: ofController = name } = this.#definition;
     const { writer, fieldManagers } = this.#parts;
     const manager = fieldManager ?? ofController;
@@ -73,8 +72,8 @@ export class DriverFactory {
     const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, serverSideApply]);
     let found = this.#writers.get(key);
     if (found === undefined) {
-      const options = { client, fieldManager: manager, fieldManagers, listener: this.#parts.loops };
-      found = serverSideApply ? new Writer(options) : new PutWriter(options);
+      const sender = new Sender({ client, fieldManager: manager, fieldManagers, listener: this.#parts.loops });
+      found = new Writer(sender, { serverSideApply });
       this.#writers.set(key, found);
     }
     return found;

@@ -20,7 +20,6 @@ import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-sta
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
 import { isKubernetes, type ExternalDependent, type ObjectState } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
-import { Writer } from "../write/apply.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
 
@@ -131,12 +130,12 @@ export class ExternalDependents {
     const kind = kindOfState(state);
     const { view } = this.#stateViewOf(kind);
     const { client, fieldManager, fieldManagers } = this.#parts;
-    const writer = new Writer({ client, fieldManager, fieldManagers });
+    const sender = new Sender({ client, fieldManager, fieldManagers });
     return new ObjectStateStore({
       ...{ dependent: name, isBulk: bulk !== undefined, state, primary, label: this.#label, view },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object) => this.#operations(kind, view).apply(object as never),
-      delete: (object) => writer.delete({ definition: kind, cache: view }, object),
+      delete: (object) => sender.delete({ definition: kind, cache: view }, object),
     });
   }
 

@@ -11,7 +11,8 @@ import {
 import { KubernetesDriver } from "../workflow/dependents/kubernetes-driver.js";
 import type { KnownObjects } from "../workflow/dependents/live-objects.js";
 import { isSameKind, type RemovedKinds, type WatchedKind } from "../workflow/prune/leftovers.js";
-import { Writer } from "../write/apply.js";
+import { Sender } from "../write/send/send.js";
+import { Writer } from "../write/writer.js";
 import type { DriverParts } from "./dependent-drivers.js";
 
 /** The watch of a dependent, which shows what other dependents of the kind left as well. */
@@ -123,7 +124,8 @@ export class RemovedDependents implements RemovedKinds {
     const client = () => this.#clientOf(place);
     const { definition: resource } = source.cache;
     const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
-    const writer = new Writer({ client, fieldManager, fieldManagers: this.#parts.fieldManagers });
+    const { fieldManagers } = this.#parts;
+    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
     return new KubernetesDriver({ definition, source, writer, client, controller });
   }
 

@@ -21,9 +21,10 @@ import { conditionsManagerOf } from "../reconcile/status/write-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
-import { Writer } from "../write/apply.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import { ResourceOperations } from "../write/resource-operations.js";
+import { Sender } from "../write/send/send.js";
+import { Writer } from "../write/writer.js";
 import type { SourceHealth } from "../base/health.js";
 import { finalizerNameOf } from "../reconcile/finalizer.js";
 import { synchronous } from "../base/promises.js";
@@ -97,11 +98,11 @@ export class RunningController {
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
     }));
-    const writer = new Writer({ client, fieldManager, fieldManagers, listener: loops });
-    const parts = { ...shared, writer, loops, sources, externals };
+    const sender = new Sender({ client, fieldManager, fieldManagers, listener: loops });
+    const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
-      ...{ client, primaries, writer, fieldManagers, expectations, secondaries: sources },
+      ...{ client, primaries, sender, expectations, secondaries: sources },
       driverOf: (node) => drivers.create(node),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({
@@ -111,7 +112,7 @@ export class RunningController {
       }),
       ...(definition.statusConditions === true
         ? {
-            conditionsWriter: new Writer({
+            conditionsSender: new Sender({
               ...{ client, fieldManagers, listener: loops },
               fieldManager: conditionsManagerOf(fieldManager),
             }),

@@ -41,36 +41,25 @@ export function findMissing(
   { path, ...options }: AdditiveOptions & { readonly path: readonly (string | number)[] },
 ): Difference[] {
   if (includes(desired, live, options)) return [];
-  const inside = findMissingInside(desired, live, { ...options, path });
+  const below = (name: string | number, schema: SchemaNode) => ({ ...options, schema, path: [...path, name] });
+  const { schema } = options;
+  let inside: Difference[] = [];
+  if (Array.isArray(desired) && Array.isArray(live) && desired.length === live.length)
+    inside = desired.flatMap((item, index) => findMissing(item, live[index], below(index, schema.items)));
+  else if (isJsonObject(desired) && isJsonObject(live))
+    inside = membersOf(desired, live, options).flatMap((name) =>
+      findMissing(desired[name], live[name], below(name, schema.property(name))),
+    );
   // Lists may differ as a whole though their items, one by one, do not.
   return inside.length > 0 ? inside : [{ path: pathText(path), reason: isAbsent(live) ? "is missing" : "differs" }];
 }
 
-function findMissingInside(
-  desired: JsonValue | undefined,
-  live: JsonValue | undefined,
-  { path, schema, ...options }: AdditiveOptions & { readonly path: readonly (string | number)[] },
-): Difference[] {
-  if (Array.isArray(desired))
-    return Array.isArray(live) && desired.length === live.length
-      ? desired.flatMap((item, index) =>
-          findMissing(item, live[index], { ...options, schema: schema.items, path: [...path, index] }),
-        )
-      : [];
-  if (!isJsonObject(desired) || !isJsonObject(live)) return [];
-  const names = Object.keys(options.isStrict === true ? { ...desired, ...live } : desired);
-  return names.flatMap((name) =>
-    findMissing(desired[name], live[name], {
-      ...options,
-      schema: schema.property(name),
-      path: [...path, name],
-    }),
-  );
+function membersOf(desired: JsonObject, live: JsonObject, { isStrict }: AdditiveOptions): string[] {
+  return Object.keys(isStrict === true ? { ...desired, ...live } : desired);
 }
 
 function includesMembers(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  const names = options.isStrict === true ? { ...desired, ...live } : desired;
-  return Object.keys(names).every((name) =>
+  return membersOf(desired, live, options).every((name) =>
     includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
   );
 }

@@ -17,25 +17,3 @@ export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: Sche
   }
   return key;
 }
-
-/** Finds the items of a list by their keys. */
-export class ListItems<Item> {
-  readonly list: readonly Item[];
-  readonly #schema: SchemaNode;
-  #places: Map<ItemKey, number> | undefined;
-
-  constructor(list: readonly Item[], schema: SchemaNode) {
-    this.list = list;
-    this.#schema = schema;
-  }
-
-  /** Returns the index of an item. Mostly it is the expected one, if the list has the `count` items that are looked for and no others. */
-  placeOf(key: ItemKey, { expected, count }: { expected: number; count: number }): number | undefined {
-    if (this.#places === undefined && this.list.length === count) {
-      const item = this.list[expected];
-      if (item !== undefined && keyOfListItem(item, this.#schema) === key) return expected;
-    }
-    this.#places ??= new Map(this.list.map((each, place) => [keyOfListItem(each, this.#schema), place]));
-    return this.#places.get(key);
-  }
-}

@@ -5,23 +5,22 @@
  * is written after pauses that double. What is kept is bounded, and forgotten a while after the last write.
  */
 
+const DEFAULTS = {
+  /** So many writes of the same content within `windowMs` are a loop. */
+  sameWrites: 3,
+  /** So many writes of any content within `windowMs`, without a new input, are a loop. */
+  writes: 20,
+  windowMs: 60_000,
+  /** An object that is found as desired so long after its last write is in no loop. */
+  calmMs: 10_000,
+  initialPauseMs: 2_000,
+  maxPauseMs: 300_000,
+  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. */
+  capacity: 10_000,
+};
+
 /** How loops are recognised, and slowed down; times in milliseconds. */
-export interface LoopDetectorOptions {
-  /** So many writes of the same content within `windowMs` are a loop. Default: 3 */
-  readonly sameWrites?: number;
-  /** So many writes of any content within `windowMs`, without a new input, are a loop. Default: 20 */
-  readonly writes?: number;
-  /** Default: 60,000 */
-  readonly windowMs?: number;
-  /** An object that is found as desired so long after its last write is in no loop. Default: 10,000 */
-  readonly calmMs?: number;
-  /** Default: 2,000 */
-  readonly initialPauseMs?: number;
-  /** Default: 300,000 */
-  readonly maxPauseMs?: number;
-  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. Default: 10,000 */
-  readonly capacity?: number;
-}
+export type LoopDetectorOptions = Partial<typeof DEFAULTS>;
 
 /** One write, as far as loops are concerned. */
 export interface ObservedWrite {
@@ -52,19 +51,9 @@ interface Writes extends ObservedWrite {
   readonly loop: Omit<WriteLoop, "isNew"> | undefined;
 }
 
-const DEFAULTS: Required<LoopDetectorOptions> = {
-  sameWrites: 3,
-  writes: 20,
-  windowMs: 60_000,
-  calmMs: 10_000,
-  initialPauseMs: 2_000,
-  maxPauseMs: 300_000,
-  capacity: 10_000,
-};
-
 /** The recent writes of one field manager, by object. Time is passed in, in milliseconds that never run backwards. */
 export class LoopDetector {
-  readonly #options: Required<LoopDetectorOptions>;
+  readonly #options: typeof DEFAULTS;
   /** In the order of their last write. */
   readonly #objects = new Map<string, Writes>();
 
@@ -77,27 +66,19 @@ export class LoopDetector {
     return this.#objects.size;
   }
 
-  /** Tells whether an object is in a loop, so that its next write may have to wait. */
-  isSlowed(key: string): boolean {
-    return this.#objects.get(key)?.loop !== undefined;
-  }
-
-  /** Returns the loop that a write would continue; undefined if it may be made without a pause. */
-  loopOf(key: string, write: ObservedWrite): Omit<WriteLoop, "isNew"> | undefined {
+  /** Returns the loop that a write would continue, and how long it has to wait now; undefined if it may be made at once. */
+  postponementOf(key: string, write: () => ObservedWrite, now: number): Omit<WriteLoop, "isNew"> | undefined {
     const known = this.#objects.get(key);
-    return known !== undefined && continues(known, write) ? known.loop : undefined;
-  }
-
-  /** Returns how long an object has to be left alone before `write`; 0 if it may be made now. */
-  pauseOf(key: string, write: ObservedWrite, now: number): number {
-    const loop = this.loopOf(key, write);
-    return loop === undefined ? 0 : Math.max(0, this.#objects.get(key)!.lastAt + loop.pauseMs - now);
+    if (known?.loop === undefined || !continues(known, write())) return undefined;
+    const pauseMs = known.lastAt + known.loop.pauseMs - now;
+    return pauseMs > 0 ? { ...known.loop, pauseMs } : undefined;
   }
 
   /** Takes note of a write; returns the loop that it belongs to, if it does. */
   noteWrite(key: string, write: ObservedWrite, now: number): WriteLoop | undefined {
     const { sameWrites, writes, initialPauseMs, maxPauseMs } = this.#options;
-    const known = this.#current(key, now);
+    const last = this.#objects.get(key);
+    const known = last === undefined || this.#isOver(last, now) ? undefined : last;
     const before = known !== undefined && continues(known, write) ? known.loop : undefined;
     const sameTimes = this.#added(known?.content === write.content ? known.sameTimes : [], { now, most: sameWrites });
     const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
@@ -123,11 +104,6 @@ export class LoopDetector {
   /** Forgets an object. */
   forget(key: string): void {
     this.#objects.delete(key);
-  }
-
-  #current(key: string, now: number): Writes | undefined {
-    const known = this.#objects.get(key);
-    return known === undefined || this.#isOver(known, now) ? undefined : known;
   }
 
   #added(times: readonly number[], { now, most }: { now: number; most: number }): readonly number[] {

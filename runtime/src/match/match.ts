@@ -7,8 +7,8 @@
  * stores them.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { keyOfListItem, ListItems } from "./list-item.js";
-import { isLeaf, LEAF, NOTHING, valueKeyOf, type FieldNode } from "./owned-fields.js";
+import { keyOfListItem } from "./list-item.js";
+import { isLeaf, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
 import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
@@ -84,8 +84,7 @@ function matchValue(search: Search, desired: JsonValue, place: Place): boolean {
   const { schema, owned, live } = place;
   const { merge } = schema;
   if (desired === null) return (isLeaf(owned) && (live ?? null) === null) || report(search, DIFFERS);
-  if (merge === "listMap" && Array.isArray(desired)) return matchListMap(search, desired, place);
-  if (merge === "listSet" && Array.isArray(desired)) return matchListSet(search, desired, place);
+  if ((merge === "listMap" || merge === "listSet") && Array.isArray(desired)) return matchItems(search, desired, place);
   const isFieldwise = merge === "struct" || merge === "map" || merge === "deduced";
   if (isFieldwise && isJsonObject(desired) && hasMembers(desired)) return matchFields(search, desired, place);
   if (!isLeaf(owned)) return report(search, "fields below it are owned that are not desired");
@@ -141,19 +140,25 @@ function matchField(
   return matchValue(search, value, { live, owned, schema: child });
 }
 
-function matchListMap(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
-  if (owned.fields.size + owned.values.size > 0) return report(search, "is owned as something else");
-  const items = new ListItems(Array.isArray(live) ? live : [], schema);
+// Items of a list of type map by their keys, those of a set by their values.
+function matchItems(search: Search, desired: JsonValue[], { live, owned, schema }: Place): boolean {
+  const isMap = schema.merge === "listMap";
+  const mine: ReadonlyMap<ItemKey, FieldNode> = isMap ? owned.items : owned.values;
+  if (owned.fields.size + owned.items.size + owned.values.size > mine.size)
+    return report(search, "is owned as something else");
+  const items = Array.isArray(live) ? live : [];
+  const keyed = items.map((item, place) => [keyOfListItem(item, schema), place] as const);
+  // Of equal values of a set the first counts, which is set last.
+  const places = new Map(isMap ? keyed : keyed.reverse());
   const { path } = search;
   let lastPlace = -1;
-  for (let index = 0; index < desired.length; index++) {
-    const item = desired[index]!;
+  for (const [index, item] of desired.entries()) {
     const key = keyOfListItem(item, schema);
-    const place = items.placeOf(key, { expected: lastPlace + 1, count: desired.length });
+    const place = places.get(key);
     path.push(index);
     const goesOn = matchItem(search, item, {
-      owned: owned.items.get(key),
-      live: place === undefined ? undefined : items.list[place],
+      owned: mine.get(key),
+      live: place === undefined ? undefined : items[place],
       schema,
       // An apply puts our items into our order.
       isInOrder: place === undefined || place > lastPlace,
@@ -162,7 +167,7 @@ function matchListMap(search: Search, desired: JsonValue[], { live, owned, schem
     if (!goesOn) return false;
     lastPlace = place ?? lastPlace;
   }
-  return owned.items.size <= desired.length || report(search, "has an owned item that is not desired any more");
+  return mine.size <= desired.length || report(search, "has an owned item that is not desired any more");
 }
 
 function matchItem(
@@ -173,30 +178,8 @@ function matchItem(
   const { owned, live, schema, isInOrder } = at;
   if (owned === undefined || !owned.isMember) return report(search, "is not owned yet");
   if (live === undefined) return report(search, "is missing");
-  if (!isInOrder) return report(search, "stands in another order");
-  return matchValue(search, item, { live, owned, schema: schema.items });
-}
-
-function matchListSet(search: Search, desired: JsonValue[], { live, owned }: Place): boolean {
-  if (owned.fields.size + owned.items.size > 0) return report(search, "is owned as something else");
-  // Of equal values the first counts, which is set last.
-  const liveKeys = Array.isArray(live) ? live.map((value, place) => [valueKeyOf(value), place] as const) : [];
-  const places = new Map(liveKeys.reverse());
-  let lastPlace = -1;
-  for (const [index, value] of desired.entries()) {
-    const key = valueKeyOf(value);
-    const place = places.get(key);
-    const problem = !owned.values.has(key)
-      ? "is not owned yet"
-      : place === undefined
-        ? "is missing"
-        : place <= lastPlace
-          ? "stands in another order, or twice"
-          : undefined;
-    if (problem !== undefined && !report(search, problem, index)) return false;
-    lastPlace = place ?? -1;
-  }
-  return owned.values.size <= desired.length || report(search, "has an owned value that is not desired any more");
+  if (!isInOrder) return report(search, "stands in another order, or twice");
+  return schema.merge === "listSet" || matchValue(search, item, { live, owned, schema: schema.items });
 }
 
 // An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.

@@ -49,26 +49,26 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
     throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
   return ({ definition, ...args }) => {
     const [desired, live] = [args.desired, args.live].map((object) => without(object as JsonObject, ignoredPaths));
-    const isContentStrict = isStrict || ignoredPaths.length > 0;
+    const metadata = () => metadataOf(desired!, live!, additive(definition, isMetadataStrict));
     return (
-      matchesContent(desired!, live!, additive(definition, isContentStrict)) &&
-      matchesMetadata(desired!, live!, additive(definition, isMetadataStrict))
+      includes(contentOf(desired!), contentOf(live!), additive(definition, isStrict || ignoredPaths.length > 0)) &&
+      metadata().every((part) => includes(part.desired, part.live, part))
     );
   };
 }
 
-/** Finds the paths, `limit` at most, where the generic matcher sees a difference. */
-export function genericDifferences(
-  { definition, ...args }: Pick<MatcherArguments, "definition" | "desired" | "live">,
-  limit: number,
-): Difference[] {
+/** Finds the paths where the generic matcher sees a difference. */
+export function genericDifferences({
+  definition,
+  ...args
+}: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
   const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
   const options = additive(definition, false);
   const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
   const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
     findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
   );
-  return [...content, ...metadata].slice(0, limit);
+  return [...content, ...metadata];
 }
 
 /** Creates a matcher of the status alone. With `isStrict`, additions in live are differences. */
@@ -110,14 +110,6 @@ function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOp
   return { schema: schemaOf(definition), isStrict, mayLackEmpty: !definition.isCustom };
 }
 
-function matchesContent(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return includes(contentOf(desired), contentOf(live), options);
-}
-
-function matchesMetadata(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return metadataOf(desired, live, options).every((part) => includes(part.desired, part.live, part));
-}
-
 function contentOf(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
 }
@@ -143,14 +135,14 @@ function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOpti
 }
 
 function without(object: JsonObject, paths: readonly string[]): JsonObject {
-  const plain = plainOf(object) as JsonObject;
-  const isThere = (path: string) => {
-    let value: JsonValue | undefined = plain;
-    for (const name of path.split("/").slice(1)) value = (value as JsonObject | undefined)?.[name];
-    return value !== undefined;
-  };
-  const operations = paths.filter(isThere).map((path) => ({ op: "remove" as const, path }));
-  return operations.length === 0 ? plain : (applyJsonPatch(plain, operations) as JsonObject);
+  let rest = plainOf(object) as JsonObject;
+  for (const path of paths)
+    try {
+      rest = applyJsonPatch(rest, [{ op: "remove", path }]) as JsonObject;
+    } catch {
+      // It is not there.
+    }
+  return rest;
 }
 
 function statusOf(object: object): JsonValue | undefined {

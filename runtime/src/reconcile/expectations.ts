@@ -90,42 +90,30 @@ export class ExpectationRegistry {
   }
 }
 
-/** What one reconcile sees of the expectations of its controller. */
-export class PrimaryExpectations implements Expectations<KubernetesObject> {
-  readonly #registry: ExpectationRegistry;
-  readonly #key: ObjectKey;
-  readonly #args: ExpectationArguments<KubernetesObject>;
-
-  constructor(registry: ExpectationRegistry, key: ObjectKey, args: { primary: KubernetesObject; context: Context }) {
-    this.#registry = registry;
-    this.#key = key;
-    // The context is made for this primary, so it fits.
-    this.#args = args as ExpectationArguments<KubernetesObject>;
-  }
-
-  get current(): string | undefined {
-    return this.#registry.get(this.#key)?.name;
-  }
-
-  expect(expectation: Expectation<KubernetesObject>): void {
-    this.#registry.set(this.#key, expectation as AnyExpectation);
-  }
-
-  async expectUnlessFulfilled(expectation: Expectation<KubernetesObject>): Promise<boolean> {
-    check(expectation as AnyExpectation);
-    if (await isFulfilled(expectation as AnyExpectation, this.#args)) return false;
-    this.expect(expectation);
-    return true;
-  }
-
-  async check(name?: string): Promise<ExpectationResult | undefined> {
-    if (name !== undefined && this.current !== name) return undefined;
-    return this.#registry.check(this.#key, this.#args);
-  }
-
-  remove(): void {
-    this.#registry.forget(this.#key);
-  }
+/** Returns what one reconcile sees of the expectations of its controller. */
+export function expectationsOf(
+  registry: ExpectationRegistry,
+  key: ObjectKey,
+  args: { readonly primary: KubernetesObject; readonly context: Context },
+): Expectations<KubernetesObject> {
+  // The context is made for this primary, so it fits.
+  const fitting = args as ExpectationArguments<KubernetesObject>;
+  return {
+    get current() {
+      return registry.get(key)?.name;
+    },
+    expect: (expectation) => registry.set(key, expectation as AnyExpectation),
+    async expectUnlessFulfilled(expectation) {
+      check(expectation as AnyExpectation);
+      if (await isFulfilled(expectation as AnyExpectation, fitting)) return false;
+      registry.set(key, expectation as AnyExpectation);
+      return true;
+    },
+    async check(name) {
+      return name !== undefined && registry.get(key)?.name !== name ? undefined : registry.check(key, fitting);
+    },
+    remove: () => registry.forget(key),
+  };
 }
 
 function check({ name, timeoutMs, isFulfilled }: AnyExpectation): void {

@@ -1,53 +1,38 @@
-import type { PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
-import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import { type SecondarySources } from "../sources/secondary-sources.js";
-import type { Context, ResourceOperations } from "../workflow/definition/context.js";
-import type { DependentDriver } from "../workflow/dependents/driver.js";
-import type { PlanNode } from "../workflow/plan.js";
-import type { RemovedKinds } from "../workflow/prune/leftovers.js";
-import { pruneWorkflow } from "../workflow/prune/prune.js";
-import type { WorkflowResult } from "../workflow/workflow-result.js";
-import type { Writer } from "../workflow/dependents/kubernetes-driver.js";
-import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
-import { reportError } from "./status/error-status.js";
-import type { ExpectationRegistry } from "./expectations.js";
-import { hasFinalizer, removeFinalizer, finalizerNameOf, finalizerOf } from "./finalizer.js";
-import { addFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
-import { ContextFactory } from "./reconcile-context.js";
-import type { PrimaryOutcome } from "./reconcile-event.js";
+import type { ApiClient } from "../client/api-client.js";
+import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import { writeConditions } from "./status/write-conditions.js";
+import type { Context, ResourceOperations } from "../workflow/definition/context.js";
+import type { WorkflowResult } from "../workflow/workflow-result.js";
+import { hasFinalizer, removeFinalizer } from "../write/finalizers.js";
+import { KindOperations } from "../write/kind-operations.js";
+import type { PostponedWrite } from "../write/send/postponed-write.js";
+import type { Sender } from "../write/send/send.js";
+import type { ControllerDefinition } from "./controller-definition.js";
+import type { ExpectationRegistry } from "./expectations.js";
+import { finalizerNameOf, finalizerOf } from "./finalizer.js";
+import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
+import { createSharedContext, ReconcileContext, type SharedContext } from "./reconcile-context.js";
+import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
-import { ControllerWorkflows, WorkflowRuns } from "./workflow-runs.js";
-import { noSecondarySources } from "./secondary-access.js";
+import { isRetried, reportError } from "./status/error-status.js";
+import { writeConditions } from "./status/write-conditions.js";
+import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
-export interface PrimaryDependencies {
+export interface PrimaryDependencies extends WorkflowDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
-  /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows. */
-  driverOf(node: PlanNode, index: number): DependentDriver;
-  /** Where objects may be that no dependent wants. Default: nothing is pruned. */
-  readonly removedKinds?: RemovedKinds;
   /** Writes as the field manager of the controller. */
-  readonly writer: Writer;
+  readonly sender: Sender;
   /** Writes the conditions of the status, as the field manager that is for them; absent if the controller keeps none. */
-  readonly conditionsWriter?: Writer;
-  /** All event sources of the controller; it has none if absent. */
-  readonly secondaries?: SecondarySources;
-  /** Returns the namespaces that the controller watches now, all of them if undefined; those of its definition if absent. */
-  namespaces?(): readonly string[] | undefined;
-  /** What reconciles write with besides their dependents; there is nothing if absent. */
-  readonly resources?: ResourceOperations;
-  /** What is expected of primaries; nothing can be if absent. */
-  readonly expectations?: ExpectationRegistry;
-  readonly clock?: Clock | undefined;
+  readonly conditionsSender?: Sender;
+  /** What reconciles write with besides their dependents. */
+  readonly resources: ResourceOperations;
+  /** What is expected of primaries. */
+  readonly expectations: ExpectationRegistry;
 }
 
 /** One reconcile, and what has become of it so far. */
@@ -76,39 +61,21 @@ export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #workflows: ControllerWorkflows;
-  readonly #contexts: ContextFactory;
+  readonly #shared: SharedContext;
   readonly #write: PrimaryWrite;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
 
   constructor(definition: ControllerDefinition, dependencies: PrimaryDependencies) {
-    const { workflow, serverSideApply = true, indexes = {} } = definition;
-    const { client, primaries, writer } = dependencies;
-    const { secondaries = noSecondarySources, resources, expectations } = dependencies;
+    const { workflow, serverSideApply = true } = definition;
+    const { primaries, sender } = dependencies;
     this.#definition = definition;
     this.#dependencies = dependencies;
     this.#finalizer = finalizerNameOf(definition);
     const target = { definition: workflow.primary, cache: primaries };
-    this.#write = { target, writer, serverSideApply, finalizer: finalizerOf(definition) };
-    const { removedKinds } = dependencies;
-    const kinds = definition.onAllEvents === true ? undefined : removedKinds;
-    this.#workflows = new ControllerWorkflows(definition, {
-      driverOf: (node, index) => dependencies.driverOf(node, index),
-      secondaries: dependencies.secondaries,
-      namespaces: () => this.#namespaces(),
-      clock: dependencies.clock,
-      complete: async (run, result, isCleanup) =>
-        kinds === undefined ? result : pruneWorkflow({ run, result, isCleanup, workflow, kinds }),
-    });
-    this.#contexts = new ContextFactory({
-      client,
-      primaries,
-      secondaries,
-      workflow: { primary: workflow.primary, dependents: dependentsOf(definition) },
-      indexes: Object.keys(indexes),
-      resources,
-      expectations,
-    });
+    this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
+    this.#workflows = new ControllerWorkflows(definition, dependencies);
+    this.#shared = createSharedContext(definition, dependencies);
   }
 
   /** Tells whether a primary should have the finalizer of the controller and does not. */
@@ -141,7 +108,10 @@ export class PrimaryReconciler {
       note(attempt, { failure: { error, isHandled: false } });
     }
     await this.#keepConditions(attempt);
-    await this.#settleWrites(attempt);
+    // A write that ran out of time may still have its effect: what comes next would be made beside it.
+    const lingering = attempt.runs?.lingering ?? [];
+    if (lingering.length > 0)
+      await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
     return attempt.outcome;
   }
 
@@ -151,50 +121,42 @@ export class PrimaryReconciler {
   }
 
   async #reconcile(attempt: Attempt): Promise<void> {
-    const entry = await this.#withFinalizer(attempt.scope);
+    const { scope } = attempt;
+    const { entry, tasks } = scope;
+    const { reconciler, workflow: definition } = this.#definition;
+    const primary = this.lacksFinalizer(entry.object)
+      ? await prepareFinalizer(this.#writeIn(scope), entry)
+      : entry.object;
     // The primary is gone, or has become another one: there will be an event.
-    if (entry === undefined) return;
-    // An answer to what was just written is the same object that the cache has, as yet unfrozen.
-    deepFreeze(entry.object);
-    const call = this.#callFor(entry.object, attempt);
+    if (primary === undefined) return;
+    const { runs, args } = this.#callFor(primary, attempt);
     try {
-      await this.#reconcileWith(call, attempt);
+      await this.#prepare(args, scope);
+      const workflow = definition.invocation === "explicit" ? undefined : await runs.run("reconcile");
+      if (workflow?.error !== undefined && !this.#isTold("reconcile")) throw workflow.error;
+      if (reconciler === undefined) return;
+      const returned = await runs.settleAfter(
+        tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never)),
+      );
+      const control = checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
+      const { resource, status, rescheduleAfterMs } = control;
+      scope.signal.throwIfAborted();
+      await this.#writePrimary({ primary, resource, status }, attempt);
+      reschedule(attempt, rescheduleAfterMs);
     } catch (error) {
       // What was given up may not write any more: somebody else may be in charge by now.
-      if (attempt.scope.signal.aborted) throw error;
+      if (scope.signal.aborted) throw error;
       attempt.error = error;
-      await this.#report(error, call, attempt);
+      const { workflow } = attempt.outcome;
+      const control = await reportError({
+        reconciler,
+        args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
+        scope,
+        writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
+      });
+      if (isRetried(control)) note(attempt, { failure: { error, isHandled: control !== undefined } });
+      else reschedule(attempt, control?.rescheduleAfterMs);
     }
-  }
-
-  async #reconcileWith({ runs, args }: Call, attempt: Attempt): Promise<void> {
-    const { reconciler, workflow: definition } = this.#definition;
-    const { tasks } = attempt.scope;
-    await this.#prepare(args, attempt);
-    const workflow = definition.invocation === "explicit" ? undefined : await runs.run("reconcile");
-    if (workflow?.error !== undefined && !this.#isTold("reconcile")) throw workflow.error;
-    if (reconciler === undefined) return;
-    const returned = await runs.settleAfter(
-      tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never)),
-    );
-    const { resource, status, rescheduleAfterMs } =
-      checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
-    attempt.scope.signal.throwIfAborted();
-    await this.#writePrimary({ primary: args.primary, resource, status }, attempt);
-    reschedule(attempt, rescheduleAfterMs);
-  }
-
-  async #report(error: unknown, { args }: Call, attempt: Attempt): Promise<void> {
-    const { scope, outcome } = attempt;
-    const { workflow } = outcome;
-    const report = await reportError({
-      reconciler: this.#definition.reconciler,
-      args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
-      scope,
-      writeStatus: (status) => this.#writePrimary({ primary: args.primary, status }, attempt),
-    });
-    if (report.isRetried) return note(attempt, { failure: { error, isHandled: report.isHandled } });
-    reschedule(attempt, report.rescheduleAfterMs);
   }
 
   async #cleanup(attempt: Attempt): Promise<void> {
@@ -202,7 +164,7 @@ export class PrimaryReconciler {
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
     const { runs, args } = this.#callFor(object, attempt);
-    await this.#prepare(args, attempt);
+    await this.#prepare(args, scope);
     const { reconciler, workflow: definition } = this.#definition;
     const isInvoked = definition.invocation === "explicit" && reconciler?.cleanup !== undefined;
     const workflow = isInvoked ? undefined : await runs.run("cleanup");
@@ -219,29 +181,22 @@ export class PrimaryReconciler {
     if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
     if (!runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
-    const { target, writer } = this.#write;
-    const cause = causeOf(scope);
-    await removeFinalizer(object, { target, sender: writer.sender, finalizer: this.#finalizer, cause });
+    const { target, ...write } = this.#writeIn(scope);
+    const operations = new KindOperations(target, { ...write, isUrgent: true });
+    await removeFinalizer(operations, object, { finalizer: this.#finalizer });
     note(attempt, { isFinalizerRemoved: true });
   }
 
-  // A write that ran out of time may still have its effect: what comes next would be made beside it.
-  async #settleWrites({ scope, runs }: Attempt): Promise<void> {
-    const lingering = runs?.lingering ?? [];
-    if (lingering.length === 0) return;
-    await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
-  }
-
   async #keepConditions(attempt: Attempt): Promise<void> {
-    const { conditionsWriter: writer } = this.#dependencies;
+    const { conditionsSender: sender } = this.#dependencies;
     const { scope, outcome, error, postponed } = attempt;
-    if (writer === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
+    if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
       const { workflow, kind } = outcome;
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
       const primary = scope.entry.object;
       const facts = { primary, workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
-      const wroteStatus = await writeConditions({ ...this.#write, writer }, { ...facts, cause: causeOf(scope) });
+      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, facts);
       if (wroteStatus) note(attempt, { wroteStatus });
     } catch (error) {
       if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
@@ -255,50 +210,36 @@ export class PrimaryReconciler {
     return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
   }
 
-  async #withFinalizer(scope: ReconcileScope): Promise<DecodedResource | undefined> {
-    const { entry } = scope;
-    const { finalizer } = this.#write;
-    if (finalizer === undefined || !this.lacksFinalizer(entry.object)) return entry;
-    return addFinalizer(this.#write, { primary: entry, finalizer, cause: causeOf(scope) });
-  }
-
-  async #prepare(args: Call["args"], { scope }: Attempt): Promise<void> {
+  async #prepare(args: Call["args"], { tasks, signal }: ReconcileScope): Promise<void> {
     const { reconciler } = this.#definition;
     const { secondaries } = this.#dependencies;
-    if (secondaries !== undefined)
-      await scope.tasks.track("an event source", () => secondaries.load(args.primary, scope.signal));
+    await tasks.track("an event source", () => secondaries.load(args.primary, signal));
     if (reconciler?.initContext === undefined) return;
-    await scope.tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
+    await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
   }
 
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
-    const cause = causeOf(attempt.scope);
-    return writePrimary(this.#write, { ...wanted, cause }, ({ postponed, ...written }) => {
+    return writePrimary(this.#writeIn(attempt.scope), wanted, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
       note(attempt, written);
     });
   }
 
+  #writeIn({ signal, logger, entry }: ReconcileScope): PrimaryWrite {
+    return { ...this.#write, cause: { signal, logger, primary: entry.object } };
+  }
+
   #callFor(primary: KubernetesObject, attempt: Attempt): Call {
     const { scope } = attempt;
+    // An answer to what was just written is the same object that the cache has, as yet unfrozen.
+    deepFreeze(primary);
     const onResult = (workflow: WorkflowResult) => note(attempt, { workflow });
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
-    const context = this.#contexts.create(scope, primary, runs);
+    const context = new ReconcileContext(this.#shared, { scope, primary, runs });
     runs.context = context;
     attempt.runs = runs;
-    return { runs, args: { primary, secondary: runs.createSecondary(), context } };
+    return { runs, args: { primary, secondary: this.secondaryOf(primary), context } };
   }
-
-  #namespaces(): readonly string[] | undefined {
-    const { namespaces } = this.#dependencies;
-    if (namespaces !== undefined) return namespaces();
-    const stated = this.#definition.namespaces;
-    return stated === "current" ? undefined : stated;
-  }
-}
-
-function causeOf({ signal, logger, entry }: ReconcileScope): WriteCause {
-  return { signal, logger, primary: entry.object };
 }
 
 function note(attempt: Attempt, news: Partial<PrimaryOutcome>): void {

@@ -1,14 +1,10 @@
-import {
-  keyFrom,
-  type KubernetesObject,
-  type ObjectKey,
-  type ObjectRef,
-  type ResourceReader,
-} from "../base/kubernetes-object.js";
+import { keyFrom, type KubernetesObject, type ObjectKey, type ResourceReader } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
-import type { ApiClient, Defined } from "../client/api-client.js";
+import type { SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
+import type { ApiClient, Defined } from "../client/api-client.js";
+import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type {
   Context,
@@ -20,69 +16,59 @@ import type {
 } from "../workflow/definition/context.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation } from "../workflow/workflow-result.js";
-import { PrimaryExpectations, type ExpectationRegistry } from "./expectations.js";
-import type { ReconcileScope } from "../schedule/reconcile-scope.js";
+import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
+import { expectationsOf, type ExpectationRegistry } from "./expectations.js";
 import { SecondaryAccess } from "./secondary-access.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
-import type { SecondaryType } from "../base/resource-definition.js";
 
-/** What the contexts of all reconciles of one controller share. */
+/** What the contexts of a controller are made of. */
 export interface ContextDependencies {
   readonly client: ApiClient;
   readonly primaries: ResourceView;
   readonly secondaries: SecondarySources;
-  /** The kind of the primaries, and the dependents of all workflows. */
-  readonly workflow: WorkflowDefinition;
-  /** The names of the indexes of the primaries. */
-  readonly indexes: readonly string[];
-  /** What reconciles write with besides their dependents; absent if there is nothing. */
-  readonly resources: ResourceOperations | undefined;
-  /** What is expected of primaries; absent if nothing can be. */
-  readonly expectations?: ExpectationRegistry | undefined;
+  readonly resources: ResourceOperations;
+  readonly expectations: ExpectationRegistry;
 }
 
-/** Makes the contexts of one controller. */
-export class ContextFactory {
-  readonly client: ApiClient;
+/** What the contexts of all reconciles of one controller share. */
+export interface SharedContext extends Omit<ContextDependencies, "primaries" | "secondaries"> {
   readonly primaries: ResourceReader<KubernetesObject>;
   readonly secondaries: SecondaryAccess;
   readonly eventSources: EventSources;
-  readonly resources: ResourceOperations | undefined;
-  readonly expectations: ExpectationRegistry | undefined;
+}
 
-  constructor(dependencies: ContextDependencies) {
-    const { client, primaries, secondaries, workflow, indexes, resources, expectations } = dependencies;
-    this.client = client;
-    this.primaries = new CachedPrimaries(primaries, new Set(indexes));
-    this.secondaries = new SecondaryAccess(secondaries, workflow);
-    this.eventSources = Object.freeze({
+/** Creates what the contexts of a controller share. */
+export function createSharedContext(
+  definition: ControllerDefinition,
+  dependencies: ContextDependencies,
+): SharedContext {
+  const { client, primaries, secondaries, resources, expectations } = dependencies;
+  const { primary } = definition.workflow;
+  return {
+    ...{ client, resources, expectations },
+    primaries: readerOf(primaries, Object.keys(definition.indexes ?? {})),
+    secondaries: new SecondaryAccess(secondaries, { primary, dependents: dependentsOf(definition) }),
+    eventSources: Object.freeze({
       get: (name) => secondaries.get(name),
       register: (source) => secondaries.register(source),
       deregister: (name) => secondaries.deregister(name),
-    } satisfies EventSources);
-    this.resources = resources;
-    this.expectations = expectations;
-  }
-
-  /** Creates the context of one reconcile. */
-  create(scope: ReconcileScope, primary: KubernetesObject, runs: WorkflowRuns): Context {
-    return new ReconcileContext(this, { scope, primary, runs });
-  }
+    } satisfies EventSources),
+  };
 }
 
-/** One for each reconcile: everything that not every reconcile needs is made when it is asked for. */
-class ReconcileContext implements Context {
-  readonly #factory: ContextFactory;
+/** The context of one reconcile. Everything that not every reconcile needs is made when it is asked for. */
+export class ReconcileContext implements Context {
+  readonly #shared: SharedContext;
   readonly #scope: ReconcileScope;
   readonly #primary: KubernetesObject;
   readonly #runs: WorkflowRuns;
   #attributes: Map<unknown, unknown> | undefined;
 
   constructor(
-    factory: ContextFactory,
+    shared: SharedContext,
     { scope, primary, runs }: { scope: ReconcileScope; primary: KubernetesObject; runs: WorkflowRuns },
   ) {
-    this.#factory = factory;
+    this.#shared = shared;
     this.#scope = scope;
     this.#primary = primary;
     this.#runs = runs;
@@ -93,7 +79,7 @@ class ReconcileContext implements Context {
   }
 
   get client(): ApiClient {
-    return this.#factory.client;
+    return this.#shared.client;
   }
 
   get logger(): Logger {
@@ -117,11 +103,11 @@ class ReconcileContext implements Context {
   }
 
   get primaries(): ResourceReader<KubernetesObject> {
-    return this.#factory.primaries;
+    return this.#shared.primaries;
   }
 
   get eventSources(): EventSources {
-    return this.#factory.eventSources;
+    return this.#shared.eventSources;
   }
 
   get workflow(): WorkflowInvocation {
@@ -137,17 +123,12 @@ class ReconcileContext implements Context {
   }
 
   get resources(): ResourceOperations {
-    const { resources } = this.#factory;
-    if (resources === undefined) throw new Error("this controller writes nothing but its primary and its dependents");
     const { signal, logger } = this.#scope;
-    return resources.within({ signal, logger, primary: this.#primary });
+    return this.#shared.resources.within({ signal, logger, primary: this.#primary });
   }
 
   get expectations(): Expectations<KubernetesObject> {
-    const { expectations } = this.#factory;
-    if (expectations === undefined)
-      throw new Error("this controller cannot expect anything: it does not run in an operator");
-    return new PrimaryExpectations(expectations, this.#scope.key, { primary: this.#primary, context: this });
+    return expectationsOf(this.#shared.expectations, this.#scope.key, { primary: this.#primary, context: this });
   }
 
   // Functions are made when they are asked for, so that they can be taken out of the context.
@@ -157,51 +138,33 @@ class ReconcileContext implements Context {
 
   get secondary(): Context["secondary"] {
     const find = (type: Defined<KubernetesObject> | string, options?: SecondaryOptions) =>
-      this.#factory.secondaries.find(this.#primary, typeOf(type), options);
+      this.#shared.secondaries.find(this.#primary, typeOf(type), options);
     return find as Context["secondary"];
   }
 
   get secondaries(): Context["secondaries"] {
     const list = (type: Defined<KubernetesObject> | string, options?: SecondariesOptions) =>
-      this.#factory.secondaries.list(this.#primary, typeOf(type), options);
+      this.#shared.secondaries.list(this.#primary, typeOf(type), options);
     return list as Context["secondaries"];
   }
 }
 
-class CachedPrimaries implements ResourceReader<KubernetesObject> {
-  readonly #cache: ResourceView;
-  readonly #indexes: ReadonlySet<string>;
-
-  constructor(cache: ResourceView, indexes: ReadonlySet<string>) {
-    this.#cache = cache;
-    this.#indexes = indexes;
-  }
-
-  get(ref: ObjectRef | ObjectKey): KubernetesObject | undefined {
-    return this.#cache.get(keyFrom(ref))?.object;
-  }
-
-  list({ namespace }: { readonly namespace?: string } = {}): readonly KubernetesObject[] {
-    const all = this.#read(this.#cache.keys());
-    return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
-  }
-
-  byIndex(index: string, value: string): readonly KubernetesObject[] {
-    if (!this.#indexes.has(index))
-      throw new Error(
-        `the controller has no index "${index}" of its primaries; state it under indexes in its definition`,
-      );
-    return this.#read(this.#cache.keysByIndex(index, value));
-  }
-
-  #read(keys: Iterable<ObjectKey>): KubernetesObject[] {
-    const found: KubernetesObject[] = [];
-    for (const key of keys) {
-      const entry = this.#cache.get(key);
-      if (entry !== undefined) found.push(entry.object);
-    }
-    return found;
-  }
+function readerOf(cache: ResourceView, indexes: readonly string[]): ResourceReader<KubernetesObject> {
+  const read = (keys: Iterable<ObjectKey>) => [...keys].flatMap((key) => cache.get(key)?.object ?? []);
+  return {
+    get: (ref) => cache.get(keyFrom(ref))?.object,
+    list({ namespace } = {}) {
+      const all = read(cache.keys());
+      return namespace === undefined ? all : all.filter(({ metadata }) => metadata.namespace === namespace);
+    },
+    byIndex(index, value) {
+      if (!indexes.includes(index))
+        throw new Error(
+          `the controller has no index "${index}" of its primaries; state it under indexes in its definition`,
+        );
+      return read(cache.keysByIndex(index, value));
+    },
+  };
 }
 
 function typeOf(type: Defined<KubernetesObject> | string): SecondaryType {

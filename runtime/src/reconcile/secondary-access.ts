@@ -110,14 +110,3 @@ function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObje
 function versionOf({ metadata }: KubernetesObject): string {
   return metadata.resourceVersion ?? "";
 }
-
-/** The event sources of a controller that has none. */
-export const noSecondarySources: SecondarySources = Object.freeze({
-  find: () => [],
-  get: () => undefined,
-  register: ({ name }: EventSource) =>
-    Promise.reject(new Error(`event source "${name}" cannot be registered: this controller has no event sources`)),
-  deregister: () => Promise.resolve(),
-  names: () => [],
-  load: () => Promise.resolve(),
-});

@@ -6,6 +6,8 @@ import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { Context } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
 import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import type { RemovedKinds } from "../workflow/prune/leftovers.js";
+import { pruneWorkflow } from "../workflow/prune/prune.js";
 import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
 import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
@@ -18,10 +20,12 @@ import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 export interface WorkflowDependencies {
   /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows of the controller. */
   driverOf(node: PlanNode, index: number): DependentDriver;
-  readonly secondaries?: SecondarySources | undefined;
-  namespaces(): readonly string[] | undefined;
-  /** Does what comes after each run of the own workflow, and completes its result by that. */
-  complete(run: RunOptions, result: WorkflowResult, isCleanup: boolean): Promise<WorkflowResult>;
+  /** All event sources of the controller. */
+  readonly secondaries: SecondarySources;
+  /** Returns the namespaces that the controller watches now. Default: all of them */
+  namespaces?(): readonly string[] | undefined;
+  /** Where objects may be that no dependent wants. Default: nothing is pruned. */
+  readonly removedKinds?: RemovedKinds | undefined;
   readonly clock?: Clock | undefined;
 }
 
@@ -44,8 +48,8 @@ export class ControllerWorkflows {
   readonly dependents: readonly SeenDependent[];
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
-    const { name, workflow, workflows = {} } = definition;
-    this.dependencies = dependencies;
+    const { name, workflow, workflows = {}, onAllEvents = false } = definition;
+    this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
     const all = dependentsOf(definition);
     const twice = all.find((each, index) => all.findIndex((other) => other.name === each.name) !== index);
     let next = 0;
@@ -85,43 +89,44 @@ export interface RunsOptions {
 
 /** The runs of the workflows in one reconcile or cleanup of one primary. */
 export class WorkflowRuns {
+  /** What the functions of the user are called with; set before the first run. */
+  context: Context | undefined;
+  /** The results of all cleanups there were. */
+  readonly cleanups: WorkflowResult[] = [];
+  /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
+  readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #options: RunsOptions;
   readonly #started = new Map<CompiledWorkflow, Map<Kind, Promise<WorkflowResult>>>();
-  readonly #cleanups: WorkflowResult[] = [];
-  readonly #lingering: Promise<unknown>[] = [];
   readonly #notes = new ReconcileNotes();
-  #context: Context | undefined;
 
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
     this.#workflows = workflows;
     this.#options = options;
   }
 
-  /** The live dependents of all workflows. */
-  createSecondary(): object {
-    return this.#workflows.createSecondary(this.#options.primary);
-  }
-
-  /** Sets what the functions of the user are called with. */
-  set context(context: Context) {
-    this.#context = context;
-  }
-
-  /** Runs the workflow of the controller. */
-  run(kind: Kind): Promise<WorkflowResult> {
-    return this.#run(this.#workflows.own, kind);
+  /** Runs a workflow, that of the controller unless given; there is one run of each kind. */
+  run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
+    const runs = this.#started.get(workflow) ?? new Map<Kind, Promise<WorkflowResult>>();
+    this.#started.set(workflow, runs);
+    const known = runs.get(kind);
+    if (known !== undefined) return known;
+    const result = this.#start(workflow, kind, Promise.allSettled(runs.values()));
+    runs.set(kind, result);
+    // Whoever started it may not look at it.
+    result.catch(() => {});
+    return result;
   }
 
   /** What the reconciler runs the workflow of the controller by. */
   get own(): WorkflowInvocation {
     const { own } = this.#workflows;
-    const invoke = (kind: Kind) => {
-      if (own.definition.invocation === "explicit") return this.#invoke(own, kind);
+    if (own.definition.invocation === "explicit") return this.#invocationOf(own);
+    const refuse = (kind: Kind) => {
       const problem = `context.workflow.${kind}() is for workflows with invocation: explicit; this one runs by itself`;
       return Promise.reject(new Error(`${problem}, and its result is the argument "workflow"`));
     };
-    return { reconcile: () => invoke("reconcile"), cleanup: () => invoke("cleanup") };
+    return { reconcile: () => refuse("reconcile"), cleanup: () => refuse("cleanup") };
   }
 
   /** What the reconciler runs another workflow by; throws if the controller was not given it. */
@@ -131,19 +136,14 @@ export class WorkflowRuns {
       typeof wanted === "string"
         ? named.get(wanted)
         : [...named.values()].find(({ definition }) => definition === wanted);
-    if (workflow === undefined) {
-      const names = [...named.keys()].map((each) => `"${each}"`);
-      const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
-      throw new Error(
-        typeof wanted === "string"
-          ? `the controller has no workflow "${wanted}"; ${there}`
-          : `the workflow is none of the "workflows" of the controller; ${there}`,
-      );
-    }
-    return {
-      reconcile: () => this.#invoke(workflow, "reconcile"),
-      cleanup: () => this.#invoke(workflow, "cleanup"),
-    };
+    if (workflow !== undefined) return this.#invocationOf(workflow);
+    const names = [...named.keys()].map((each) => `"${each}"`);
+    const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
+    throw new Error(
+      typeof wanted === "string"
+        ? `the controller has no workflow "${wanted}"; ${there}`
+        : `the workflow is none of the "workflows" of the controller; ${there}`,
+    );
   }
 
   /** Waits for a function of the user and for what it started: a run that nobody waited for still writes. */
@@ -153,16 +153,6 @@ export class WorkflowRuns {
     } finally {
       await Promise.allSettled([...this.#started.values()].flatMap((runs) => [...runs.values()]));
     }
-  }
-
-  /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
-  get lingering(): readonly Promise<unknown>[] {
-    return this.#lingering;
-  }
-
-  /** The results of all cleanups there were. */
-  get cleanups(): readonly WorkflowResult[] {
-    return this.#cleanups;
   }
 
   /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
@@ -179,55 +169,39 @@ export class WorkflowRuns {
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
   }
 
-  async #invoke(workflow: CompiledWorkflow, kind: Kind): Promise<WorkflowResult> {
-    const result = await this.#run(workflow, kind);
-    if (workflow.definition.exceptions !== "result" && result.error !== undefined) throw result.error;
-    return result;
-  }
-
-  #run(workflow: CompiledWorkflow, kind: Kind): Promise<WorkflowResult> {
-    const runs = this.#started.get(workflow) ?? new Map<Kind, Promise<WorkflowResult>>();
-    this.#started.set(workflow, runs);
-    const known = runs.get(kind);
-    if (known !== undefined) return known;
-    const result = this.#start(workflow, kind, Promise.allSettled(runs.values()));
-    runs.set(kind, result);
-    // Whoever started it may not look at it.
-    result.catch(() => {});
-    return result;
+  #invocationOf(workflow: CompiledWorkflow): WorkflowInvocation {
+    const invoke = async (kind: Kind) => {
+      const result = await this.run(kind, workflow);
+      if (workflow.definition.exceptions !== "result" && result.error !== undefined) throw result.error;
+      return result;
+    };
+    return { reconcile: () => invoke("reconcile"), cleanup: () => invoke("cleanup") };
   }
 
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
+    const { dependencies, dependents, own } = this.#workflows;
+    const { secondaries, clock, removedKinds: kinds } = dependencies;
+    const { primary, scope, onResult } = this.#options;
+    const { definition, ...compiled } = workflow;
     // One dependent is not written and deleted at once.
     await before;
-    const options = this.#optionsFor(workflow);
-    const isCleanup = kind === "cleanup";
-    const ran = await (isCleanup ? cleanupWorkflow(options) : reconcileWorkflow(options));
-    const isOwn = workflow === this.#workflows.own;
-    const result = isOwn ? await this.#workflows.dependencies.complete(options, ran, isCleanup) : ran;
-    if (isCleanup) this.#cleanups.push(result);
-    if (isOwn) this.#options.onResult(result);
-    return result;
-  }
-
-  #optionsFor({ definition, plan, drivers, places }: CompiledWorkflow): RunOptions {
-    const { dependencies, dependents } = this.#workflows;
-    const { secondaries, clock } = dependencies;
-    const { primary, scope } = this.#options;
-    return {
-      plan,
-      drivers,
-      places,
+    const run: RunOptions = {
+      ...{ ...compiled, primary, secondaries, clock },
       definition: definition.primary,
-      namespaces: dependencies.namespaces(),
-      primary,
-      context: this.#context!,
+      namespaces: dependencies.namespaces?.(),
+      context: this.context!,
       track: scope.tasks.track,
       notes: this.#notes,
-      linger: (write) => void this.#lingering.push(write),
-      others: dependents.filter(({ driver }) => !drivers.includes(driver)),
-      secondaries,
-      clock,
+      linger: (write) => void this.lingering.push(write),
+      others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),
     };
+    const isCleanup = kind === "cleanup";
+    let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));
+    const isOwn = workflow === own;
+    if (isOwn && kinds !== undefined)
+      result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
+    if (isCleanup) this.cleanups.push(result);
+    if (isOwn) onResult(result);
+    return result;
   }
 }

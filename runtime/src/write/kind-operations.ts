@@ -7,7 +7,7 @@ import {
 } from "../base/kubernetes-object.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import type { Matcher } from "../match/matchers.js";
+import { patchMatcher, updateMatcher, type Matcher } from "../match/matchers.js";
 import { appliedFinalizers } from "../match/owned-fields.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
@@ -89,7 +89,7 @@ export interface OperationDependencies {
   readonly sender: Sender;
   readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
-  readonly finalizer?: string;
+  readonly finalizer?: string | undefined;
   /** True: the writes are never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
@@ -112,7 +112,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: PartialResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#apply(desired, options, false);
+    return this.#write(this.#planApply(desired, false), options);
   }
 
   /** Applies the status of an object server-side. */
@@ -120,7 +120,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: PartialResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#apply(desired, options, true);
+    return this.#write(this.#planApply(desired, true), options);
   }
 
   /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
@@ -128,7 +128,8 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: WholeResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#update(desired, options, false);
+    const plan = planUpdate(this.#target.definition, desired as Stated, false);
+    return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Replaces the status of an object by a PUT. */
@@ -136,7 +137,8 @@ export class KindOperations<Resource extends KubernetesObject> {
     desired: WholeResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#update(desired, options, true);
+    const plan = planUpdate(this.#target.definition, desired as Stated, true);
+    return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
@@ -153,7 +155,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     change: JsonPatchChange<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: false }), options);
+    return this.#write(planJsonPatch(object, change, false), options);
   }
 
   /** Changes the status of an object by a JSON patch. */
@@ -162,7 +164,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     change: JsonPatchChange<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planJsonPatch(this.#target.definition, object, { change, isStatus: true }), options);
+    return this.#write(planJsonPatch(object, change, true), options);
   }
 
   /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
@@ -170,7 +172,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     patch: MergePatchResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, false), options);
+    return this.#write(planMergePatch(patch as unknown as Stated, false), options);
   }
 
   /** Changes the status of an object by a JSON merge patch. */
@@ -178,7 +180,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     patch: MergePatchResource<Resource>,
     options?: OperationOptions<Resource>,
   ): Promise<ResourceWrite<Resource>> {
-    return this.#write(planMergePatch(this.#target.definition, patch as unknown as Stated, true), options);
+    return this.#write(planMergePatch(patch as unknown as Stated, true), options);
   }
 
   /**
@@ -199,33 +201,18 @@ export class KindOperations<Resource extends KubernetesObject> {
     return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
   }
 
-  #apply(
-    stated: PartialResource<Resource>,
-    options: OperationOptions<Resource> | undefined,
-    isStatus: boolean,
-  ): Promise<ResourceWrite<Resource>> {
-    const plan = planApply(this.#target.definition, stated as Stated, isStatus);
-    return this.#write({ ...plan, body: this.#withFinalizer(plan) }, options);
-  }
-
-  #withFinalizer({ ref, body, isStatus }: PlannedWrite): object {
+  // An apply of the object gives up what it does not repeat: the finalizer, and with a status without subresource all finalizers.
+  #planApply(desired: PartialResource<Resource>, isStatus: boolean): PlannedWrite {
     const { finalizer, sender } = this.#dependencies;
-    const { metadata } = body as Stated;
-    const isWhole = !isStatus || !this.#target.definition.hasStatusSubresource;
-    if (finalizer === undefined || !isWhole || metadata.finalizers !== undefined) return body;
-    const live = this.#target.cache.get(keyOf(ref));
-    const owned = live && sender.matcher.ownedFields(live, "object");
-    if (owned === undefined || !appliedFinalizers(owned.fieldsV1).includes(finalizer)) return body;
-    return { ...body, metadata: { ...metadata, finalizers: [finalizer] } };
-  }
-
-  #update(
-    desired: WholeResource<Resource>,
-    options: OperationOptions<Resource> = { mode: "filterWithOptimisticLocking" },
-    isStatus: boolean,
-  ): Promise<ResourceWrite<Resource>> {
-    const { mode = "filterWithOptimisticLocking", ...rest } = options;
-    return this.#write(planUpdate(this.#target.definition, desired as Stated, isStatus), { mode, ...rest });
+    const { definition, cache } = this.#target;
+    const plan = planApply(definition, desired as Stated, isStatus);
+    const { metadata } = plan.body as Stated;
+    if ((isStatus && definition.hasStatusSubresource) || metadata.finalizers !== undefined) return plan;
+    const live = cache.get(keyOf(plan.ref));
+    const applied = appliedFinalizers((live && sender.matcher.ownedFields(live, "object"))?.fieldsV1 ?? "");
+    const { finalizers = [] } = live?.object.metadata ?? {};
+    const kept = applied.filter((each) => (isStatus ? finalizers.includes(each) : each === finalizer));
+    return kept.length === 0 ? plan : { ...plan, body: { ...plan.body, metadata: { ...metadata, finalizers: kept } } };
   }
 
   async #write(
@@ -241,35 +228,37 @@ export class KindOperations<Resource extends KubernetesObject> {
     // What had to make room is compared, too.
     if (cache.has(key) && cache.get(key) === undefined) await cache.load([key]);
     const before = cache.get(key);
-    const application = applicationOf(this.#target, plan);
-    const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create";
     const live = (plan.given ?? before?.object) as Resource | undefined;
-    if (isCompared && live !== undefined) {
-      const isMatch =
-        matcher === undefined && application !== undefined
-          ? sender.matcher.compare(application, before).matches
-          : this.#matches(plan, live, matcher);
-      if (isMatch) {
-        sender.noteMatch(this.#target, plan.ref, plan.isStatus);
-        return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
-      }
+    const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create" && live !== undefined;
+    if (isCompared && this.#matches(plan, { live, before, matcher })) {
+      sender.noteMatch(this.#target, plan.ref, plan.isStatus);
+      return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
     const isFiltered = mode !== "cacheOnly";
     const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
     // The caller has to know; its reconcile is tried again when the pause is over.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
     const { kind, entry } = sent;
-    if (application !== undefined) sender.matcher.remember(application, entry);
     deepFreeze(entry.object);
     return { kind, object: entry.object };
   }
 
-  #matches(plan: PlannedWrite, live: Resource, matcher: Matcher<Resource> | false | undefined): boolean {
+  #matches(
+    plan: PlannedWrite,
+    {
+      live,
+      before,
+      matcher,
+    }: { live: Resource; before: DecodedResource | undefined; matcher: Matcher<Resource> | undefined },
+  ): boolean {
     const { verb, isStatus } = plan;
+    const { definition } = this.#target;
+    const application = applicationOf(this.#target, plan);
+    if (matcher === undefined && application !== undefined)
+      return this.#dependencies.sender.matcher.compare(application, before).matches;
     const desired = plan.desiredOf(live) as Partial<Resource> | undefined;
-    const matches = matcher || (plan.matcher as unknown as Matcher<Resource> | undefined);
-    if (desired === undefined || matches === undefined) return false;
-    return matches({ definition: this.#target.definition, verb, isStatus, desired, live });
+    const usual = (verb === "update" ? updateMatcher : patchMatcher) as unknown as Matcher<Resource>;
+    return desired !== undefined && (matcher ?? usual)({ definition, verb, isStatus, desired, live });
   }
 
   #check({ verb, isStatus, ref, version }: PlannedWrite, mode: WriteMode, matcher: unknown): void {

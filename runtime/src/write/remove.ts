@@ -2,10 +2,16 @@ import type { JsonPatchOperation, KubernetesObject } from "../base/kubernetes-ob
 import { CONTROLLER_LABEL, LINK_ANNOTATIONS } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import type { UntieOptions } from "./object-writer.js";
 import { onLatest } from "./send/on-latest.js";
 import { planJsonPatch, uidTest } from "./send/plan.js";
+import type { WriteCause } from "./send/postponed-write.js";
 import type { Sender } from "./send/send.js";
+
+/** What an object is untied from. */
+export interface UntieOptions {
+  readonly primary: KubernetesObject;
+  readonly cause?: WriteCause | undefined;
+}
 
 /**
  * Takes off an object what ties it to a primary, and leaves it alone otherwise: a JSON patch, so that neither the content nor what others
@@ -19,7 +25,7 @@ export async function untieObject(
   const untie = async (before: DecodedResource) => {
     const change = untyingOperations(before.object, primary.metadata.uid);
     if (change.length === 0) return;
-    const plan = planJsonPatch(target.definition, before.object, { change, isStatus: false });
+    const plan = planJsonPatch(before.object, change, false);
     await sender.send({ target, plan, before, cause, isUrgent: true });
   };
   await onLatest(live, untie, { sender, target });

@@ -6,29 +6,29 @@ import type { ApiClient, Defined } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { KindOperations, type PartialResource, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
-import type { LoopListener, WriteCause } from "./send/postponed-write.js";
-import { Sender } from "./send/send.js";
+import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
+import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import type { WriteCause } from "./send/postponed-write.js";
+import { Sender, type SenderOptions } from "./send/send.js";
 
 /** What the operations of a controller are made of. */
-export interface ResourceOperationsOptions {
+export interface ResourceOperationsOptions extends SenderOptions {
   readonly client: ApiClient;
-  readonly fieldManager: string;
   readonly primary: WriteTarget;
   /** The finalizer of the controller. */
   readonly finalizer: string;
-  /** All controllers of the operator: they share what the answers bring. Default: the one alone */
-  readonly fieldManagers?: Iterable<string>;
   readonly sources: SecondarySources;
   readonly logger: Logger;
-  readonly listener?: LoopListener | undefined;
 }
 
-/** Which finalizer is meant, and what is made of the event. */
-export interface FinalizerOptions {
-  /** That of the controller unless stated. */
-  readonly finalizer?: string;
-  readonly mode?: "matchAndFilter" | "cacheOnly";
+/** Which finalizer is meant, that of the controller unless stated, and what is made of the event. */
+export type FinalizerOptions = Partial<FinalizerWrite>;
+
+interface SharedByReconciles {
+  /** One for each cluster. */
+  readonly senders: Map<ApiClient, Sender>;
+  /** The kinds of which the log says that several event sources watch them. */
+  readonly warned: Set<string>;
 }
 
 /**
@@ -40,21 +40,17 @@ export interface FinalizerOptions {
 export class ResourceOperations {
   readonly #options: ResourceOperationsOptions;
   readonly #cause: WriteCause | undefined;
-  /** One for each cluster. */
-  readonly #senders: Map<ApiClient, Sender>;
-  readonly #warned: Set<string>;
+  readonly #shared: SharedByReconciles;
 
-  /** `origin` are the operations that these are a part of. */
-  constructor(options: ResourceOperationsOptions, cause?: WriteCause, origin?: ResourceOperations) {
+  constructor(options: ResourceOperationsOptions, cause?: WriteCause, shared?: SharedByReconciles) {
     this.#options = options;
     this.#cause = cause;
-    this.#senders = origin === undefined ? new Map<ApiClient, Sender>() : origin.#senders;
-    this.#warned = origin === undefined ? new Set<string>() : origin.#warned;
+    this.#shared = shared ?? { senders: new Map(), warned: new Set() };
   }
 
   /** Returns the same operations for one reconcile, which cancels them when it is given up. */
   within(cause: WriteCause): ResourceOperations {
-    return new ResourceOperations(this.#options, cause, this);
+    return new ResourceOperations(this.#options, cause, this.#shared);
   }
 
   /**
@@ -76,12 +72,7 @@ export class ResourceOperations {
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
-      ...rest,
-      isNeeded: (object) => object.metadata.deletionTimestamp === undefined && !hasFinalizer(object, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]),
-    });
+    return addFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /**
@@ -89,16 +80,11 @@ export class ResourceOperations {
    *
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
-  async applyFinalizer<Primary extends KubernetesObject>(
+  applyFinalizer<Primary extends KubernetesObject>(
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary>> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    const { name, namespace, uid, deletionTimestamp } = primary.metadata;
-    if (deletionTimestamp !== undefined || hasFinalizer(primary, finalizer))
-      return { kind: "unchanged", object: primary };
-    const metadata = { name, namespace, uid, finalizers: [finalizer] };
-    return this.#ofPrimaries<Primary>(true).apply({ metadata } as unknown as PartialResource<Primary>, rest);
+    return applyFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
@@ -106,12 +92,7 @@ export class ResourceOperations {
     primary: Primary,
     options: FinalizerOptions = {},
   ): Promise<ResourceWrite<Primary> | undefined> {
-    const { finalizer = this.#options.finalizer, ...rest } = options;
-    return this.#ofPrimaries<Primary>(true).patchOnLatest(primary, {
-      ...rest,
-      isNeeded: (object) => hasFinalizer(object, finalizer),
-      change: ({ metadata }) => void (metadata.finalizers = metadata.finalizers?.filter((name) => name !== finalizer)),
-    });
+    return removeFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
@@ -125,16 +106,14 @@ export class ResourceOperations {
   // The class of the primaries gives the type. A finalizer is never held back.
   #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
     const { primary, finalizer } = this.#options;
-    const dependencies = { sender: this.#senderFor(undefined), cause: this.#cause, finalizer, isUrgent };
+    const dependencies = { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent };
     return new KindOperations(primary, dependencies);
   }
 
-  #senderFor(other: ApiClient | undefined): Sender {
-    const { client: own, fieldManager, fieldManagers, listener } = this.#options;
-    const client = other ?? own;
-    let sender = this.#senders.get(client);
-    if (sender === undefined)
-      this.#senders.set(client, (sender = new Sender({ client, fieldManager, fieldManagers, listener })));
+  #senderFor(client = this.#options.client): Sender {
+    const { senders } = this.#shared;
+    let sender = senders.get(client);
+    if (sender === undefined) senders.set(client, (sender = new Sender({ ...this.#options, client })));
     return sender;
   }
 
@@ -143,8 +122,8 @@ export class ResourceOperations {
     const first = candidates.find(isWritable);
     if (first === undefined) throw this.#unwatched(definition, candidates[0]);
     const kind = kindNameOf(definition);
-    if (candidates.length > 1 && !this.#warned.has(kind)) {
-      this.#warned.add(kind);
+    if (candidates.length > 1 && !this.#shared.warned.has(kind)) {
+      this.#shared.warned.add(kind);
       const names = candidates.map(({ name }) => name).join(", ");
       const advice = `${first.name} is used; state the source to write through another one`;
       this.#options.logger.warn({ kind, sources: names }, `several event sources watch ${kind}: ${advice}`);
@@ -190,8 +169,4 @@ type WritableSource = EventSource & { readonly view: ResourceView };
 
 function isWritable(source: EventSource): source is WritableSource {
   return viewOf(source)?.isPartial === false;
-}
-
-function hasFinalizer({ metadata }: KubernetesObject, finalizer: string): boolean {
-  return metadata.finalizers?.includes(finalizer) === true;
 }

@@ -9,7 +9,8 @@ import { defineController } from "#runtime/codegen/define-controller.js";
 import { defineWorkflow } from "#runtime/codegen/define-workflow.js";
 import { informerSource, type InformerSourceOptions } from "#runtime/sources/kind/informer-source.js";
 import { createOperator } from "#runtime/operator.js";
-import { Writer } from "#runtime/write/apply.js";
+import { Sender } from "#runtime/write/send/send.js";
+import { Writer } from "#runtime/write/writer.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap, Page, pageCrd, startPageServer, type DataObject } from "./page-operator.js";
 
@@ -113,7 +114,7 @@ suite("forms of event sources", (test) => {
     await using operator = await startOperator(server, { paths: ["data.text"] });
     await operator.create("a");
     await waitFor("it is known", () => operator.source.get("default/a"));
-    const writer = new Writer({ client: operator.client, fieldManager: "page" });
+    const writer = new Writer(new Sender({ client: operator.client, fieldManager: "page" }));
     const target = { definition: ConfigMap.definition, cache: viewOf(operator.source)! };
     const desired = { metadata: { ...REF, name: "a" }, data: { text: "first" } };
     let message = "";

@@ -1,6 +1,7 @@
 // The writer of dependents on an API server: whose an object is that is there already, and answers that are lost.
 import { keyOf } from "#runtime/base/kubernetes-object.js";
-import { Writer } from "#runtime/write/apply.js";
+import { Sender } from "#runtime/write/send/send.js";
+import { Writer } from "#runtime/write/writer.js";
 import { assert, shared, suite } from "../../support/suite.js";
 import { ConfigMap, startPageServer, type DataObject } from "./page-operator.js";
 import { FIELD_MANAGER, knownIn, startWrittenKinds, type WrittenKinds } from "./written-kinds.js";
@@ -20,7 +21,7 @@ async function startWriter() {
   const kinds = await startWrittenKinds(await server());
   const metadata = { name: `config-${++names}`, namespace: "default" };
   const target = { definition: ConfigMap.definition, cache: kinds.configMaps.view };
-  const writer = new Writer({ client: kinds.client, fieldManager: FIELD_MANAGER });
+  const writer = new Writer(new Sender({ client: kinds.client, fieldManager: FIELD_MANAGER }));
   const key = keyOf(metadata);
   const apply = (desired: object, live = kinds.configMaps.view.get(key)) =>
     writer.apply(target, { ...desired, metadata: { ...metadata, ...(desired as DataObject).metadata } }, { live });
@@ -88,9 +89,9 @@ suite("a dependent that is there before the watch brings it", (test) => {
       const { faults } = await server();
       const held = await holdWatches(writing);
       faults.add({ verb: "patch", path: `/${writing.metadata.name}`, times: 1, loseAnswer: true });
-      const { kind, entry } = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
-      assert.is(kind, "created");
-      assert.is(knownIn(writing.configMaps, writing.key), entry.object);
+      const written = await writing.apply({ metadata: wanted, data: { text: "ours" } }, undefined);
+      assert.is(written.kind, "created");
+      assert.is(knownIn(writing.configMaps, writing.key), "entry" in written && written.entry.object);
       assert.equal(writing.writes, ["PATCH lost", "PATCH 409"]);
       await held.release();
       assert.is((await writing.apply({ metadata: wanted, data: { text: "ours" } })).kind, "unchanged");

@@ -14,7 +14,7 @@ import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { ResourceOperations } from "#runtime/write/resource-operations.js";
 import { ConfigMap, Page, Secret } from "./page-operator.js";
 import { hasType } from "#runtime/base/resource-definition.js";
-import { noSecondarySources } from "#runtime/reconcile/secondary-access.js";
+import { noSecondarySources } from "../../support/no-sources.js";
 
 export const FIELD_MANAGER = "page";
 export const FINALIZER = "pages.example.com/finalizer";

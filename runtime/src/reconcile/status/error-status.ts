@@ -3,15 +3,6 @@ import { messageOf } from "../../base/logger.js";
 import { checkControl, type ErrorArguments, type ErrorControl, type Reconciler } from "../reconciler.js";
 import type { ReconcileScope } from "../../schedule/reconcile-scope.js";
 
-/** What the user's handler made of an error. */
-export interface ErrorReport {
-  /** Whether it answered with a control, which says that it knows about the error. */
-  readonly isHandled: boolean;
-  /** False if the reconcile counts as a success. */
-  readonly isRetried: boolean;
-  readonly rescheduleAfterMs?: number | undefined;
-}
-
 /** What reporting an error needs. */
 export interface ErrorReporting {
   readonly reconciler: Pick<Reconciler<never, never, object, object>, "updateErrorStatus"> | undefined;
@@ -20,33 +11,33 @@ export interface ErrorReporting {
   writeStatus(status: object): Promise<void>;
 }
 
-const RETRIED: ErrorReport = { isHandled: false, isRetried: true };
-
 /**
- * Lets the user's reconciler report an error, and writes the status that it returns; never throws.
- *
- * A reschedule implies that there is no retry: they would be two answers to when the next reconcile comes.
+ * Lets the user's reconciler report an error, and writes the status that it returns; never throws. Returns its control, which says that it
+ * knows about the error.
  */
-export async function reportError({ reconciler, args, scope, writeStatus }: ErrorReporting): Promise<ErrorReport> {
-  if (reconciler?.updateErrorStatus === undefined) return RETRIED;
-  let report = RETRIED;
+export async function reportError({
+  reconciler,
+  args,
+  scope,
+  writeStatus,
+}: ErrorReporting): Promise<ErrorControl<object> | undefined> {
+  if (reconciler?.updateErrorStatus === undefined) return undefined;
+  let control: ErrorControl<object> | undefined;
   try {
     const returned = await scope.tasks.track("updateErrorStatus() of the reconciler", () =>
       reconciler.updateErrorStatus?.(args as never),
     );
-    const control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
-    if (control === undefined) return RETRIED;
-    const { status, rescheduleAfterMs, withoutRetry } = control;
-    report = {
-      isHandled: true,
-      isRetried: withoutRetry !== true && rescheduleAfterMs === undefined,
-      rescheduleAfterMs,
-    };
-    if (status !== undefined) await writeStatus(status);
+    control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
+    if (control?.status !== undefined) await writeStatus(control.status);
   } catch (error) {
-    logFailure(error, { scope, isRetried: report.isRetried && findError(args.error, "TerminalError") === undefined });
+    logFailure(error, { scope, isRetried: isRetried(control) && findError(args.error, "TerminalError") === undefined });
   }
-  return report;
+  return control;
+}
+
+/** Tells whether a reconcile that failed is tried again. A reschedule implies no retry: they would be two answers to when the next one comes. */
+export function isRetried(control: ErrorControl<object> | undefined): boolean {
+  return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
 }
 
 // The error that was to be reported is what matters: it is logged where it is retried.

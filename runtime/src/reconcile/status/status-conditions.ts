@@ -36,7 +36,6 @@ interface Finding {
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
-const SKIPPED: Finding = { reason: "NotRun", message: "the reconciler did not run the workflow" };
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have. Other conditions of `conditionTypesOf` are over. */
@@ -56,7 +55,7 @@ export function statusConditionsOf({
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
-  const ready = readyOf([...found, ...own], { error, isCleanup });
+  const ready = readyOf([...found, ...own], { error, isCleanup, isSkipped });
   const condition = (
     type: string,
     status: StatusCondition["status"],
@@ -73,9 +72,7 @@ export function statusConditionsOf({
     };
   };
   return [
-    isSkipped
-      ? condition(READY, "Unknown", SKIPPED)
-      : condition(READY, ready.reason === "Ready" ? "True" : "False", ready),
+    condition(READY, ready.status, ready),
     ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), "False", finding)),
   ];
 }
@@ -99,13 +96,19 @@ export function hasSharedConditions(schema: Schema): boolean {
 
 function readyOf(
   found: readonly (Finding & { readonly name: string })[],
-  { error, isCleanup }: { readonly error: unknown; readonly isCleanup: boolean },
-): Finding {
+  {
+    error,
+    isCleanup,
+    isSkipped,
+  }: { readonly error: unknown; readonly isCleanup: boolean; readonly isSkipped: boolean },
+): Finding & { readonly status: StatusCondition["status"] } {
+  if (isSkipped) return { status: "Unknown", reason: "NotRun", message: "the reconciler did not run the workflow" };
+  const status = "False";
   const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
-  if (reason !== undefined) return { reason, message: found.map(told).join("; ") };
-  if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
-  if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
-  return { reason: "Ready", message: "everything is as desired" };
+  if (reason !== undefined) return { status, reason, message: found.map(told).join("; ") };
+  if (error !== undefined) return { status, reason: "Failed", message: messageOf(error) };
+  if (isCleanup) return { status, reason: "Deleting", message: "the primary is being deleted" };
+  return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
 // The error of a dependent names the dependent already.

@@ -1,5 +1,4 @@
 import { keyOf, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
-import type { WriteCause } from "../../write/send/postponed-write.js";
 import { writePrimary, type PrimaryWrite } from "../primary-write.js";
 import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status-conditions.js";
 
@@ -11,7 +10,6 @@ export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error
   readonly primary: KubernetesObject;
   /** The names of the dependents. */
   readonly dependents: readonly string[];
-  readonly cause?: WriteCause | undefined;
 }
 
 /** Returns under which name a controller applies the conditions that it keeps: not the one of what the reconciler writes. */
@@ -22,7 +20,7 @@ export function conditionsManagerOf(fieldManager: string): string {
 /** Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. */
 export async function writeConditions(
   write: PrimaryWrite,
-  { primary, dependents, cause, ...facts }: ConditionsToWrite,
+  { primary, dependents, ...facts }: ConditionsToWrite,
 ): Promise<boolean> {
   const latest = write.target.cache.get(keyOf(primary.metadata))?.object as WithConditions | undefined;
   if (latest === undefined || latest.metadata.uid !== primary.metadata.uid) return false;
@@ -39,7 +37,7 @@ export async function writeConditions(
   let isWritten = false;
   await writePrimary(
     write,
-    { primary: latest, status: wanted, cause },
+    { primary: latest, status: wanted },
     ({ wroteStatus = false }) => (isWritten = wroteStatus),
   );
   return isWritten;

@@ -2,8 +2,8 @@ import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import type { ObjectWriter } from "../../write/object-writer.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
+import type { Writer } from "../../write/writer.js";
 import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-object.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
@@ -11,11 +11,9 @@ import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-
 import { callOwn } from "./operations.js";
 import type { DeletionOptions } from "../definition/workflow-definition.js";
 
-export type { Writer } from "../../write/apply.js";
-
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions extends LiveObjectsOptions {
-  readonly writer: ObjectWriter;
+  readonly writer: Writer;
   /** Returns the client of the cluster that the objects are in. */
   client(): ApiClient;
 }

@@ -1,15 +1,16 @@
-import { genericDifferences } from "../../match/matchers.js";
-import { keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { type JsonValue, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import { AppliedRecords } from "./applied-records.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
+import { keyOfListItem } from "../../match/list-item.js";
 import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
-import type { JsonObject } from "../../match/same-value.js";
-import { parseOwnedFields } from "../../match/owned-fields.js";
+import { genericDifferences } from "../../match/matchers.js";
+import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
 import { plainOf } from "../../match/plain-json.js";
-import { schemaOf } from "../../match/schema-node.js";
+import type { JsonObject } from "../../match/same-value.js";
+import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
+import { StoredForms, type WrittenPart } from "./stored-forms.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
 export interface WriteTarget {
@@ -17,13 +18,9 @@ export interface WriteTarget {
   readonly cache: ResourceView;
 }
 
-/** What is applied at once: an object, or the status of one through its subresource. */
-export type AppliedPart = "object" | "status";
-
 /** Something to be applied. */
-export interface Application {
+export interface Application extends WrittenPart {
   readonly target: WriteTarget;
-  readonly part: AppliedPart;
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
@@ -37,9 +34,9 @@ const UNOWNED: Difference = { path: "", reason: "was not applied by this control
  */
 export class ApplyMatcher {
   readonly #fieldManager: string;
-  readonly #records = new WeakMap<ResourceView, AppliedRecords>();
+  readonly #forms = new StoredForms();
   /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
-  readonly #sent = new WeakMap<KubernetesObject, { readonly part: AppliedPart; readonly desired: object }>();
+  readonly #sent = new WeakMap<KubernetesObject, Application>();
 
   constructor(fieldManager: string) {
     this.#fieldManager = fieldManager;
@@ -48,12 +45,15 @@ export class ApplyMatcher {
   /** Tells whether applying would change nothing. */
   compare(application: Application, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
-    const verdict = this.#compareWithRecords(application, live);
-    if (verdict.matches) {
-      this.#sent.delete(live.object);
-      return verdict;
-    }
-    return this.#learn(application, live) ? this.#compareWithRecords(application, live) : verdict;
+    const options = this.#matchOptions(application, live);
+    if (options === undefined) return { matches: false, ...UNOWNED };
+    const { desired } = application;
+    const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
+    const isAnswer = this.#sent.get(live.object)?.part === application.part;
+    if (!verdict.matches && isAnswer) this.#learn(application, live, options);
+    if (isAnswer) this.#sent.delete(live.object);
+    const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
+    return verdict.matches || !this.#forms.isKnown(application, formOf) ? verdict : { matches: true };
   }
 
   /** Names the places, `limit` at most, that keep an object from being as desired. */
@@ -63,7 +63,7 @@ export class ApplyMatcher {
     if (options === undefined) {
       // Whoever changed all that we owned took it over; the values still tell where.
       const { target, desired } = application;
-      const found = genericDifferences({ definition: target.definition, desired, live: live.object }, limit);
+      const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
       return found.length > 0 ? found : [UNOWNED];
     }
     return findDifferences(plainOf(application.desired) as JsonObject, live.object as unknown as JsonObject, {
@@ -73,13 +73,13 @@ export class ApplyMatcher {
   }
 
   /** Takes what the server answered to an apply. */
-  remember({ part, desired }: Application, answer: DecodedResource): void {
-    this.#sent.set(answer.object, { part, desired });
+  remember(application: Application, answer: DecodedResource): void {
+    this.#sent.set(answer.object, application);
   }
 
   /** Forgets what was learnt of an object that is gone. */
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
-    for (const part of ["object", "status"] as const) this.#records.get(cache)?.delete(recordKey(part, keyOf(ref)));
+    this.#forms.forget(cache, ref);
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
@@ -94,59 +94,30 @@ export class ApplyMatcher {
   }
 
   /** Returns what the field manager applied to an object, or to its status. */
-  ownedFields(entry: DecodedResource, part: AppliedPart): OwnedFields | undefined {
+  ownedFields(entry: DecodedResource, part: WrittenPart["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
 
   // Undefined if nothing was applied, or only in another version.
-  #matchOptions(
-    { target, part }: Application,
-    live: DecodedResource,
-  ): (MatchOptions & { text: OwnedFields }) | undefined {
+  #matchOptions({ target, part }: Application, live: DecodedResource): AppliedState | undefined {
     const { definition } = target;
     const text = this.ownedFields(live, part);
     if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;
     return { text, owned: parseOwnedFields(text.fieldsV1), schema: schemaOf(definition) };
   }
 
-  #compareWithRecords(application: Application, live: DecodedResource): Verdict {
-    const { target, part, desired } = application;
-    const options = this.#matchOptions(application, live);
-    if (options === undefined) return { matches: false, ...UNOWNED };
-    const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
-    if (verdict.matches) return verdict;
-    const records = this.#records.get(target.cache);
-    const key = recordKey(part, keyOf(desired.metadata));
-    if (records?.has(key) !== true) return verdict;
-    const state = { object: live.object, owned: options.text, schema: options.schema };
-    return records.isUnchanged(key, JSON.stringify(desired), state) ? { matches: true } : verdict;
-  }
-
   // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
   // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
-  #learn({ target, part, desired }: Application, live: DecodedResource): boolean {
-    const sent = this.#sent.get(live.object);
-    if (sent?.part !== part) return false;
-    this.#sent.delete(live.object);
-    const text = JSON.stringify(sent.desired);
-    const owned = this.ownedFields(live, part);
-    if (owned === undefined || text !== JSON.stringify(desired)) return false;
-    const state = { object: live.object, owned, schema: schemaOf(target.definition) };
-    this.#recordsOf(target.cache).remember(recordKey(part, keyOf(desired.metadata)), text, state);
-    return true;
+  #learn(application: Application, live: DecodedResource, options: AppliedState): void {
+    const sent = JSON.stringify(this.#sent.get(live.object)?.desired);
+    if (sent !== JSON.stringify(application.desired)) return;
+    this.#forms.remember(application, { sent, stored: storedText(live, options) });
   }
+}
 
-  #recordsOf(cache: ResourceView): AppliedRecords {
-    let records = this.#records.get(cache);
-    if (records === undefined) {
-      this.#records.set(cache, (records = new AppliedRecords()));
-      // What somebody else deleted, such as the garbage collector.
-      cache.onChange(({ kind, object }) => {
-        if (kind === "deleted") this.forget({ cache } as WriteTarget, object.metadata);
-      });
-    }
-    return records;
-  }
+/** The fields that were applied, parsed and as text. */
+interface AppliedState extends MatchOptions {
+  readonly text: OwnedFields;
 }
 
 // Nearly always it is plain and matches, and need not be looked through before.
@@ -157,6 +128,19 @@ function matchAsJson(desired: object, live: JsonObject, options: MatchOptions): 
   return plain === desired ? verdict : match(plain as JsonObject, live, options);
 }
 
-function recordKey(part: AppliedPart, key: string): string {
-  return `${part} ${key}`;
+function storedText({ object }: DecodedResource, { text, owned, schema }: AppliedState): string {
+  return text.fieldsV1 + JSON.stringify(project(object as unknown as JsonValue, owned, schema));
+}
+
+// What of a value is owned, with lists in the order in which they stand.
+function project(value: JsonValue | undefined, owned: FieldNode, schema: SchemaNode): unknown {
+  if (isLeaf(owned) || typeof value !== "object" || value === null) return value ?? null;
+  if (Array.isArray(value)) {
+    if (owned.items.size === 0) return value.filter((item) => owned.values.has(valueKeyOf(item)));
+    return value.flatMap((item) => {
+      const node = owned.items.get(keyOfListItem(item, schema));
+      return node === undefined ? [] : [project(item, node, schema.items)];
+    });
+  }
+  return [...owned.fields].map(([name, node]) => [name, project(value[name], node, schema.property(name))]);
 }

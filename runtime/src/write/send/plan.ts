@@ -1,4 +1,4 @@
-// What each way to write an object sends, and when it would change nothing. Nothing here makes a request.
+// What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
 import type {
   JsonValue,
   KubernetesObject,
@@ -8,12 +8,14 @@ import type {
   WriteVerb,
 } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { DecodedResource } from "../../decode/decode-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
-import { patchMatcher, updateMatcher, type Matcher } from "../../match/matchers.js";
+import { genericDifferences } from "../../match/matchers.js";
 import { plainOf } from "../../match/plain-json.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
+import type { WriteCause } from "./postponed-write.js";
 import { withEncodedData } from "./secret-data.js";
 
 type JsonObject = { [key: string]: JsonValue };
@@ -34,10 +36,21 @@ export interface PlannedWrite {
   readonly given?: KubernetesObject;
   /** What the write states, or what a patch makes of `live`; undefined if the patch does not fit. */
   desiredOf(live: KubernetesObject): object | undefined;
-  /** Absent where only the owned fields tell. */
-  readonly matcher?: Matcher;
-  /** The state after the write if nobody else changed anything; undefined if that cannot be told. */
-  expectedOf?(before: KubernetesObject): object | undefined;
+}
+
+/** One write, and the state that it was made from. */
+export interface Sending {
+  readonly target: WriteTarget;
+  readonly plan: PlannedWrite;
+  /** Absent if the object is not known. */
+  readonly before: DecodedResource | undefined;
+  readonly cause?: WriteCause | undefined;
+  /** What is desired, where the body says more than that. Default: the body of the plan */
+  readonly content?: object;
+  /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
+  readonly isFiltered?: boolean;
+  /** True: the write is never postponed. Default: false */
+  readonly isUrgent?: boolean;
 }
 
 /** An object as a write states it. */
@@ -46,42 +59,27 @@ export type Stated = object & { readonly metadata: ObjectRef & Partial<ObjectMet
 /** How a JSON patch is stated: its operations, or a function that changes a copy of the object or returns a changed one. */
 export type JsonPatchChange<Resource> = readonly JsonPatchOperation[] | ((draft: Resource) => Resource | void);
 
-/** Returns a planned apply as the matcher compares it; undefined for any other write. */
-export function applicationOf(target: WriteTarget, { verb, isStatus, body }: PlannedWrite): Application | undefined {
+/** Returns a planned apply of `desired` as the matcher compares it; undefined for any other write. */
+export function applicationOf(
+  target: WriteTarget,
+  { verb, isStatus, body }: PlannedWrite,
+  desired = body,
+): Application | undefined {
   if (verb !== "apply") return undefined;
   const part = isStatus && target.definition.hasStatusSubresource ? "status" : "object";
-  return { target, part, desired: body as Application["desired"] };
+  return { target, part, desired: desired as Application["desired"] };
 }
 
 /** Plans a creation: it is compared with nothing. */
 export function planCreate(definition: ResourceDefinition, stated: Stated): PlannedWrite {
-  const body = withEncodedData(definition, stated);
-  return {
-    verb: "create",
-    isStatus: false,
-    ref: refOf(stated),
-    body,
-    version: undefined,
-    lock: undefined,
-    desiredOf: () => body,
-  };
+  return { ...planUpdate(definition, stated, false), verb: "create", version: undefined, lock: undefined };
 }
 
 /** Plans a PUT of an object or its status. */
 export function planUpdate(definition: ResourceDefinition, stated: Stated, isStatus: boolean): PlannedWrite {
   const body = withEncodedData(definition, stated);
   const version = stated.metadata.resourceVersion;
-  return {
-    verb: "update",
-    isStatus,
-    ref: refOf(stated),
-    body,
-    version,
-    lock: version,
-    desiredOf: () => body,
-    matcher: updateMatcher,
-    expectedOf: (before) => expectedOfUpdate(before, body, { definition, isStatus }),
-  };
+  return { verb: "update", isStatus, ref: refOf(stated), body, version, lock: version, desiredOf: () => body };
 }
 
 /** Plans a server-side apply of an object or its status; what is owned tells whether it would change anything. */
@@ -95,43 +93,31 @@ export function planApply(definition: ResourceDefinition, stated: Stated, isStat
 }
 
 /** Plans a JSON merge patch of an object or its status; its metadata name the object. */
-export function planMergePatch(definition: ResourceDefinition, stated: Stated, isStatus: boolean): PlannedWrite {
+export function planMergePatch(stated: Stated, isStatus: boolean): PlannedWrite {
   const version = stated.metadata.resourceVersion;
   const plain = plainOf(stated) as JsonObject;
   const { name, namespace, resourceVersion: _version, ...metadata } = plain["metadata"] as JsonObject;
   const status = "status" in plain ? { status: plain["status"]! } : {};
   // What names the object, or locks it, changes nothing.
   const patch: JsonObject = isStatus ? status : { ...plain, metadata };
-  const body = isStatus ? { metadata: { name, namespace }, ...status } : plain;
-  const patched = (live: KubernetesObject) => applyMergePatch(live as never, patch) as object;
   return {
     verb: "mergePatch",
     isStatus,
     ref: refOf(stated),
-    body,
+    body: isStatus ? { metadata: { name, namespace }, ...status } : plain,
     version,
     lock: isStatus ? undefined : version,
-    desiredOf: patched,
-    matcher: patchMatcher,
-    expectedOf: (before) => withStatusApart(before, patched(before), { definition, isStatus }),
+    desiredOf: (live) => applyMergePatch(live as never, patch) as object,
   };
 }
 
 /** Plans a JSON patch of an object or its status; it is compared with the object that the caller gives. */
 export function planJsonPatch<Resource extends KubernetesObject>(
-  definition: ResourceDefinition,
   given: Resource,
-  { change, isStatus }: { change: JsonPatchChange<Resource>; isStatus: boolean },
+  change: JsonPatchChange<Resource>,
+  isStatus: boolean,
 ): PlannedWrite {
   const operations = typeof change === "function" ? operationsOf(given, change, isStatus) : change;
-  const patched = (live: KubernetesObject) => {
-    try {
-      return applyJsonPatch(live as never, operations) as object;
-    } catch {
-      // The server will say what is wrong with it.
-      return undefined;
-    }
-  };
   return {
     verb: "jsonPatch",
     isStatus,
@@ -140,11 +126,13 @@ export function planJsonPatch<Resource extends KubernetesObject>(
     version: given.metadata.resourceVersion,
     lock: operations.find(({ op, path }) => op === "replace" && path === VERSION_PATH)?.value as string | undefined,
     given,
-    desiredOf: patched,
-    matcher: patchMatcher,
-    expectedOf: (before) => {
-      const after = patched(before);
-      return after && withStatusApart(before, after, { definition, isStatus });
+    desiredOf(live) {
+      try {
+        return applyJsonPatch(live as never, operations) as object;
+      } catch {
+        // The server will say what is wrong with it.
+        return undefined;
+      }
     },
   };
 }
@@ -164,15 +152,42 @@ export function lockingOperation(version: string): JsonPatchOperation {
   return { op: "replace", path: VERSION_PATH, value: version };
 }
 
-/** Tells whether the change from one state to another is that of a write, and of nothing else. */
+/** Tells whether the change from one state to another is that of a PUT or a patch, and of nothing else. */
 export function isExplained(
-  { expectedOf }: PlannedWrite,
+  { verb, isStatus, desiredOf }: PlannedWrite,
   { before, after, definition }: { before: KubernetesObject; after: KubernetesObject; definition: ResourceDefinition },
 ): boolean {
-  if (before.metadata.resourceVersion === after.metadata.resourceVersion) return false;
-  const expected = expectedOf?.(before);
-  const schema = schemaOf(definition);
-  return expected !== undefined && !hasForeignChange(expected as KubernetesObject, after, { owned: [], schema });
+  const desired = desiredOf(before);
+  if (desired === undefined || before.metadata.resourceVersion === after.metadata.resourceVersion) return false;
+  const made = verb === "update" ? replaced(before, desired as Stated, definition) : desired;
+  // Of a kind with a status subresource a write changes either the status or everything else.
+  const [content, { status }] = (isStatus ? [before, made] : [made, before]) as unknown as [JsonObject, JsonObject];
+  const { status: _status, ...rest } = content;
+  const expected = !definition.hasStatusSubresource ? made : status === undefined ? rest : { ...rest, status };
+  return !hasForeignChange(expected as KubernetesObject, after, { owned: [], schema: schemaOf(definition) });
+}
+
+// A PUT keeps what the API server itself writes into the metadata.
+function replaced(before: KubernetesObject, body: Stated, { apiVersion, kind }: ResourceDefinition): object {
+  const { labels, annotations, finalizers, ownerReferences } = body.metadata;
+  const metadata = { ...before.metadata, labels, annotations, finalizers, ownerReferences };
+  return plainOf({ ...body, apiVersion, kind, metadata }) as object;
+}
+
+/** Returns the paths that a PUT or a patch changes, such as `spec.replicas`. */
+export function plannedPaths(
+  { verb, body, desiredOf }: PlannedWrite,
+  definition: ResourceDefinition,
+  live: KubernetesObject | undefined,
+): readonly string[] {
+  if (verb === "jsonPatch") {
+    const changes = (body as readonly JsonPatchOperation[]).filter(
+      ({ op, path }) => op !== "test" && path !== VERSION_PATH,
+    );
+    return changes.map(({ path }) => path.slice(1).replaceAll("/", "."));
+  }
+  const desired = live && desiredOf(live);
+  return desired === undefined ? [] : genericDifferences({ definition, desired, live: live! }).map(({ path }) => path);
 }
 
 /** Returns the JSON patch that a function makes of an object, or of its status. */
@@ -191,38 +206,6 @@ export function operationsOf<Resource extends KubernetesObject>(
 
 function statusOnly({ status }: JsonObject): JsonObject {
   return status === undefined ? {} : { status };
-}
-
-function expectedOfUpdate(
-  before: KubernetesObject,
-  body: object,
-  { definition, isStatus }: { definition: ResourceDefinition; isStatus: boolean },
-): object {
-  if (isStatus && definition.hasStatusSubresource) return { ...before, status: (body as JsonObject)["status"] };
-  const { apiVersion, kind } = definition;
-  const { labels, annotations, finalizers, ownerReferences } = (body as Stated).metadata;
-  const stated = plainOf({ labels, annotations, finalizers, ownerReferences }) as object;
-  const {
-    labels: _labels,
-    annotations: _annotations,
-    finalizers: _finalizers,
-    ownerReferences: _ownerReferences,
-    ...kept
-  } = before.metadata;
-  const after = { ...(plainOf(body) as object), apiVersion, kind, metadata: { ...kept, ...stated } };
-  return withStatusApart(before, after, { definition, isStatus });
-}
-
-// Of a kind with a status subresource a write changes either the status or everything else.
-function withStatusApart(
-  before: KubernetesObject,
-  after: object,
-  { definition, isStatus }: { definition: ResourceDefinition; isStatus: boolean },
-): object {
-  if (!definition.hasStatusSubresource) return after;
-  const [content, { status }] = (isStatus ? [before, after] : [after, before]) as unknown as [JsonObject, JsonObject];
-  const { status: _status, ...rest } = content;
-  return status === undefined ? rest : { ...rest, status };
 }
 
 function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {

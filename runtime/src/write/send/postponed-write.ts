@@ -51,10 +51,13 @@ export function describePostponed({ kind, object, loop, paths, managers, writes 
 }
 
 /** Creates the error of a step that cannot go on without the object that a postponed write would create. */
-export function createPostponedError(
-  postponed: PostponedWrite,
-): RetryAfterError & { readonly postponed: PostponedWrite } {
+export function createPostponedError(postponed: PostponedWrite): RetryAfterError {
   const { kind, object, retryAfterMs } = postponed;
   const message = `${kind} ${object} is deleted again and again; it is created again in ${Math.ceil(retryAfterMs / 1000)} s`;
   return Object.assign(new RetryAfterError(message, retryAfterMs), { postponed });
+}
+
+/** Returns the write that an error is about, if it was postponed. */
+export function findPostponed(error: unknown): PostponedWrite | undefined {
+  return (error as { readonly postponed?: PostponedWrite }).postponed;
 }

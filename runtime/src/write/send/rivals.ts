@@ -3,11 +3,6 @@ import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 
-interface ManagedFieldsEntry {
-  readonly manager?: string;
-  readonly fieldsV1?: object;
-}
-
 /** Whose changes are looked for. */
 export interface RivalSearch {
   readonly target: WriteTarget;
@@ -16,7 +11,7 @@ export interface RivalSearch {
   readonly paths: readonly string[];
   /** The field manager that is none of them. */
   readonly own: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Returns the field managers that own what differs in an object; none if nobody does, or if that cannot be read now. */
@@ -27,10 +22,13 @@ export async function findRivals(
   try {
     const path = objectPath(target.definition, ref);
     const { body } = await requesterOf(client).send({ method: "GET", path, ...(signal && { signal }) });
-    const { metadata } = JSON.parse(body.toString("utf8")) as { metadata?: { managedFields?: ManagedFieldsEntry[] } };
-    const others = (metadata?.managedFields ?? []).filter(({ manager }) => manager !== undefined && manager !== own);
-    const rivals = others.filter(({ fieldsV1 = {} }) => paths.some((each) => owns(fieldsV1, namesOf(each))));
-    return [...new Set(rivals.map(({ manager }) => manager!))];
+    const { metadata } = JSON.parse(body.toString("utf8")) as {
+      metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
+    };
+    const rivals = (metadata.managedFields ?? []).flatMap(({ manager, fieldsV1 = {} }) =>
+      manager !== own && paths.some((each) => owns(fieldsV1, namesOf(each))) ? (manager ?? []) : [],
+    );
+    return [...new Set(rivals)];
   } catch {
     // Without it the message says less, and nothing else is different.
     return [];

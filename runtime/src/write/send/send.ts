@@ -1,19 +1,23 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
+import {
+  describeObject,
+  keyOf,
+  type KubernetesObject,
+  type ObjectMeta,
+  type ObjectRef,
+} from "../../base/kubernetes-object.js";
 import { kindNameOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Applied } from "../../client/write-request.js";
-import type { Clock } from "../../base/clock.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import type { Difference } from "../../match/match.js";
+import type { WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
-import { logChange } from "./log-change.js";
-import { applicationOf, isExplained, type PlannedWrite } from "./plan.js";
+import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
-import { WriteLoops, type GuardedWrite } from "./write-loops.js";
+import { WriteLoops } from "./write-loops.js";
 
 /** With what a field manager writes. */
 export interface SenderOptions {
@@ -23,24 +27,6 @@ export interface SenderOptions {
   /** Whose managed fields the caches keep. Default: those of `fieldManager` */
   readonly fieldManagers?: Iterable<string> | undefined;
   readonly listener?: LoopListener | undefined;
-  readonly clock?: Clock | undefined;
-}
-
-/** One write, and the state that it was made from. */
-export interface Sending {
-  readonly target: WriteTarget;
-  readonly plan: PlannedWrite;
-  /** Absent if the object is not known. */
-  readonly before: DecodedResource | undefined;
-  readonly cause?: WriteCause | undefined;
-  /** What is written as loop detection compares it. Default: the body of the plan */
-  readonly content?: object;
-  /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
-  readonly isFiltered?: boolean;
-  /** True: the write is never postponed. Default: false */
-  readonly isUrgent?: boolean;
-  /** Returns the places where `before` is not as desired, `limit` at most. */
-  differences?(limit: number): readonly Difference[];
 }
 
 /** What became of a write; `unchanged`: the server stored nothing new. */
@@ -55,6 +41,7 @@ export interface DeletionSending {
 }
 
 const NAMED_DIFFERENCES = 10;
+const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
 const NO_CAUSE: WriteCause = {};
 
@@ -64,15 +51,14 @@ export class Sender {
   readonly fieldManagers: Iterable<string>;
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;
-  readonly #loops: WriteLoops;
+  readonly #loops = new WriteLoops();
 
   constructor(options: SenderOptions) {
-    const { fieldManager, fieldManagers = [fieldManager], clock } = options;
+    const { fieldManager, fieldManagers = [fieldManager] } = options;
     this.fieldManager = fieldManager;
     this.fieldManagers = fieldManagers;
     this.matcher = new ApplyMatcher(fieldManager);
     this.#options = options;
-    this.#loops = new WriteLoops(clock);
   }
 
   get client(): ApiClient {
@@ -92,24 +78,30 @@ export class Sender {
 
   /** Writes, unless the object is in a loop and has to wait. The next read sees the answer, and no event comes of it. */
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
-    const { cause = NO_CAUSE, isUrgent = false, plan, before } = sending;
-    const guarded = guardedOf(sending);
-    const loop = isUrgent ? undefined : this.#loops.postponementOf(guarded);
-    if (loop !== undefined) return { kind: "postponed", postponed: await this.#postpone(sending, loop) };
+    const { cause = NO_CAUSE, isUrgent = false, plan, before, target } = sending;
+    const pause = isUrgent ? undefined : this.#loops.postponementOf(sending);
+    if (pause !== undefined) return { kind: "postponed", postponed: await this.#postpone(sending, pause) };
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
+    const application = applicationOf(target, plan, sending.content);
+    if (application !== undefined) this.matcher.remember(application, entry);
     const version = entry.object.metadata.resourceVersion;
     const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
-    if (kind !== "unchanged") {
-      logChange(kind, sending);
-      if (!isUrgent) this.#noteLoop(sending, guarded, cause);
+    if (kind === "unchanged") return { kind, entry };
+    const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
+    const paths = kind === "created" || cause.logger === undefined ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
+    logChange(`${kind} ${what}`, { target, cause, paths });
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(sending);
+    if (loop !== undefined) {
+      const { kind, ...facts } = loop;
+      this.#options.listener?.onLoop({ ...this.#placeOf(sending), loop: kind, ...facts }, cause);
     }
     return { kind, entry };
   }
 
   /** Takes note that an object, or its status, was found as desired. */
-  noteMatch({ definition }: WriteTarget, ref: Pick<ObjectMeta, "name" | "namespace">, isStatus = false): void {
-    this.#loops.noteMatch({ definition, ref, isStatus });
+  noteMatch({ definition }: WriteTarget, ref: ObjectRef, isStatus = false): void {
+    this.#loops.noteMatch(definition, ref, isStatus);
   }
 
   /** Forgets what was learnt of an object that is given up on purpose. */
@@ -140,7 +132,7 @@ export class Sender {
       const deletion = await this.client.delete({ definition }, { name, namespace }, options);
       ({ isGone } = deletion);
       const { entry } = deletion;
-      if (deletion.wasFound) logChange("deleted", { target, plan: { ref: live.metadata }, cause });
+      if (deletion.wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
@@ -156,52 +148,39 @@ export class Sender {
 
   async #write<Resource extends KubernetesObject>(sending: Sending): Promise<Applied<Resource>> {
     const { target, plan, isFiltered = true, cause = NO_CAUSE } = sending;
-    const { cache } = target;
-    const key = keyOf(plan.ref);
-    cause.signal?.throwIfAborted();
-    if (!isFiltered || cache.isPartial) {
-      const answer = await this.#request<Resource>(sending);
-      if (!isGone(answer.object) && !cache.isPartial) cache.put(entryOf(answer));
-      cause.signal?.throwIfAborted();
-      return answer;
-    }
-    cache.beginWrite(key);
-    let written: { readonly entry: DecodedResource; readonly isOwn: boolean } | undefined;
-    try {
-      const answer = await this.#request<Resource>(sending);
-      const entry = entryOf(answer);
-      // What came during the write is known to be somebody else's, and told as such.
-      const states = new Set([sending.before, cache.get(key)]);
-      const isOwn = answer.wasCreated || [...states].some((state) => this.#isOwn(sending, state, entry));
-      if (!isGone(answer.object)) written = { entry, isOwn };
-      // An answer that came with the end of the step counts for nothing but what is known of the object: whoever asked is gone.
-      cause.signal?.throwIfAborted();
-      return answer;
-    } catch (error) {
-      written ??= await this.#findCreated(sending, error);
-      throw error;
-    } finally {
-      cache.endWrite(key, written);
-    }
-  }
-
-  async #request<Resource extends KubernetesObject>({
-    target,
-    plan,
-    cause = NO_CAUSE,
-  }: Sending): Promise<Applied<Resource>> {
     const { definition, cache } = target;
     const { verb, ref, body, isStatus } = plan;
-    const { signal } = cause;
     const { fieldManager, fieldManagers } = this;
-    const findKnown = (version: string) => cache.getVersion(keyOf(ref), version);
-    const subresource = isStatus && definition.hasStatusSubresource ? { subresource: "status" as const } : {};
-    const request = { verb, ref, body, fieldManager, fieldManagers, ...subresource, ...(signal && { signal }) };
-    // A cache of parts has nothing that a whole answer could be.
-    return this.client.write<Resource>(
-      { definition: definition as never },
-      cache.isPartial ? request : { ...request, findKnown },
-    );
+    const { signal } = cause;
+    const key = keyOf(ref);
+    signal?.throwIfAborted();
+    const request = {
+      ...{ verb, ref, body, fieldManager, fieldManagers },
+      ...(isStatus && definition.hasStatusSubresource && { subresource: "status" as const }),
+      ...(signal && { signal }),
+      // A cache of parts has nothing that a whole answer could be.
+      ...(!cache.isPartial && { findKnown: (version: string) => cache.getVersion(key, version) }),
+    };
+    const isHeld = isFiltered && !cache.isPartial;
+    if (isHeld) cache.beginWrite(key);
+    let written: { readonly entry: DecodedResource; readonly isOwn: boolean } | undefined;
+    try {
+      const answer = await this.client.write<Resource>({ definition: definition as never }, request);
+      const { wasCreated, ...entry } = answer;
+      if (isHeld && !isGone(entry.object)) {
+        // What came during the write is known to be somebody else's, and told as such.
+        const states = new Set([sending.before, cache.get(key)]);
+        written = { entry, isOwn: wasCreated || [...states].some((state) => this.#isOwn(sending, state, entry)) };
+      } else if (!cache.isPartial && !isGone(entry.object)) cache.put(entry);
+      // An answer that came with the end of the step counts for nothing but what is known of the object: whoever asked is gone.
+      signal?.throwIfAborted();
+      return answer;
+    } catch (error) {
+      if (isHeld) written ??= await this.#findCreated(sending, error);
+      throw error;
+    } finally {
+      if (isHeld) cache.endWrite(key, written);
+    }
   }
 
   // A creation whose answer is lost, or not waited for, may have had an effect. A cleanup that follows has to know of the object, for nobody
@@ -226,55 +205,48 @@ export class Sender {
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
   }
 
-  #noteLoop(sending: Sending, guarded: GuardedWrite, cause: WriteCause): void {
-    const loop = this.#loops.noteWrite(guarded);
-    if (loop === undefined) return;
-    const { kind, ...facts } = loop;
-    this.#options.listener?.onLoop({ ...this.#placeOf(sending), loop: kind, ...facts }, cause);
-  }
-
-  async #postpone(
-    sending: Sending,
-    { kind, writes, pauseMs }: NonNullable<ReturnType<WriteLoops["postponementOf"]>>,
-  ): Promise<PostponedWrite> {
+  async #postpone(sending: Sending, { kind, writes, pauseMs }: Omit<WriteLoop, "isNew">): Promise<PostponedWrite> {
     const { cause = NO_CAUSE, target, plan } = sending;
     const place = this.#placeOf(sending);
     const { paths } = place;
-    const managers =
-      kind === "undone" && paths.length > 0
-        ? await findRivals(this.client, {
-            target,
-            ref: plan.ref,
-            paths,
-            own: this.fieldManager,
-            ...(cause.signal && { signal: cause.signal }),
-          })
-        : [];
+    const search = { target, ref: plan.ref, paths, own: this.fieldManager, signal: cause.signal };
+    const managers = kind === "undone" && paths.length > 0 ? await findRivals(this.client, search) : [];
     const postponed = { ...place, loop: kind, writes, managers, retryAfterMs: pauseMs };
     this.#options.listener?.onPostponed(postponed, cause);
     return postponed;
   }
 
-  #placeOf({ target, plan, differences }: Sending): Pick<PostponedWrite, "kind" | "object" | "paths"> {
-    const paths = differences?.(NAMED_DIFFERENCES).flatMap(({ path }) => (path === "" ? [] : path)) ?? [];
+  #placeOf(sending: Sending): Pick<PostponedWrite, "kind" | "object" | "paths"> {
+    const { target, plan } = sending;
+    const paths = this.#pathsOf(sending, NAMED_DIFFERENCES);
     return { kind: kindNameOf(target.definition), object: keyOf(plan.ref), paths };
   }
+
+  /** Returns the places, `limit` at most, where the state before is not as desired; none if the object itself is missing. */
+  #pathsOf({ target, plan, before, content }: Sending, limit: number): readonly string[] {
+    const application = applicationOf(target, plan, content);
+    if (application === undefined) return plannedPaths(plan, target.definition, before?.object).slice(0, limit);
+    return this.matcher.differences(application, before, limit).flatMap(({ path }) => path || []);
+  }
+}
+
+// One line about a change: which object, and where it was not as desired; never a value.
+function logChange(
+  what: string,
+  { target, cause, paths = [] }: { target: WriteTarget; cause: WriteCause; paths?: readonly string[] },
+): void {
+  const fields = {
+    ...(cause.dependent === undefined ? {} : { dependent: cause.dependent }),
+    resource: kindNameOf(target.definition),
+    ...(paths.length === 0 ? {} : { paths }),
+  };
+  cause.logger?.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
 }
 
 // An answer of the server says what it did; a request that did not leave did nothing.
 function mayHaveHadEffect(error: unknown): boolean {
   if (isApiError(error)) return false;
   return (error as Partial<ConnectionError>).wasSent !== false;
-}
-
-function guardedOf({ target, plan, content = plan.body, cause }: Sending): GuardedWrite {
-  const { ref, isStatus } = plan;
-  return { definition: target.definition, ref, isStatus, content, primary: cause?.primary };
-}
-
-function entryOf<Resource extends KubernetesObject>(answer: Applied<Resource>): DecodedResource<Resource> {
-  const { wasCreated: _wasCreated, ...entry } = answer;
-  return entry;
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.

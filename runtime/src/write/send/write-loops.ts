@@ -1,64 +1,48 @@
 import { createHash } from "node:crypto";
-import { systemClock, type Clock } from "../../base/clock.js";
-import { keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { systemClock } from "../../base/clock.js";
+import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
-import { LoopDetector, type LoopDetectorOptions, type WriteLoop } from "../../match/loop-detector.js";
-
-/** A write as the loop detection of a field manager sees it. */
-export interface GuardedWrite {
-  readonly definition: ResourceDefinition;
-  readonly ref: ObjectRef;
-  readonly isStatus: boolean;
-  /** What is written, without the version that it is made from. */
-  readonly content: object;
-  /** Whose state the write follows from. */
-  readonly primary?: KubernetesObject | undefined;
-}
+import { LoopDetector, type ObservedWrite, type WriteLoop } from "../../match/loop-detector.js";
+import type { Sending } from "./plan.js";
 
 /** The loops that one field manager is in, in the time of the machine. */
 export class WriteLoops {
-  readonly #clock: Clock;
-  readonly #detector: LoopDetector;
-
-  constructor(clock: Clock = systemClock, options: LoopDetectorOptions = {}) {
-    this.#clock = clock;
-    this.#detector = new LoopDetector(options);
-  }
+  readonly #detector = new LoopDetector();
 
   /** Returns the loop that a write would continue and how long it has to wait; undefined if it may be made now. */
-  postponementOf(write: GuardedWrite): Pick<WriteLoop, "kind" | "writes" | "pauseMs"> | undefined {
-    const key = keyOfWrite(write);
-    if (!this.#detector.isSlowed(key)) return undefined;
-    const observed = observedOf(write);
-    const pauseMs = this.#detector.pauseOf(key, observed, this.#clock.now());
-    return pauseMs > 0 ? { ...this.#detector.loopOf(key, observed)!, pauseMs } : undefined;
+  postponementOf(write: Sending): Omit<WriteLoop, "isNew"> | undefined {
+    return this.#detector.postponementOf(keyOfWrite(write), () => observedOf(write), systemClock.now());
   }
 
   /** Takes note of a write that was made; returns the loop that it belongs to, if it does. */
-  noteWrite(write: GuardedWrite): WriteLoop | undefined {
-    return this.#detector.noteWrite(keyOfWrite(write), observedOf(write), this.#clock.now());
+  noteWrite(write: Sending): WriteLoop | undefined {
+    return this.#detector.noteWrite(keyOfWrite(write), observedOf(write), systemClock.now());
   }
 
   /** Takes note that an object, or its status, was found as desired. */
-  noteMatch(write: Omit<GuardedWrite, "content">): void {
+  noteMatch(definition: ResourceDefinition, ref: ObjectRef, isStatus: boolean): void {
     // Nearly always: a pass over unchanged objects must cost nothing here.
-    if (this.#detector.size > 0) this.#detector.noteMatch(keyOfWrite(write), this.#clock.now());
+    if (this.#detector.size > 0) this.#detector.noteMatch(keyOfLoop(definition, ref, isStatus), systemClock.now());
   }
 
   /** Forgets an object that is deleted on purpose. */
   forget(definition: ResourceDefinition, ref: ObjectRef): void {
-    if (this.#detector.size === 0) return;
-    for (const isStatus of [false, true]) this.#detector.forget(keyOfWrite({ definition, ref, isStatus }));
+    for (const isStatus of [false, true]) this.#detector.forget(keyOfLoop(definition, ref, isStatus));
   }
 }
 
+function keyOfWrite({ target, plan }: Sending): string {
+  return keyOfLoop(target.definition, plan.ref, plan.isStatus);
+}
+
 // By name and not by uid, so that an object that somebody deletes each time is a loop, too.
-function keyOfWrite({ definition, ref, isStatus }: Omit<GuardedWrite, "content">): string {
+function keyOfLoop(definition: ResourceDefinition, ref: ObjectRef, isStatus: boolean): string {
   return `${kindNameOf(definition)} ${keyOf(ref)}${isStatus ? " status" : ""}`;
 }
 
-function observedOf({ content, primary }: GuardedWrite): { content: string; input: string } {
-  const { uid = "", generation = 0 } = primary?.metadata ?? {};
+// What is written, without the version that it is made from, and the state of the primary that it follows from.
+function observedOf({ plan, content = plan.body, cause }: Sending): ObservedWrite {
+  const { uid = "", generation = 0 } = cause?.primary?.metadata ?? {};
   const digest = createHash("sha1").update(JSON.stringify(content, withoutVersion)).digest("base64");
   return { content: digest, input: `${uid} ${generation}` };
 }

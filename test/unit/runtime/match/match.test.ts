@@ -1,5 +1,6 @@
+import { ResourceView } from "#runtime/cache/resource-view.js";
 import { decodeResource } from "#runtime/decode/decode-resource.js";
-import { AppliedRecords } from "#runtime/write/send/applied-records.js";
+import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
@@ -32,11 +33,13 @@ suite("match, of objects recorded from a kube-apiserver", (test) => {
     if (reason !== undefined)
       test(`${title}: an apply changes nothing, which only the record knows: ${reason}`, () => {
         assert.not(verdictOf(liveObject).matches);
-        const records = new AppliedRecords();
-        const { object, owned: [owned] = [] } = decode(liveObject);
-        const state = { object, owned: owned!, schema: schemaOf(definition) };
-        records.remember("key", JSON.stringify(desired), state);
-        assert.ok(records.isUnchanged("key", JSON.stringify(desired), state));
+        const matcher = new ApplyMatcher(FIELD_MANAGER);
+        const target = { definition, cache: new ResourceView(definition) };
+        const application: Application = { target, part: "object", desired: desired as never };
+        const answer = decode(liveObject);
+        assert.not(matcher.compare(application, answer).matches);
+        matcher.remember(application, answer);
+        assert.ok(matcher.compare(application, answer).matches);
       });
     else
       test(`${title}: an apply changes ${matches ? "nothing" : "something"}`, () => {

@@ -107,14 +107,18 @@ suite("reconcile context", (test) => {
     assert.match((failure?.error as Error).message, 'the controller has no index "bySize" of its primaries');
   });
 
-  test("writes of resources need the operations that the controller was given", async () => {
-    const read = ({ context }: PageArguments) => void context.resources;
-    const without = await createDispatcher({ reconciler: { reconcile: read } });
-    const entry = await without.create("resources");
-    assert.ok((await without.run(entry)).failure !== undefined);
-    const resources = { within: () => ({}) } as never;
-    const given = await createDispatcher({ reconciler: { reconcile: read }, dependencies: { resources } });
-    assert.is((await given.run(entry)).failure, undefined);
+  test("resources are written by the operations of the controller, on behalf of the reconcile", async () => {
+    const causes: { readonly primary?: unknown; readonly signal?: AbortSignal }[] = [];
+    const resources = { within: (cause: object) => (causes.push(cause), "operations") } as never;
+    const seen: unknown[] = [];
+    const dispatcher = await createDispatcher({
+      reconciler: { reconcile: ({ context }: PageArguments) => void seen.push(context.resources, context.signal) },
+      dependencies: { resources },
+    });
+    const entry = await dispatcher.create("resources");
+    await dispatcher.run(entry);
+    assert.equal([seen[0], causes.map(({ primary }) => primary)], ["operations", [entry.object]]);
+    assert.is(causes[0]?.signal, seen[1]);
   });
 });
 

@@ -13,14 +13,17 @@ import { PrimaryReconciler, type PrimaryDependencies } from "#runtime/reconcile/
 import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-event.js";
 import type { ReconcileScope } from "#runtime/schedule/reconcile-scope.js";
 import type { ErrorArguments, ReconcileArguments, Reconciler } from "#runtime/reconcile/reconciler.js";
+import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
 import { RunningTasks } from "#runtime/schedule/reconcile-run.js";
 import type {
   DependentArguments,
   DependentDefinition,
   WorkflowDefinition,
 } from "#runtime/workflow/definition/workflow-definition.js";
-import { Writer } from "#runtime/write/apply.js";
+import { ResourceOperations } from "#runtime/write/resource-operations.js";
+import { Sender } from "#runtime/write/send/send.js";
 import { Page, pageCrd } from "../../../integration/runtime/page-operator.js";
+import { noSecondarySources } from "../../../support/no-sources.js";
 import { shared } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
 import { eventsUntil, openWatch } from "../../../support/watch-client.js";
@@ -97,6 +100,8 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   cache.attach(watched);
   const changes: ResourceChange[] = [];
   cache.onChange((change) => void changes.push(change));
+  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
+  const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   const primary = new PrimaryReconciler(
     {
       name: FIELD_MANAGER,
@@ -108,12 +113,16 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       client,
       primaries: cache,
       driverOf: driverOfNothing,
-      writer: new Writer({ client, fieldManager: FIELD_MANAGER }),
+      sender: new Sender({ client, fieldManager: FIELD_MANAGER }),
+      secondaries: noSecondarySources,
+      resources: new ResourceOperations({
+        ...{ client, fieldManager: FIELD_MANAGER, finalizer: FINALIZER, sources: noSecondarySources, logger },
+        primary: { definition, cache },
+      }),
+      expectations: new ExpectationRegistry({ clock: new VirtualClock(), onTimeout() {} }),
       ...dependencies,
     },
   );
-  const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
-  const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
   const refOf = (name: string) => ({ name, namespace: "default" });
   const fetch = async (name: string) => {
     const { body } = await requesterOf(other).send({ method: "GET", path: objectPath(definition, refOf(name)) });

@@ -10,7 +10,7 @@ import type { PostponedWrite } from "#runtime/write/send/postponed-write.js";
 import { pruneWorkflow } from "#runtime/workflow/prune/prune.js";
 import type { KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { createWorkflowResult, type DependentOutcome } from "#runtime/workflow/workflow-result.js";
-import type { ObjectWriter } from "#runtime/write/object-writer.js";
+import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "./graphs.js";
@@ -46,7 +46,7 @@ function createDrivers(dependents: readonly KubernetesDependent[]) {
       told.push(`${live === undefined ? "create" : "update"} ${desired.metadata.name}`);
       return { kind: live === undefined ? "created" : "updated", entry: { object: desired } };
     },
-  } as unknown as ObjectWriter;
+  } as unknown as Writer;
   const nothing = async () => {};
   const source = { cache: view, activate: nothing, deactivate: nothing };
   const plan = buildPlan(workflowOf(dependents));

@@ -11,7 +11,7 @@ import { cleanupWorkflow, reconcileWorkflow, type RunOptions } from "#runtime/wo
 import { KubernetesDriver } from "#runtime/workflow/dependents/kubernetes-driver.js";
 import type { KnownObjects } from "#runtime/workflow/dependents/live-objects.js";
 import type { Condition, KubernetesDependent } from "#runtime/workflow/definition/workflow-definition.js";
-import type { Writer } from "#runtime/write/apply.js";
+import type { Writer } from "#runtime/write/writer.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, dependentsOf, graphs, page, workflowOf } from "./graphs.js";

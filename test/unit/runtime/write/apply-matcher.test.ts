@@ -1,7 +1,7 @@
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import { ResourceView } from "#runtime/cache/resource-view.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
-import { ApplyMatcher, type Application, type AppliedPart } from "#runtime/write/send/apply-matcher.js";
+import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matcher.js";
 import { customDefinition } from "../../../support/kind-definitions.js";
 import { widgetCrd } from "../../../support/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -11,7 +11,7 @@ const ref = { name: "a", namespace: "x" };
 const fieldsV1 = '{"f:spec":{"f:text":{}}}';
 
 /** A matcher for which the server stores texts in capitals. */
-function createMatcher(part: AppliedPart) {
+function createMatcher(part: Application["part"]) {
   const watched = new ResourceCache();
   const cache = new ResourceView(definition);
   cache.attach(watched);

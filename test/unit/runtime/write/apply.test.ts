@@ -4,7 +4,9 @@ import type { ApiClient } from "#runtime/client/api-client.js";
 import type { WriteRequest } from "#runtime/client/write-request.js";
 import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { defineResource } from "#runtime/codegen/define-resource.js";
-import { Writer } from "#runtime/write/apply.js";
+import { KindOperations } from "#runtime/write/kind-operations.js";
+import { Sender } from "#runtime/write/send/send.js";
+import { Writer } from "#runtime/write/writer.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { createView } from "../../../support/resource-view.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -35,7 +37,8 @@ function createWriter(store: (desired: object, request: WriteRequest) => Decoded
     },
   } as unknown as ApiClient;
   const { view, cache: watched } = createView();
-  return { applied, writer: new Writer({ client, fieldManager: "us" }), cache: view, watched };
+  const sender = new Sender({ client, fieldManager: "us" });
+  return { applied, sender, writer: new Writer(sender), cache: view, watched };
 }
 
 const stored = (resourceVersion: string, content: object, fields: object): DecodedResource => ({
@@ -71,8 +74,12 @@ suite("writer", (test) => {
     const fields = { apiVersion: "example.com/v1", fieldsV1: '{"f:status":{"f:at":{}}}' };
     const owned = [{ fieldManager: "us", subresource: "status", ...fields }];
     const answer = stored("2", { status: { at: "2026-01-01T00:00:00Z" } }, { owned });
-    const { writer, cache, applied } = createWriter(() => answer);
-    const apply = (at: string, live = answer) => writer.applyStatus({ definition: page, cache }, { at }, { live });
+    const { sender, cache, watched, applied } = createWriter(() => answer);
+    const operations = new KindOperations({ definition: page, cache }, { sender });
+    const apply = (at: string, live = answer) => {
+      watched.observe(live);
+      return operations.applyStatus({ metadata: ref, status: { at } } as never);
+    };
     const before = stored("1", { status: { at: "2025-01-01T00:00:00Z" } }, { owned });
     assert.is((await apply("2026-01-01T00:00:00.0Z", before)).kind, "updated");
     assert.is((await apply("2026-01-01T00:00:00.0Z")).kind, "unchanged");
@@ -81,12 +88,9 @@ suite("writer", (test) => {
   });
 
   test("the uid goes with a status, so that nothing is made anew", async () => {
-    const { writer, cache, applied } = createWriter(() => stored("2", {}, {}));
-    await writer.applyStatus(
-      { definition: { ...page, hasStatusSubresource: false }, cache },
-      { at: "x" },
-      { live: stored("1", {}, {}) },
-    );
+    const { sender, cache, applied } = createWriter(() => stored("2", {}, {}));
+    const operations = new KindOperations({ definition: { ...page, hasStatusSubresource: false }, cache }, { sender });
+    await operations.applyStatus({ metadata: { ...ref, uid: "u" }, status: { at: "x" } } as never);
     assert.equal(applied, [{ metadata: { ...ref, uid: "u" }, status: { at: "x" } }]);
   });
 

@@ -1,5 +1,5 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
-import type { StatedObject } from "#runtime/write/object-writer.js";
+import type { Stated } from "#runtime/write/send/plan.js";
 import type { RetryAfterError } from "#runtime/base/errors.js";
 import { checkAdoption } from "#runtime/write/existing-object.js";
 import { replacementOf } from "#runtime/write/put.js";
@@ -106,7 +106,7 @@ suite("what a PUT sends", (test) => {
 
   test("keeps a status that is a field like any other, and all content if only metadata are desired", () => {
     const status = { at: "x" };
-    const desired: StatedObject & { data: object } = { metadata: { name: "a" }, data: {} };
+    const desired: Stated & { data: object } = { metadata: { name: "a" }, data: {} };
     const ofStatus = replacementOf(live, desired, { hasStatusSubresource: false });
     assert.equal({ ...ofStatus, metadata: {} }, { metadata: {}, data: {}, status });
     const ofLink = replacementOf(live, { metadata: { name: "a" } }, { hasStatusSubresource: true });

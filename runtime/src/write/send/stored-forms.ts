@@ -1,0 +1,46 @@
+import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
+import type { ResourceView } from "../../cache/resource-view.js";
+
+/** What is written at once: an object, or the status of one through its subresource. */
+export interface WrittenPart {
+  readonly target: { readonly cache: ResourceView };
+  readonly part: "object" | "status";
+  readonly desired: { readonly metadata: ObjectRef };
+}
+
+/** What was sent, and what the server made of it, as text. */
+export interface StoredForm {
+  readonly sent: string;
+  readonly stored: string;
+}
+
+/**
+ * What the server made of objects that a comparison does not recognise in its answer: it normalises some values in ways that no schema
+ * tells. Without this such an object would be written in every reconcile.
+ */
+export class StoredForms {
+  readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
+
+  /** Tells whether the same was sent before, and stored as it is now. */
+  isKnown({ target, part, desired }: WrittenPart, formOf: () => StoredForm): boolean {
+    const known = this.#forms.get(target.cache)?.get(`${part} ${keyOf(desired.metadata)}`);
+    if (known === undefined) return false;
+    const { sent, stored } = formOf();
+    return known.sent === sent && known.stored === stored;
+  }
+
+  remember({ target: { cache }, part, desired }: WrittenPart, form: StoredForm): void {
+    let forms = this.#forms.get(cache);
+    if (forms === undefined) {
+      this.#forms.set(cache, (forms = new Map()));
+      // What somebody else deleted, such as the garbage collector.
+      cache.onChange((change) => void (change.kind === "deleted" && this.forget(cache, change.object.metadata)));
+    }
+    forms.set(`${part} ${keyOf(desired.metadata)}`, form);
+  }
+
+  /** Forgets an object and its status. */
+  forget(cache: ResourceView, ref: ObjectRef): void {
+    for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
+  }
+}

@@ -1,0 +1,128 @@
+import { isApiError } from "../base/errors.js";
+import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import {
+  CONTROLLER_LABEL,
+  lacksLabel,
+  OBJECT_KEY,
+  otherOwnerOf,
+  PRIMARY_NAME,
+  sharesDependent,
+  sharesPrimary,
+} from "../base/primary-link.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
+import { ApplyMethod } from "./apply.js";
+import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
+import { PutMethod } from "./put.js";
+import { untieObject, type UntieOptions } from "./remove.js";
+import type { WriteTarget } from "./send/apply-matcher.js";
+import { planMergePatch, type Stated } from "./send/plan.js";
+import { createPostponedError } from "./send/postponed-write.js";
+import { withEncodedData } from "./send/secret-data.js";
+import type { DeletionSending, Sender } from "./send/send.js";
+import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
+
+const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
+
+/** What is known of an object that is written, and what may be done to it. */
+export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
+  /** Its state, if it exists and may be written. */
+  readonly live: DecodedResource | undefined;
+  /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
+  readonly existing?: ExistingPolicy | undefined;
+  /** What is written to such an object, in place of what is desired. */
+  readonly adoption?: Stated | undefined;
+  /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
+  readonly isOnlyCreated?: boolean;
+}
+
+/** Writes objects by server-side apply, or by POST and PUT, and only those that are not as desired already. */
+export class Writer {
+  readonly #sender: Sender;
+  readonly #method: WriteMethod;
+
+  constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
+    this.#sender = sender;
+    this.#method = serverSideApply ? new ApplyMethod(sender) : new PutMethod(sender);
+  }
+
+  /**
+   * Makes an object as desired. Without a live one it is created, which fails if there is one after all that is not of this primary and
+   * must not be adopted.
+   */
+  async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
+    const { live, cause } = options;
+    const desired = withEncodedData(target.definition, stated);
+    target.cache.requireWhole(keyOf(desired.metadata));
+    if (live !== undefined) return this.#method.change(target, desired, { ...options, live });
+    try {
+      const plan = this.#method.planCreation(target.definition, desired);
+      const sent = await this.#sender.send({ target, plan, before: undefined, cause, content: desired });
+      // What is there is left as it is; what is not there has to be waited for.
+      if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
+      this.#method.learn?.(target, desired, sent.entry.object);
+      return { ...sent, verdict: ABSENT };
+    } catch (error) {
+      if (!isApiError(error, 409)) throw error;
+      return this.#resume(target, desired, { conflict: error, options });
+    }
+  }
+
+  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
+  delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
+    return this.#sender.delete(target, live, options);
+  }
+
+  /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
+  untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void> {
+    return untieObject(target, live, { ...options, sender: this.#sender });
+  }
+
+  // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.
+  async #resume(
+    target: WriteTarget,
+    desired: Stated,
+    { conflict, options }: { conflict: Error; options: ApplyOptions },
+  ): Promise<Written> {
+    const { existing, adoption = desired, isOnlyCreated = false, cause } = options;
+    const { metadata } = desired;
+    const live = await this.#sender.read(target, metadata);
+    if (live === undefined) throw conflict;
+    const isOwn = this.#isOwn(metadata, live, options);
+    if (!isOwn) checkAdoption({ definition: target.definition, desired: metadata, live: live.object }, existing);
+    target.cache.put(live);
+    const isTerminating = live.object.metadata.deletionTimestamp !== undefined;
+    if (isTerminating || (isOwn && isOnlyCreated)) {
+      const entry = await this.#restoreLabel(target, metadata, { live, cause });
+      return { kind: isTerminating ? "terminating" : entry === live ? "unchanged" : "updated", entry };
+    }
+    const written = await this.#method.change(target, isOwn ? desired : adoption, { live, cause });
+    return written.kind === "unchanged" ? { ...written, kind: "created" } : written;
+  }
+
+  // Tied to the same primary; what is tied to none is ours if we have applied it, and of a dependent if we did as this one.
+  #isOwn(desired: Partial<ObjectMeta>, live: DecodedResource, { adoption }: ApplyOptions): boolean {
+    const { metadata } = live.object;
+    const isTied = desired.annotations?.[PRIMARY_NAME] !== undefined || (desired.ownerReferences ?? []).length > 0;
+    if (isTied && sharesPrimary(desired, metadata)) return true;
+    // Somebody may have taken off what tied it. To tie what is only created would be to state its content, or to give that up.
+    const isUntied = sharesDependent(desired, metadata) && otherOwnerOf(metadata, desired) === undefined;
+    if (isTied && (adoption !== undefined || !isUntied)) return false;
+    return this.#sender.matcher.ownedFields(live, "object") !== undefined;
+  }
+
+  // What is only created, or is being deleted, must not be written as desired; but without the label no watch shows it.
+  async #restoreLabel(
+    target: WriteTarget,
+    desired: Partial<ObjectMeta>,
+    { live, cause }: ChangeOptions,
+  ): Promise<DecodedResource> {
+    const { name, namespace, uid } = live.object.metadata;
+    if (!lacksLabel(live.object.metadata, desired)) return live;
+    const labels = { [CONTROLLER_LABEL]: desired.labels?.[CONTROLLER_LABEL] };
+    const annotations = { [OBJECT_KEY]: desired.annotations?.[OBJECT_KEY] };
+    const plan = planMergePatch({ metadata: { name, namespace, uid, labels, annotations } } as Stated, false);
+    // Somebody else may have changed it since it was read: without a state before, its event is told.
+    const sent = await this.#sender.send({ target, plan, before: undefined, cause, isUrgent: true });
+    return sent.kind === "postponed" ? live : sent.entry;
+  }
+}

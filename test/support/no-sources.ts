@@ -1,0 +1,11 @@
+import type { SecondarySources } from "#runtime/sources/secondary-sources.js";
+
+/** The event sources of a controller that has none. */
+export const noSecondarySources: SecondarySources = Object.freeze({
+  find: () => [],
+  get: () => undefined,
+  register: () => Promise.reject(new Error("this controller has no event sources")),
+  deregister: () => Promise.resolve(),
+  names: () => [],
+  load: () => Promise.resolve(),
+});
