@@ -190,7 +190,7 @@ export class WorkflowRuns {
       definition: definition.primary,
       namespaces: dependencies.namespaces?.(),
       context: this.context!,
-      track: scope.tasks.track,
+      track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
       linger: (write) => void this.lingering.push(write),
       others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),

@@ -193,10 +193,10 @@ export class Controller<Result = unknown> {
       this.#onDeletion(missed, { ...reason, change: "deleted" });
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
-    const seen = this.#primaries.get(key)?.seen;
-    if (!this.#isRelevant(change, seen)) return;
+    const isNews = isEdit(object, this.#primaries.get(key)?.seen);
+    if (!this.#isRelevant(change, isNews)) return;
     const isMarkedForDeletion = deletionTimestamp !== undefined;
-    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isEdit(object, seen) });
+    this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isNews });
     if (isMarkedForDeletion) this.#endRunOf(key);
   }
 
@@ -237,7 +237,7 @@ export class Controller<Result = unknown> {
     const isKnown = this.#isKnown(key);
     const facts = { kind: "deleted", reason, entry: { object }, isFinalStateUnknown, isKnown } as const;
     // A deletion that a filter rejects is not reconciled, but the state of its primary goes.
-    const isStarted = this.#isStarted && this.#isRelevant(change, undefined);
+    const isStarted = this.#isStarted && this.#isRelevant(change, true);
     this.#tell(key, { ...facts, isStarted });
     this.#endRunOf(key);
   }
@@ -252,7 +252,7 @@ export class Controller<Result = unknown> {
     const { primaries } = this.#dependencies;
     const entry = this.#definition.filters === undefined ? undefined : primaries.get(key);
     if (entry === undefined) return primaries.has(key);
-    return this.#isRelevant({ kind: "added", key, object: entry.object }, undefined);
+    return this.#isRelevant({ kind: "added", key, object: entry.object }, true);
   }
 
   /** Passes an event to the processor. The look-up comes late: a filter of the user may have sent an event meanwhile. */

@@ -26,8 +26,8 @@ export interface PrimaryFilterOptions {
 
 type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
 
-/** Tells whether a change of a primary causes a reconcile; `seen` is what the last one saw. */
-export type PrimaryFilter = (change: Change, seen: Seen | undefined) => boolean;
+/** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
+export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
 
 /**
  * Tells whether a primary is a new generation, another object, or marked for deletion since the last reconcile saw it; also if it has no
@@ -48,7 +48,6 @@ export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): 
 export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilter {
   const { defaultFilters = true, generationAware = true, logger } = options;
   const filters: EventFilters = (options.filters as EventFilters | undefined) ?? {};
-  const isNews = (object: KubernetesObject, seen: Seen | undefined) => !generationAware || isEdit(object, seen);
   // A primary that is going gets no finalizer any more.
   const lacksFinalizer = (primary: KubernetesObject) =>
     primary.metadata.deletionTimestamp === undefined && options.lacksFinalizer(primary);
@@ -57,9 +56,10 @@ export function createPrimaryFilter(options: PrimaryFilterOptions): PrimaryFilte
     if (kind === "added") return synchronous(filters.onAdd?.(object)) ?? true;
     return kind === "deleted" || old === undefined || (synchronous(filters.onUpdate?.(object, old)) ?? true);
   };
-  return (change, seen) => {
+  return (change, isNews) => {
     const { kind, key, object } = change;
-    if (kind === "updated" && defaultFilters && !isNews(object, seen) && !lacksFinalizer(object)) return false;
+    const isQuiet = kind === "updated" && defaultFilters && generationAware && !isNews;
+    if (isQuiet && !lacksFinalizer(object)) return false;
     try {
       return passes(change);
     } catch (error) {

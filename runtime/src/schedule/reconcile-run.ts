@@ -39,7 +39,6 @@ export class ReconcileRun implements ReconcileScope {
   readonly isPrimaryDeleted: boolean;
   readonly isFinalStateUnknown: boolean;
   readonly reasons: readonly ReconcileReason[];
-  readonly logger: Logger;
   readonly tasks: RunningTasks;
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
@@ -47,6 +46,7 @@ export class ReconcileRun implements ReconcileScope {
   readonly #around: RunSurroundings;
   readonly #abort = new AbortController();
   #signal: AbortSignal | undefined;
+  #logger: Logger | undefined;
 
   constructor(key: ObjectKey, { entry, state, startedAt }: RunStart, around: RunSurroundings) {
     const { settings, clock } = around;
@@ -59,12 +59,16 @@ export class ReconcileRun implements ReconcileScope {
     this.reasons = reasons;
     this.startedAt = startedAt;
     this.#around = around;
-    this.logger = createScopeLogger(around, { entry, reasons });
-    this.tasks = new RunningTasks(this.logger, clock);
+    this.tasks = new RunningTasks(this, clock);
   }
 
   isNextReconcileImminent(): boolean {
     return this.#around.isImminent(this.key);
+  }
+
+  // Most reconciles log nothing.
+  get logger(): Logger {
+    return (this.#logger ??= createScopeLogger(this.#around, this));
   }
 
   get signal(): AbortSignal {
@@ -212,20 +216,20 @@ export class RunsUnderWay {
 
 /** The functions of the user that one reconcile is waiting for; says so when that takes long, because such a one may never return. */
 export class RunningTasks {
-  readonly #logger: Logger;
+  readonly #scope: { readonly logger: Logger };
   readonly #clock: Clock;
   readonly #running: { readonly what: string; readonly startedAt: number }[] = [];
   /** Absent until there is something to watch. */
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(logger: Logger, clock: Clock) {
-    this.#logger = logger;
+  constructor(scope: { readonly logger: Logger }, clock: Clock) {
+    this.#scope = scope;
     this.#clock = clock;
   }
 
   /** Calls `task` and waits for it, under the name `what`. */
-  readonly track = async <Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> => {
+  async track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
     if (!this.#isClosed) this.#cancel ??= this.#watch();
     const running = { what, startedAt: this.#clock.now() };
     this.#running.push(running);
@@ -234,7 +238,7 @@ export class RunningTasks {
     } finally {
       this.#running.splice(this.#running.indexOf(running), 1);
     }
-  };
+  }
 
   /** Ends the watch. */
   close(): void {
@@ -247,17 +251,15 @@ export class RunningTasks {
       const now = this.#clock.now();
       for (const { what, startedAt } of this.#running) {
         const seconds = Math.round((now - startedAt) / 1000);
-        this.#logger.warn(
-          { seconds },
-          `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`,
-        );
+        const message = `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`;
+        this.#scope.logger.warn({ seconds }, message);
       }
       this.#cancel = this.#watch();
     });
   }
 }
 
-// A logger whose lines say which reconcile they belong to, and why it runs. Most reconciles log nothing, so the fields are made for a line.
+// A logger whose lines say which reconcile they belong to, and why it runs.
 function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: RunFacts): Logger {
   const write = (level: keyof Logger, more: object, message: string) => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
