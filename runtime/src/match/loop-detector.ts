@@ -80,8 +80,10 @@ export class LoopDetector {
     const last = this.#objects.get(key);
     const known = last === undefined || this.#isOver(last, now) ? undefined : last;
     const before = known !== undefined && continues(known, write) ? known.loop : undefined;
-    const sameTimes = this.#added(known?.content === write.content ? known.sameTimes : [], { now, most: sameWrites });
     const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
+    // Most objects are written once: they need no second list.
+    const isSame = known?.content === write.content;
+    const sameTimes = known === undefined ? times : this.#added(isSame ? known.sameTimes : [], { now, most: sameWrites });
     const kind =
       before?.kind ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
     const loop = kind && {

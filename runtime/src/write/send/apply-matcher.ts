@@ -10,6 +10,7 @@ import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../../matc
 import { plainOf } from "../../match/plain-json.js";
 import type { JsonObject } from "../../match/same-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
+import { digestOf } from "./write-loops.js";
 import { StoredForms, type WrittenPart } from "./stored-forms.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
@@ -36,7 +37,7 @@ export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly #forms = new StoredForms();
   /** What was sent, by the object that the server answered with; whether that matches is not looked at before the next reconcile. */
-  readonly #sent = new WeakMap<KubernetesObject, Application>();
+  readonly #sent = new WeakMap<KubernetesObject, Pick<Application, "part"> & { readonly digest: string }>();
 
   constructor(fieldManager: string) {
     this.#fieldManager = fieldManager;
@@ -74,7 +75,8 @@ export class ApplyMatcher {
 
   /** Takes what the server answered to an apply. */
   remember(application: Application, answer: DecodedResource): void {
-    this.#sent.set(answer.object, application);
+    const { part, desired } = application;
+    this.#sent.set(answer.object, { part, digest: digestOf(desired) });
   }
 
   /** Forgets what was learnt of an object that is gone. */
@@ -109,9 +111,9 @@ export class ApplyMatcher {
   // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
   // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
   #learn(application: Application, live: DecodedResource, options: AppliedState): void {
-    const sent = JSON.stringify(this.#sent.get(live.object)?.desired);
-    if (sent !== JSON.stringify(application.desired)) return;
-    this.#forms.remember(application, { sent, stored: storedText(live, options) });
+    const { desired } = application;
+    if (this.#sent.get(live.object)?.digest !== digestOf(desired)) return;
+    this.#forms.remember(application, { sent: JSON.stringify(desired), stored: storedText(live, options) });
   }
 }
 

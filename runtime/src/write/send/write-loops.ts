@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { systemClock } from "../../base/clock.js";
-import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { LoopDetector, type ObservedWrite, type WriteLoop } from "../../match/loop-detector.js";
 import type { Sending } from "./plan.js";
@@ -43,10 +43,13 @@ function keyOfLoop(definition: ResourceDefinition, ref: ObjectRef, isStatus: boo
 // What is written, without the version that it is made from, and the state of the primary that it follows from.
 function observedOf({ plan, content = plan.body, cause }: Sending): ObservedWrite {
   const { uid = "", generation = 0 } = cause?.primary?.metadata ?? {};
-  const digest = createHash("sha1").update(JSON.stringify(content, withoutVersion)).digest("base64");
-  return { content: digest, input: `${uid} ${generation}` };
+  return { content: digestOf(content), input: `${uid} ${generation}` };
 }
 
-function withoutVersion(name: string, value: unknown): unknown {
-  return name === "resourceVersion" ? undefined : value;
+/** Returns a digest of what is written, without the version that it is made from. */
+export function digestOf(content: object): string {
+  const { metadata } = content as Partial<KubernetesObject>;
+  const hasVersion = metadata?.resourceVersion !== undefined;
+  const stated = hasVersion ? { ...content, metadata: { ...metadata, resourceVersion: undefined } } : content;
+  return hash("sha1", JSON.stringify(stated), "base64");
 }
