@@ -18,7 +18,14 @@ import type {
 } from "./call-options.js";
 import type { Connection } from "./connect/connection.js";
 import { applyEmptying } from "./emptied-fields.js";
-import { absentOrThrow, ApiRequester, failed, type ApiRequest, type RequesterOptions } from "./requester.js";
+import {
+  absentOrThrow,
+  ApiRequester,
+  failed,
+  type ApiRequest,
+  type RequesterOptions,
+  type RequestObserver,
+} from "./requester.js";
 import { collectionPath, objectPath, queryOf } from "./resource-path.js";
 import { Transport, type TransportOptions } from "./transport.js";
 import { watchEvents, type WatchedEvent } from "./watch-events.js";
@@ -48,10 +55,16 @@ const LIST_LIMIT = 500;
 const POD = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" } as ResourceDefinition;
 
 let requesterIn: (client: ApiClient) => ApiRequester;
+let clientOn: (requester: ApiRequester) => ApiClient;
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export function requesterOf(client: ApiClient): ApiRequester {
   return requesterIn(client);
+}
+
+/** Returns a client that sends over the same connections and tells one more observer. */
+export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
+  return clientOn(requesterIn(client).observedBy(observe));
 }
 
 /**
@@ -66,11 +79,13 @@ export class ApiClient {
 
   static {
     requesterIn = (client) => client.#requester;
+    clientOn = (requester) => new ApiClient(requester.transport.connection, requester);
   }
 
-  constructor(connection: Connection, options: RequesterOptions & TransportOptions = {}) {
+  constructor(connection: Connection, options: (RequesterOptions & TransportOptions) | ApiRequester = {}) {
     this.connection = connection;
-    this.#requester = new ApiRequester(new Transport(connection, options), options);
+    this.#requester =
+      options instanceof ApiRequester ? options : new ApiRequester(new Transport(connection, options), options);
   }
 
   /** Reads one object; undefined if there is none. */

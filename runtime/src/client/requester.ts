@@ -60,6 +60,16 @@ export class ApiRequester {
     this.#options = options;
   }
 
+  /** Returns a requester that sends over the same connections and tells one more observer. */
+  observedBy(observe: RequestObserver): ApiRequester {
+    const { observe: before } = this.#options;
+    const both: RequestObserver = (observation) => {
+      before?.(observation);
+      observe(observation);
+    };
+    return new ApiRequester(this.transport, { ...this.#options, observe: both });
+  }
+
   /**
    * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
    *

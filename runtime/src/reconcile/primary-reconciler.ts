@@ -124,6 +124,9 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { entry, tasks } = scope;
     const { reconciler, workflow: definition } = this.#definition;
+    const { target, sender, cause } = this.#writeIn(scope);
+    const postponed = sender.postponementOfEdits(target, cause);
+    if (postponed !== undefined) return void (attempt.postponed = [postponed]);
     const primary = this.lacksFinalizer(entry.object)
       ? await prepareFinalizer(this.#writeIn(scope), entry)
       : entry.object;
@@ -225,7 +228,7 @@ export class PrimaryReconciler {
     });
   }
 
-  #writeIn({ signal, logger, entry }: ReconcileScope): PrimaryWrite {
+  #writeIn({ signal, logger, entry }: ReconcileScope) {
     return { ...this.#write, cause: { signal, logger, primary: entry.object } };
   }
 
@@ -235,7 +238,9 @@ export class PrimaryReconciler {
     deepFreeze(primary);
     const onResult = (workflow: WorkflowResult) => note(attempt, { workflow });
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
-    const context = new ReconcileContext(this.#shared, { scope, primary, runs });
+    const { target, sender, cause } = this.#writeIn(scope);
+    const createClient = () => sender.clientFor(target, cause);
+    const context = new ReconcileContext(this.#shared, { scope, primary, runs, createClient });
     runs.context = context;
     attempt.runs = runs;
     return { runs, args: { primary, secondary: this.secondaryOf(primary), context } };

@@ -31,7 +31,7 @@ export interface ContextDependencies {
 }
 
 /** What the contexts of all reconciles of one controller share. */
-export interface SharedContext extends Omit<ContextDependencies, "primaries" | "secondaries"> {
+export interface SharedContext extends Omit<ContextDependencies, "client" | "primaries" | "secondaries"> {
   readonly primaries: ResourceReader<KubernetesObject>;
   readonly secondaries: SecondaryAccess;
   readonly eventSources: EventSources;
@@ -42,10 +42,10 @@ export function createSharedContext(
   definition: ControllerDefinition,
   dependencies: ContextDependencies,
 ): SharedContext {
-  const { client, primaries, secondaries, resources, expectations } = dependencies;
+  const { primaries, secondaries, resources, expectations } = dependencies;
   const { primary } = definition.workflow;
   return {
-    ...{ client, resources, expectations },
+    ...{ resources, expectations },
     primaries: readerOf(primaries, Object.keys(definition.indexes ?? {})),
     secondaries: new SecondaryAccess(secondaries, { primary, dependents: dependentsOf(definition) }),
     eventSources: Object.freeze({
@@ -56,22 +56,30 @@ export function createSharedContext(
   };
 }
 
+/** What the context of one reconcile is made of. */
+export interface ContextOptions {
+  readonly scope: ReconcileScope;
+  readonly primary: KubernetesObject;
+  readonly runs: WorkflowRuns;
+  createClient(): ApiClient;
+}
+
 /** The context of one reconcile. Everything that not every reconcile needs is made when it is asked for. */
 export class ReconcileContext implements Context {
   readonly #shared: SharedContext;
   readonly #scope: ReconcileScope;
   readonly #primary: KubernetesObject;
   readonly #runs: WorkflowRuns;
+  readonly #createClient: () => ApiClient;
   #attributes: Map<unknown, unknown> | undefined;
+  #client: ApiClient | undefined;
 
-  constructor(
-    shared: SharedContext,
-    { scope, primary, runs }: { scope: ReconcileScope; primary: KubernetesObject; runs: WorkflowRuns },
-  ) {
+  constructor(shared: SharedContext, { scope, primary, runs, createClient }: ContextOptions) {
     this.#shared = shared;
     this.#scope = scope;
     this.#primary = primary;
     this.#runs = runs;
+    this.#createClient = createClient;
   }
 
   get signal(): AbortSignal {
@@ -79,7 +87,7 @@ export class ReconcileContext implements Context {
   }
 
   get client(): ApiClient {
-    return this.#shared.client;
+    return (this.#client ??= this.#createClient());
   }
 
   get logger(): Logger {

@@ -172,6 +172,42 @@ suite("what never settles", (test) => {
     await sleep(500);
     assert.is(page.requests.filter((line) => line.includes("/pages/ticking/status 20")).length, 20);
   });
+
+  const edits: [string, (count: number, client: ApiClient) => unknown][] = [
+    [
+      "what the reconciler returns",
+      (count) => patchResource({ spec: { more: String(count) } }, { rescheduleAfterMs: 100 }),
+    ],
+    [
+      "context.client",
+      (count, client) => client.mergePatch(Page, asOpponent("editing"), { spec: { more: String(count) } }),
+    ],
+  ];
+  for (const [way, edit] of edits)
+    test(`in the spec of the primary, by ${way}, is slowed down although each edit is a new generation`, async () => {
+      let count = 0;
+      const reconcile = async ({ primary, context }: { primary: Page; context: { client: ApiClient } }) => {
+        if (primary.metadata.name !== "editing") return noUpdate();
+        const returned = await edit(count++, context.client);
+        return way === "context.client" ? noUpdate() : returned;
+      };
+      await using page = await startWatched({ dependents: [], reconciler: { reconcile } as never });
+      await createPage(page, "editing");
+      await using _deleted = {
+        async [Symbol.asyncDispose]() {
+          await page.operator.client.delete(Page, { name: "editing", namespace: "default" });
+        },
+      };
+      const [loop] = await waitFor("a loop", () => page.loops[0] && page.loops);
+      assert.equal([loop!.loop, loop!.writes, loop!.primary], ["unsettled", 20, "default/editing"]);
+      assert.match(loop!.paths.join(), /^spec/);
+      const editsOf = () => page.requests.filter((line) => line.includes("/pages/editing 20")).length;
+      const before = editsOf();
+      await sleep(500);
+      assert.is(editsOf(), before);
+      await waitFor("Ready says so", async () => (await readyOf(page, "editing"))?.reason === "WriteLoop");
+      await waitFor("it goes on", () => editsOf() > before);
+    });
 });
 
 suite("a write that changed something", (test) => {

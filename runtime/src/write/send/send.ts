@@ -8,8 +8,9 @@ import {
   type ObjectMeta,
   type ObjectRef,
 } from "../../base/kubernetes-object.js";
-import { kindNameOf } from "../../base/resource-definition.js";
-import type { ApiClient } from "../../client/api-client.js";
+import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
+import { observedClient, type ApiClient } from "../../client/api-client.js";
+import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
@@ -97,6 +98,33 @@ export class Sender {
       this.#options.listener?.onLoop({ ...this.#placeOf(sending), loop: kind, ...facts }, cause);
     }
     return { kind, entry };
+  }
+
+  /** Returns the client of the user's functions in one reconcile. What they edit of the primary counts: it causes the next reconcile. */
+  clientFor({ definition }: WriteTarget, cause: WriteCause & { readonly primary: KubernetesObject }): ApiClient {
+    const primaryPath = objectPath(definition, cause.primary.metadata);
+    return observedClient(this.client, ({ method, path, status = 500 }) => {
+      const [asked, query = ""] = path.split("?");
+      if (method === "GET" || status >= 300 || asked !== primaryPath || query.includes("dryRun=")) return;
+      const loop = this.#loops.noteEdit(definition, cause.primary);
+      if (loop === undefined) return;
+      const { kind, ...facts } = loop;
+      this.#options.listener?.onLoop({ ...placeOfEdits(definition, cause.primary), loop: kind, ...facts }, cause);
+    });
+  }
+
+  /** Returns what keeps a primary from being reconciled, if its own reconciles edit it over and over. */
+  postponementOfEdits(
+    { definition }: WriteTarget,
+    cause: WriteCause & { readonly primary: KubernetesObject },
+  ): PostponedWrite | undefined {
+    const loop = this.#loops.postponementOfEdits(definition, cause.primary);
+    if (loop === undefined) return undefined;
+    const { kind, writes, pauseMs } = loop;
+    const place = placeOfEdits(definition, cause.primary);
+    const postponed = { ...place, loop: kind, writes, managers: [], retryAfterMs: pauseMs };
+    this.#options.listener?.onPostponed(postponed, cause);
+    return postponed;
   }
 
   /** Takes note that an object, or its status, was found as desired. */
@@ -228,6 +256,13 @@ export class Sender {
     if (application === undefined) return plannedPaths(plan, target.definition, before?.object).slice(0, limit);
     return this.matcher.differences(application, before, limit).flatMap(({ path }) => path || []);
   }
+}
+
+function placeOfEdits(
+  definition: ResourceDefinition,
+  { metadata }: KubernetesObject,
+): Pick<PostponedWrite, "kind" | "object" | "paths"> {
+  return { kind: kindNameOf(definition), object: keyOf(metadata), paths: ["spec"] };
 }
 
 // One line about a change: which object, and where it was not as desired; never a value.
