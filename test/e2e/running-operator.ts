@@ -66,6 +66,7 @@ async function runOperatorOnServer(
       "--enable-source-maps",
       "--liftoff-only",
       "--max-semi-space-size=4",
+      "--initial-old-space-size=8",
       main,
     ]);
     return {

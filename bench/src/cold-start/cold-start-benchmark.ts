@@ -40,12 +40,12 @@ export async function measureColdStart({ peerFolder }: { peerFolder: string }): 
       bundled: {
         name: "gen-operator",
         program: process.execPath,
-        args: ["--liftoff-only", "--max-semi-space-size=4", bundled],
+        args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", bundled],
       },
       unbundled: {
         name: "gen-operator",
         program: process.execPath,
-        args: ["--liftoff-only", "--max-semi-space-size=4", WORKLOAD],
+        args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", WORKLOAD],
       },
       ...(peer === undefined ? {} : { peer: await peer.build() }),
     };

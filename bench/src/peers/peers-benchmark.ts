@@ -25,7 +25,7 @@ const OURS = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 export const ourOperator: OperatorCommand = {
   name: "gen-operator",
   program: process.execPath,
-  args: ["--liftoff-only", "--max-semi-space-size=4", OURS],
+  args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", OURS],
 };
 
 /** What is measured of one implementation. */
