@@ -11,7 +11,7 @@ import {
   type ObjectKey,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
@@ -29,6 +29,12 @@ interface Attachment {
   readonly cache: ResourceCache;
   readonly ownEvents: OwnEvents;
   readonly unsubscribe: () => void;
+}
+
+/** The answer to a write, and whether it proved to make its version. */
+export interface Written {
+  readonly entry: DecodedResource;
+  readonly isOwn: boolean;
 }
 
 type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
@@ -58,8 +64,6 @@ export class ResourceView {
   /** The owner of the view, which is not notified of its own writes and deletions. */
   #owner: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
-  /** The siblings that were notified of each write in flight. */
-  readonly #writeSiblings = new Map<ObjectKey, (readonly ResourceView[])[]>();
 
   constructor(
     definition: ResourceDefinition,
@@ -135,9 +139,7 @@ export class ResourceView {
 
   /** The number of objects with own writes that are in flight or not echoed yet. */
   get ownWrites(): number {
-    let count = 0;
-    for (const { ownEvents } of this.#attachments.values()) count += ownEvents.size;
-    return count;
+    return [...this.#attachments.values()].reduce((sum, { ownEvents }) => sum + ownEvents.size, 0);
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
@@ -218,14 +220,11 @@ export class ResourceView {
 
   /** Fetches those of these objects that are evicted, so that all can be read. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    const wanted = new Map<ResourceCache, ObjectKey[]>();
-    for (const key of keys) {
-      const cache = this.#attachmentOf(key)?.cache;
-      const some = cache && wanted.get(cache);
-      if (some !== undefined) some.push(key);
-      else if (cache !== undefined) wanted.set(cache, [key]);
-    }
-    await Promise.all([...wanted].map(([cache, some]) => cache.load(some, options)));
+    const wanted = [...keys];
+    const isIn = (attachment: Attachment) => (key: ObjectKey) => this.#attachmentOf(key) === attachment;
+    await Promise.all(
+      [...this.#attachments.values()].map((each) => each.cache.load(wanted.filter(isIn(each)), options)),
+    );
   }
 
   /** Allows the eviction of the objects that were loaded for `holder`. */
@@ -237,9 +236,7 @@ export class ResourceView {
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
-    return () => {
-      for (const [, valuesOf] of added) cache.removeIndex(valuesOf);
-    };
+    return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
   }
 
   /**
@@ -269,22 +266,23 @@ export class ResourceView {
     this.#siblings = siblings;
   }
 
-  /** Begins a write: until `endWrite`, changes of the object are held. */
-  beginWrite(key: ObjectKey): void {
-    this.requireWhole(key);
-    const siblings = [...this.#siblings()];
-    if (siblings.length > 0) this.#writeSiblings.set(key, [...(this.#writeSiblings.get(key) ?? []), siblings]);
-    for (const view of [this, ...siblings]) view.#openWindow(key);
-  }
-
   /**
-   * Ends a write, also one that failed. The next read returns `entry`, its answer. `isOwn` tells whether the write proved to make its version:
-   * the answer to a write that changes nothing has the version of a foreign change, whose event may be still to come.
+   * Begins a write: until it ends, changes of the object are held. Returns the function that ends it, also if it failed. The next read returns
+   * `entry`, its answer. `isOwn` tells whether the write proved to make its version: the answer to a write that changes nothing has the version
+   * of a foreign change, whose event may be still to come.
    */
-  endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
-    const ownVersion = written?.isOwn === true ? written.entry.object.metadata.resourceVersion : undefined;
-    if (written !== undefined) this.put(written.entry);
-    for (const view of [this, ...this.#takeSiblings(key)]) view.#closeWindow(key, ownVersion);
+  beginWrite(key: ObjectKey): (written?: Written) => void {
+    this.requireWhole(key);
+    const held = this.#holdersOf(key);
+    for (const { ownEvents } of held) ownEvents.open(key);
+    return (written) => {
+      if (written !== undefined) this.put(written.entry);
+      const ownVersion = written?.isOwn === true ? versionOf(written.entry) : undefined;
+      for (const { view, cache, ownEvents } of held) {
+        if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
+        view.#tell(ownEvents.close(key, cache.observedVersion));
+      }
+    };
   }
 
   /** Takes the answer to a write, which the next read returns. Listeners are notified of its event like of any other. */
@@ -297,63 +295,34 @@ export class ResourceView {
    * it deleted the object: then the next read does not return it, and the listeners are not notified.
    */
   beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
-    const held = [this, ...this.#siblings()].flatMap((view) => {
-      const attachment = view.#attachmentOf(key);
-      if (attachment?.cache.comparesVersions !== true) return [];
-      attachment.ownEvents.openDeletion(uid);
-      return [{ view, ownEvents: attachment.ownEvents }];
-    });
-    return ({ isGone }) => {
-      const views = isGone ? [this, ...this.#siblings()] : [];
+    const held = this.#holdersOf(key);
+    for (const { ownEvents } of held) ownEvents.openDeletion(uid);
+    return (ended) => {
+      const views = ended.isGone ? [this, ...this.#siblings()] : [];
       for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
-      for (const { view, ownEvents } of held) {
-        const change = ownEvents.closeDeletion(uid, { isGone });
-        if (change !== undefined) view.#tell(change);
-      }
+      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
     };
   }
 
-  #openWindow(key: ObjectKey): void {
-    const attachment = this.#attachmentOf(key);
-    if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
-  }
-
-  #closeWindow(key: ObjectKey, ownVersion: string | undefined): void {
-    const attachment = this.#attachmentOf(key);
-    if (attachment === undefined) return;
-    const { cache, ownEvents } = attachment;
-    if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
-    const change = ownEvents.close(key, cache.observedVersion);
-    if (change !== undefined) this.#tell(change);
-  }
-
-  // Any of the writes in flight will do, as a view only counts them.
-  #takeSiblings(key: ObjectKey): readonly ResourceView[] {
-    const writes = this.#writeSiblings.get(key);
-    const siblings = writes?.pop() ?? [];
-    if (writes?.length === 0) this.#writeSiblings.delete(key);
-    return siblings;
+  /** What has to hold the events of an own write of an object, in this view and its siblings. */
+  #holdersOf(key: ObjectKey): readonly (Attachment & { readonly view: ResourceView })[] {
+    return [this, ...this.#siblings()].flatMap((view) => {
+      const attachment = view.#attachmentOf(key);
+      return attachment?.cache.comparesVersions === true ? [{ view, ...attachment }] : [];
+    });
   }
 
   #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
-    // The deleter needs no further events of the object.
-    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this.#owner);
     return {
       onChange: (change, version) => {
-        if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);
+        // The deleter needs no further events of the object.
+        if (cache.isDeletedBy(change.object, this.#owner)) return ownEvents.forget(change.key, version);
         if (ownEvents.holds(change, version)) return;
-        const before = ownEvents.release(change.key);
-        if (before !== undefined) this.#tell(before);
-        const rest = ownEvents.filter(change, version);
-        if (rest !== undefined) this.#tell(rest);
+        this.#tell(ownEvents.release(change.key), ownEvents.filter(change, version));
       },
       onListing: (isListing) => ownEvents.setListing(isListing),
-      onVersion: (version) => {
-        for (const change of ownEvents.passTo(version)) this.#tell(change);
-      },
-      onReset: () => {
-        for (const change of ownEvents.drain()) this.#tell(change);
-      },
+      onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
+      onReset: () => this.#tell(...ownEvents.drain()),
     };
   }
 
@@ -361,9 +330,11 @@ export class ResourceView {
     return (key, ...error) => this.#onIndexFailure?.(name, key, ...error);
   }
 
-  #tell(change: ResourceChange): void {
-    const news = this.#before === undefined ? change : sinceBefore(change, this.#before);
-    if (news !== undefined) for (const listener of this.#listeners) listener(news);
+  #tell(...changes: readonly (ResourceChange | undefined)[]): void {
+    for (const change of changes) {
+      const news = change && this.#before ? sinceBefore(change, this.#before) : change;
+      if (news !== undefined) for (const listener of this.#listeners) listener(news);
+    }
   }
 
   #entriesIn(caches: ReadonlyMap<string | undefined, unknown>): Entries {
