@@ -3,8 +3,8 @@
 //
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import {
-  compareResourceVersions,
   describeObject,
+  isNewerVersion,
   keyOf,
   refOfKey,
   type KubernetesObject,
@@ -16,7 +16,7 @@ import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
-import type { CacheListener, ResourceChange } from "./resource-change.js";
+import type { ResourceChange } from "./resource-change.js";
 
 /** Selects objects of a view. */
 export interface ListOptions {
@@ -31,9 +31,10 @@ interface Attachment {
   readonly unsubscribe: () => void;
 }
 
-/** The answer to a write, and whether it proved to make its version. */
+/** The answer to a write. */
 export interface Written {
   readonly entry: DecodedResource;
+  /** Whether the write proved to make this version: if it changed nothing, it is that of a foreign change, whose event may be still to come. */
   readonly isOwn: boolean;
 }
 
@@ -41,7 +42,6 @@ type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
 
 /** Settings of a view. */
 export interface ResourceViewOptions {
-  /** Whether the caches keep only a part of each object, with which no write can be compared. */
   readonly isPartial?: boolean;
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
@@ -76,23 +76,26 @@ export class ResourceView {
     for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
   }
 
-  /**
-   * Shows the objects of a cache of one namespace, or of all. The listeners are notified of the objects that the cache has already as
-   * added.
-   */
+  /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */
   attach(cache: ResourceCache, namespace?: string): void {
     const ownEvents = new OwnEvents();
     ownEvents.setListing(cache.isListing);
-    const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
+    const unsubscribe = cache.subscribe({
+      onChange: (change, version) => {
+        // The deleter needs no further events of the object.
+        if (cache.isDeletedBy(change.object, this.#owner)) ownEvents.forget(change.key, version);
+        else this.#tell(...ownEvents.take(change, version));
+      },
+      onListing: (isListing) => ownEvents.setListing(isListing),
+      onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
+      onReset: () => this.#tell(...ownEvents.drain()),
+    });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
     for (const [name, valuesOf] of this.#indexes) cache.addIndex(valuesOf, this.#reporterOf(name));
     for (const [key, { object }] of cache.observed) this.#tell({ kind: "added", key, object, isInitial: true });
   }
 
-  /**
-   * Stops showing the cache of one namespace, or of all, without notifications, and forgets own writes there. Returns the changes that were
-   * held for these.
-   */
+  /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
   detach(namespace?: string): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
     if (attachment === undefined) return [];
@@ -102,10 +105,7 @@ export class ResourceView {
     return attachment.ownEvents.drain();
   }
 
-  /**
-   * Shows these caches, by their namespaces, and no others. A listener is notified of what has changed since the view knew it, and not of
-   * what goes with a namespace.
-   */
+  /** Shows only these caches. A listener is notified of what has changed since the view knew it, and not of what goes with a namespace. */
   show(caches: ReadonlyMap<string | undefined, ResourceCache>): void {
     const dropped = [...this.#attachments.keys()].filter((namespace) => !caches.has(namespace));
     const added = [...caches].filter(([namespace]) => !this.#attachments.has(namespace));
@@ -164,9 +164,9 @@ export class ResourceView {
   /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
   list({ namespace, where }: ListOptions = {}): DecodedResource[] {
     const found: DecodedResource[] = [];
-    for (const key of this.#keysIn(namespace)) {
-      if (namespace !== undefined && namespaceOf(key) !== namespace) continue;
-      const entry = this.get(key);
+    for (const key of this.#attachments.get(namespace)?.cache.keys() ?? this.keys()) {
+      const isIn = namespace === undefined || key.startsWith(`${namespace}/`);
+      const entry = isIn ? this.get(key) : undefined;
       if (entry !== undefined && (where === undefined || where(entry.object))) found.push(entry);
     }
     return found;
@@ -174,12 +174,9 @@ export class ResourceView {
 
   /** Adds an index of all objects, or replaces the function of an index. */
   addIndex(name: string, valuesOf: IndexFunction): void {
-    const before = this.#indexes.get(name);
+    this.removeIndex(name);
     this.#indexes.set(name, valuesOf);
-    for (const { cache } of this.#attachments.values()) {
-      cache.addIndex(valuesOf, this.#reporterOf(name));
-      if (before !== undefined) cache.removeIndex(before);
-    }
+    for (const { cache } of this.#attachments.values()) cache.addIndex(valuesOf, this.#reporterOf(name));
   }
 
   /** Removes an index. */
@@ -194,12 +191,9 @@ export class ResourceView {
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return NONE;
-    let found = NONE;
-    for (const { cache } of this.#attachments.values()) {
-      const keys = cache.keysByIndex(valuesOf, value);
-      if (keys.size > 0) found = found.size === 0 ? keys : new Set([...found, ...keys]);
-    }
-    return found;
+    const all = [...this.#attachments.values()].map(({ cache }) => cache.keysByIndex(valuesOf, value));
+    const found = all.filter(({ size }) => size > 0);
+    return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
   /** Returns the objects for which the index function gave `value`. */
@@ -207,7 +201,6 @@ export class ResourceView {
     return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);
   }
 
-  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
@@ -218,7 +211,6 @@ export class ResourceView {
     return valuesOf && this.#attachmentOf(key)?.cache.indexValuesOf(valuesOf, object);
   }
 
-  /** Fetches those of these objects that are evicted, so that all can be read. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
     const wanted = [...keys];
     const isIn = (attachment: Attachment) => (key: ObjectKey) => this.#attachmentOf(key) === attachment;
@@ -227,7 +219,6 @@ export class ResourceView {
     );
   }
 
-  /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
     for (const { cache } of this.#attachments.values()) cache.release(holder);
   }
@@ -239,38 +230,24 @@ export class ResourceView {
     return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
   }
 
-  /**
-   * Throws if an object of this view cannot be written: because the caches keep only a part of it, or because they are newer than the API
-   * server, whose store was restored.
-   */
+  /** Throws if an object cannot be written: a part cannot be compared, and after a restore the caches are newer than the API server. */
   requireWhole(key: ObjectKey): void {
     const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
     if (!this.isPartial && !isOutdated) return;
-    const object = describeObject(this.definition, refOfKey(key));
-    if (isOutdated)
-      throw new Error(
-        `${object} cannot be written now: the store of the API server was restored to an older state, which is being read; try again`,
-      );
-    throw new Error(
-      `${object} cannot be written: the event source that watches it keeps only a part of each object; give the source the form ` +
-        '"full", or write through another source',
-    );
+    const why = isOutdated
+      ? " now: the store of the API server was restored to an older state, which is being read; try again"
+      : ": the event source that watches it keeps only a part of each object; give the source the form " +
+        '"full", or write through another source';
+    throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 
-  /**
-   * Sets the owner of the view, and its siblings: the owner's other views of the same kind and cluster. Own writes and deletions through this
-   * view are own ones there, too.
-   */
+  /** Sets the owner, and its other views of the same kind and cluster: own writes and deletions through this view are own ones there, too. */
   setOwner(owner: object, siblings: () => Iterable<ResourceView>): void {
     this.#owner = owner;
     this.#siblings = siblings;
   }
 
-  /**
-   * Begins a write: until it ends, changes of the object are held. Returns the function that ends it, also if it failed. The next read returns
-   * `entry`, its answer. `isOwn` tells whether the write proved to make its version: the answer to a write that changes nothing has the version
-   * of a foreign change, whose event may be still to come.
-   */
+  /** Begins a write: changes of the object are held until it is ended, with its answer unless it failed. Returns how to end it. */
   beginWrite(key: ObjectKey): (written?: Written) => void {
     this.requireWhole(key);
     const held = this.#holdersOf(key);
@@ -285,15 +262,12 @@ export class ResourceView {
     };
   }
 
-  /** Takes the answer to a write, which the next read returns. Listeners are notified of its event like of any other. */
+  /** Takes the answer to a write. Listeners are notified of its event like of any other. */
   put(entry: DecodedResource): void {
     this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
   }
 
-  /**
-   * Begins an own deletion: until it ends, the deletion event is held. Returns the function that ends it, also if it failed. `isGone` says that
-   * it deleted the object: then the next read does not return it, and the listeners are not notified.
-   */
+  /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
   beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
     const held = this.#holdersOf(key);
     for (const { ownEvents } of held) ownEvents.openDeletion(uid);
@@ -312,20 +286,6 @@ export class ResourceView {
     });
   }
 
-  #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
-    return {
-      onChange: (change, version) => {
-        // The deleter needs no further events of the object.
-        if (cache.isDeletedBy(change.object, this.#owner)) return ownEvents.forget(change.key, version);
-        if (ownEvents.holds(change, version)) return;
-        this.#tell(ownEvents.release(change.key), ownEvents.filter(change, version));
-      },
-      onListing: (isListing) => ownEvents.setListing(isListing),
-      onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
-      onReset: () => this.#tell(...ownEvents.drain()),
-    };
-  }
-
   #reporterOf(name: string): IndexReporter {
     return (key, ...error) => this.#onIndexFailure?.(name, key, ...error);
   }
@@ -340,42 +300,28 @@ export class ResourceView {
   #entriesIn(caches: ReadonlyMap<string | undefined, unknown>): Entries {
     const entries = new Map<ObjectKey, DecodedResource>();
     for (const key of this.keys()) {
-      const entry = caches.has(undefined) || caches.has(namespaceOf(key)) ? this.peek(key) : undefined;
+      const entry = caches.has(undefined) || caches.has(refOfKey(key).namespace) ? this.peek(key) : undefined;
       if (entry !== undefined) entries.set(key, entry);
     }
     return entries;
   }
 
   #attachmentOf(key: ObjectKey): Attachment | undefined {
-    return this.#attachments.get(undefined) ?? this.#attachments.get(namespaceOf(key));
-  }
-
-  #keysIn(namespace: string | undefined): Iterable<ObjectKey> {
-    const attachment = namespace === undefined ? undefined : this.#attachments.get(namespace);
-    return attachment === undefined ? this.keys() : attachment.cache.keys();
+    return this.#attachments.get(undefined) ?? this.#attachments.get(refOfKey(key).namespace);
   }
 }
 
-/**
- * Returns what a controller sees of the objects of an event source; undefined if that is not of a kind of Kubernetes.
- *
- * The types of event sources lack it: what users have only reads.
- */
+/** Returns the view of an event source, which the types of users lack; undefined if the source is not of a kind of Kubernetes. */
 export function viewOf(source: object): ResourceView | undefined {
   const { view } = source as { readonly view?: ResourceView };
   // By what it can do: a source may come from another copy of this package.
   return typeof view?.beginWrite === "function" ? view : undefined;
 }
 
-function namespaceOf(key: ObjectKey): string {
-  const slash = key.indexOf("/");
-  return slash === -1 ? "" : key.slice(0, slash);
-}
-
 // A cache that is attached brings everything that it knows.
 function sinceBefore(change: ResourceChange, before: Entries): ResourceChange | undefined {
   const known = before.get(change.key)?.object;
   if (known === undefined) return change;
-  const versions = [change.object.metadata.resourceVersion ?? "0", known.metadata.resourceVersion ?? "0"] as const;
-  return compareResourceVersions(...versions) > 0 ? { ...change, kind: "updated", old: known } : undefined;
+  const isNews = isNewerVersion(versionOf(change), versionOf({ object: known }));
+  return isNews ? { ...change, kind: "updated", old: known } : undefined;
 }
