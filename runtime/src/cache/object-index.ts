@@ -25,12 +25,10 @@ export class ObjectIndex {
     this.#report = report;
   }
 
-  /** How many values there are. */
   get size(): number {
     return this.#keys.size;
   }
 
-  /** Returns the keys of the objects that have `value`, if there are any. */
   keysOf(value: string): ReadonlySet<ObjectKey> | undefined {
     return this.#keys.get(value);
   }
@@ -58,7 +56,6 @@ export class ObjectIndex {
     if (hadFailed && !hasFailed) this.#report?.(key);
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#keys.clear();
     for (const key of this.#failed) this.#report?.(key);
@@ -74,11 +71,7 @@ export class ObjectIndex {
       this.#report?.(key, error ?? new Error("it threw nothing"));
       return false;
     }
-    for (const value of values) {
-      const keys = this.#keys.get(value);
-      if (keys === undefined) this.#keys.set(value, new Set([key]));
-      else keys.add(key);
-    }
+    for (const value of values) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
     return true;
   }
 

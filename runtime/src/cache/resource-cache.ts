@@ -72,7 +72,6 @@ export class ResourceCache {
     return this.#observedVersion;
   }
 
-  /** Whether a list is under way. */
   get isListing(): boolean {
     return this.#listing !== undefined;
   }
@@ -120,18 +119,15 @@ export class ResourceCache {
     return this.#observed;
   }
 
-  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
   }
 
-  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
     await this.#bounded?.load(keys, options);
   }
 
-  /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
     this.#bounded?.release(holder);
   }
@@ -145,7 +141,6 @@ export class ResourceCache {
     for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
-  /** Ends one use of an index; the last one removes the index. */
   removeIndex(valuesOf: IndexFunction): void {
     const index = this.#indexes.get(valuesOf);
     if (index === undefined || --index.users > 0) return;
@@ -158,12 +153,10 @@ export class ResourceCache {
     return this.#indexes.get(valuesOf)?.valuesOf(object);
   }
 
-  /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
     return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
-  /** Takes a state from the watch. */
   observe(entry: DecodedResource): void {
     this.#observe(entry, false);
     this.#advance(versionOf(entry));
@@ -174,12 +167,8 @@ export class ResourceCache {
     return this.#pending.size > 0;
   }
 
-  /**
-   * Takes the version of an undecoded state from the watch. Returns true if it is the version of a pending write: then that state is
-   * observed, and `observe` need not be called.
-   */
+  /** Takes the version of an undecoded state from the watch; returns whether it is that of a pending write, which is observed then. */
   observeOwn(version: string): boolean {
-    // Events come about in the order of the answers.
     for (const answer of this.#pending.values()) {
       if (versionOf(answer) !== version) continue;
       this.observe(answer);
@@ -208,11 +197,9 @@ export class ResourceCache {
   }
 
   /**
-   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. A list that is under way is
-   * dropped.
-   *
-   * `isRestored` says that the store of the API server was restored, so that the list is older than the cache. Its objects replace all cached
-   * ones and are notified as initial; own writes and deletions that the watch has not brought are dropped, as they may be undone.
+   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. One under way is dropped. A list
+   * of a server that `isRestored` is older than the cache: its objects replace all cached ones and are notified as initial, and own writes and
+   * deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
@@ -231,7 +218,6 @@ export class ResourceCache {
     return true;
   }
 
-  /** Takes an object from the list. */
   observeListed(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     this.#listing?.unlisted.delete(key);
@@ -259,7 +245,6 @@ export class ResourceCache {
     }
   }
 
-  /** Takes a whole list at once. */
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
@@ -321,8 +306,7 @@ export class ResourceCache {
     // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     const kind = known === undefined || isSame ? "added" : "updated";
-    const change: ResourceChange = { kind, key, object, old: known?.object, isInitial };
-    for (const listener of this.#listeners) listener.onChange(change, versionOf(entry));
+    this.#tell({ kind, key, object, old: known?.object, isInitial }, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
@@ -346,9 +330,8 @@ export class ResourceCache {
   #delete(
     object: KubernetesObject,
     version: string,
-    facts: { readonly isInitial: boolean; readonly isFinalStateUnknown: boolean },
+    { isInitial, isFinalStateUnknown = false }: Pick<ResourceChange, "isFinalStateUnknown" | "isInitial">,
   ): void {
-    const { isInitial, isFinalStateUnknown } = facts;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
@@ -361,8 +344,7 @@ export class ResourceCache {
       this.#bounded?.delete(key);
       if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     });
-    const change: ResourceChange = { kind: "deleted", key, object, old: known?.object, ...facts };
-    for (const listener of this.#listeners) listener.onChange(change, version);
+    this.#tell({ kind: "deleted", key, object, old: known?.object, isInitial, isFinalStateUnknown }, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -396,7 +378,10 @@ export class ResourceCache {
 
   /** Notifies the deletion of an object that the watch never brought. */
   #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
-    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
+    this.#tell({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
+  }
+
+  #tell(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
   }
 
@@ -404,7 +389,6 @@ export class ResourceCache {
     return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
   }
 
-  /** Changes what is cached of an object, and updates the indexes. */
   #change(key: ObjectKey, change: () => void): void {
     if (this.#indexes.size === 0) return change();
     const before = this.#find(key)?.object;

@@ -26,7 +26,6 @@ import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
 import type { Namespaces } from "./kind/view-watch.js";
 import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
-import type { SecondarySources } from "./secondary-sources.js";
 
 /** What a controller watches. */
 export interface ControllerSourcesOptions extends Pick<
@@ -53,7 +52,7 @@ export interface SourcesListener {
 }
 
 /** The event sources of one controller. */
-export class ControllerSources implements SecondarySources {
+export class ControllerSources {
   readonly primaries: ResourceView;
   /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
   readonly dependents: ReadonlyMap<string, DependentSource>;
@@ -133,6 +132,7 @@ export class ControllerSources implements SecondarySources {
     this.#listener?.onSecondaryChange(primaries, cause);
   }
 
+  /** Returns the sources of a type, in the order in which they were registered; only the one of this name if one is given. */
   find(type: SecondaryType, name?: string): readonly EventSource[] {
     const named = name === undefined ? [...this.#registered.values()] : [this.#named(name)];
     return named.flatMap((each) => (each !== undefined && hasType(each.source, type) ? each.source : []));
@@ -143,10 +143,12 @@ export class ControllerSources implements SecondarySources {
     return this.#named(name)?.source;
   }
 
+  /** Returns the names of all sources, in the order in which they were registered. */
   names(): readonly string[] {
     return [...this.#registered.keys()];
   }
 
+  /** Adds a source while the controller runs; resolves when its state is known. One that has its name already is returned instead. */
   async register(source: EventSource): Promise<EventSource> {
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
     // Before the start there is nothing to wait for, and dependents are activated.
@@ -154,6 +156,7 @@ export class ControllerSources implements SecondarySources {
     return registered.source;
   }
 
+  /** Stops and removes a source; nothing happens if there is none of this name. */
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
