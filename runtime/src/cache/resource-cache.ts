@@ -10,8 +10,7 @@ import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-in
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
-/** Settings of a cache. */
-export interface ResourceCacheOptions {
+interface ResourceCacheOptions {
   /** Whether versions of this kind can be compared. Default: true. */
   readonly comparesVersions?: boolean;
   /** Bounds the number of whole objects. Default: no bound. */

@@ -40,8 +40,7 @@ export interface Written {
 
 type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
 
-/** Settings of a view. */
-export interface ResourceViewOptions {
+interface ResourceViewOptions {
   readonly isPartial?: boolean;
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;

@@ -34,9 +34,7 @@ export interface ControllerSourcesOptions extends Pick<
 > {
   readonly primary: KindSource;
   readonly dependents: readonly DependentWatch[];
-  /** The dependents that Kubernetes does not have. */
   readonly externals?: readonly ExternalWatch[] | undefined;
-  /** The event sources of the user. */
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
@@ -47,7 +45,6 @@ export interface ControllerSourcesOptions extends Pick<
 export interface SourcesListener {
   onPrimaryChange(change: ResourceChange): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
-  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
   secondaryOf?(primary: KubernetesObject): object;
 }
 
@@ -97,10 +94,7 @@ export class ControllerSources {
     return this.#namespaces;
   }
 
-  /**
-   * Starts the primaries and the dependents in Kubernetes, then the sources of priority `first`, then the others, then the external
-   * dependents, whose fetches may read all of these. Resolves when the whole state is known.
-   */
+  /** Starts all sources in their order; resolves when the whole state is known. */
   async start(listener: SourcesListener): Promise<void> {
     this.#listener = listener;
     for (const next of this.#startOrder()) {
@@ -233,7 +227,7 @@ export class ControllerSources {
     return [this.#primary, ...this.#registered.values()];
   }
 
-  // What is outside may be fetched by what the sources know that start before.
+  // The fetches of external dependents may read what all others know.
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
     const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";

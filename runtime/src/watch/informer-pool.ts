@@ -9,8 +9,7 @@ import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
 import { Restores } from "./restores.js";
 
-/** Settings of all informers of a pool. */
-export interface InformerPoolOptions {
+interface InformerPoolOptions {
   readonly client: ApiClient;
   /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
@@ -19,7 +18,6 @@ export interface InformerPoolOptions {
   readonly logger: Logger;
 }
 
-/** A cluster whose objects are followed. */
 interface Cluster {
   readonly id: number;
   readonly client: ApiClient;
@@ -43,7 +41,6 @@ export class InformerPool implements SharedInformers {
     for (const client of options.clusters ?? []) this.#addCluster(client.connection, client).users++;
   }
 
-  /** The number of informers. */
   get size(): number {
     return this.#informers.size;
   }

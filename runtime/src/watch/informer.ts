@@ -9,8 +9,7 @@ import type { ListWatchOptions } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
 import type { SourceHealth } from "../base/health.js";
 
-/** Settings of an informer. */
-export interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
+interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
   readonly logger: Logger;
@@ -28,7 +27,6 @@ const MAX_BUSY_ANSWERS = 8;
 /** Keeps one cache up to date. It logs one line when the watch fails, and one when it works again. */
 export class Informer {
   readonly cache: ResourceCache;
-  /** The client of the watched cluster. */
   readonly client: ApiClient;
   readonly #options: InformerOptions;
   #run: Run | undefined;
@@ -151,7 +149,6 @@ function describeWatched({ definition, namespace }: InformerScope): string {
   return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
 }
 
-/** Says why a kind cannot be watched and what to do about it. */
 function describeFailure(error: unknown, watched: InformerOptions): string {
   const { definition } = watched;
   const { server, origin } = watched.client.connection;

@@ -1,8 +1,7 @@
 import { untilAborted } from "../../base/promises.js";
 import type { ObjectKey } from "../../base/kubernetes-object.js";
 
-/** What a reconcile waits for before it reads. */
-export interface PrimaryLoad {
+interface PrimaryLoad {
   readonly signal: AbortSignal;
   /** Fetches what is not known; called once what may be wrong has been fetched again. */
   fetch(): Promise<unknown>;
@@ -47,11 +46,9 @@ export class PrimaryLoads {
     return this.#refused.delete(primary);
   }
 
-  /** Returns the primaries that are refused, and forgets them. */
+  /** Returns the primaries that are refused, and forgets that. */
   releaseAll(): readonly ObjectKey[] {
-    const all = [...this.#refused];
-    this.#refused.clear();
-    return all;
+    return [...this.#refused].filter((primary) => this.release(primary));
   }
 
   /** Forgets a primary, or all of them. */

@@ -12,11 +12,9 @@ export interface FetchOptions<Fetched, Taken> {
   take(fetched: Fetched, since: number): Taken;
 }
 
-/** How something is fetched. */
-export interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
+interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
   /** What the health calls it. */
   readonly part: string;
-  /** How long one fetch may take. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly record: HealthRecord;

@@ -15,7 +15,6 @@ export interface DependentWatch
   readonly name: string;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
-  /** The cluster of its objects. Default: that of the operator. */
   readonly connection?: Connection | undefined;
   /** The name of the event source that knows its objects, instead of one of its own. */
   readonly eventSource?: string;

@@ -19,11 +19,9 @@ import { isEvicted } from "../../cache/bounded-objects.js";
 /** What a source of one kind does; untyped, for informerSource has the types. */
 export interface KindSourceOptions {
   readonly name: string;
-  /** Returns the primaries that an object concerns; see InformerSourceOptions for the default. */
   readonly mapper?: ContextualMapper | undefined;
   readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
   readonly request: Omit<InformerRequest, "namespace">;
-  /** Those of the controller, all, or these. */
   readonly namespaces: "sameAsController" | "all" | readonly string[];
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
@@ -81,13 +79,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#watch.client;
   }
 
-  /** Unhealthy if the watch or a function of the user fails. */
   get health(): SourceHealth {
     const { health } = this.#watch;
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  /** Starts; with `startOrThrow` it throws as soon as an attempt fails, and further attempts are made all the same. */
   async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
     if (this.#context === undefined) {
       this.#context = context;

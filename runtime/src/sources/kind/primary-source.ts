@@ -2,8 +2,7 @@ import type { IndexFunction } from "../../cache/object-index.js";
 import type { InformerRequest } from "../../watch/shared-informers.js";
 import { KindSource } from "./kind-source.js";
 
-/** What a controller watches of its primaries. */
-export interface PrimarySourceOptions extends Pick<
+interface PrimarySourceOptions extends Pick<
   InformerRequest,
   "definition" | "labelSelector" | "fieldSelector" | "shardSelector"
 > {

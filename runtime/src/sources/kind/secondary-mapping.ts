@@ -26,8 +26,7 @@ interface Mapped {
   readonly reads: ReadonlySet<string>;
 }
 
-/** What a mapping works with. */
-export interface MappingParts {
+interface MappingParts {
   readonly view: ResourceView;
   readonly context: EventSourceContext;
   readonly record: HealthRecord;
@@ -103,7 +102,6 @@ export class SecondaryMapping {
     return named;
   }
 
-  /** Returns the keys of the primaries that a state of an object concerns. */
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
     const { context, view } = this.#parts;
     const { mapper, primaryToSecondary } = this.#options;
