@@ -28,7 +28,6 @@ export class EventWindow {
     return this.#activeWrites === 0 && this.#own.length === 0 && this.#held.length === 0;
   }
 
-  /** Begins a write. */
   open(): void {
     this.#activeWrites++;
   }
@@ -38,7 +37,6 @@ export class EventWindow {
     if (this.#activeWrites > 0) this.#activeWrites--;
   }
 
-  /** Takes the version of an own write. */
   recordOwn(version: string): void {
     insert(this.#own, { version });
   }
@@ -89,12 +87,8 @@ export class EventWindow {
     const isFromList = settled.some((each) => each.isFromList);
     // The object was re-created: its new state says all.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
-    if (
-      !isFromList &&
-      settled.length === own.length &&
-      settled.every(({ version }, at) => version === own[at]!.version)
-    )
-      return undefined;
+    const isOwn = settled.length === own.length && settled.every(({ version }, at) => version === own[at]!.version);
+    if (isOwn && !isFromList) return undefined;
     return settled.length === 1 ? last.change : merge(settled);
   }
 }

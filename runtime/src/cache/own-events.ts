@@ -11,11 +11,7 @@ interface DeletionsUnderWay {
   held?: { readonly change: ResourceChange; readonly version: string } | undefined;
 }
 
-/**
- * Filters the events of one controller's own writes: one window per object that it writes (JOSDK EventFilterSupport).
- *
- * Deletions that may be own ones are held from the request to its answer (JOSDK notifies every deletion).
- */
+/** Filters the events of one controller's own writes (JOSDK EventFilterSupport), and of its deletions, which JOSDK notifies. */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
   /** By uid: the name may belong to a re-created object already. */
@@ -92,18 +88,11 @@ export class OwnEvents {
     this.#isListing = isListing;
   }
 
-  /**
-   * Takes the version that the watch has reached; returns the changes that were held for echoes that will not come.
-   *
-   * JOSDK keeps such a window until the next event of the object, which may never come.
-   */
+  /** Takes the version that the watch has reached; returns the changes that were held for echoes that will not come. */
   passTo(version: string): ResourceChange[] {
-    const changes: ResourceChange[] = [];
-    for (const [key, window] of this.#windows) {
-      const change = window.forgetOwnUpTo(version) ? this.#check(key, window) : undefined;
-      if (change !== undefined) changes.push(change);
-    }
-    return changes;
+    // JOSDK keeps such a window until the next event of the object, which may never come.
+    const passed = [...this.#windows].filter(([, window]) => window.forgetOwnUpTo(version));
+    return passed.flatMap(([key, window]) => this.#check(key, window) ?? []);
   }
 
   /** Ends all windows; returns the changes that were held. */

@@ -60,7 +60,6 @@ export class ResourceCache {
       });
   }
 
-  /** Notifies `listener` from now on; returns the function that ends it. */
   subscribe(listener: CacheListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -279,8 +278,8 @@ export class ResourceCache {
   }
 
   /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
-  isDeletedBy(object: KubernetesObject, by: object): boolean {
-    return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
+  isDeletedBy({ key, object }: ResourceChange, by: object): boolean {
+    return this.#ownDeletions.isBy(key, object, by);
   }
 
   /** Whether a list from a restored server is under way. */
@@ -357,10 +356,7 @@ export class ResourceCache {
     }
   }
 
-  /**
-   * Forgets own deletions and writes that a watch at `version` will not bring; without a version all of them. Objects known from them alone
-   * are reported as deleted.
-   */
+  /** Forgets own deletions and writes that a watch at `version` will not bring, or all; objects known from them alone are reported as deleted. */
   #forgetOwn(version?: string): void {
     for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
@@ -375,7 +371,6 @@ export class ResourceCache {
     }
   }
 
-  /** Notifies the deletion of an object that the watch never brought. */
   #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
     this.#tell({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
   }

@@ -82,7 +82,7 @@ export class ResourceView {
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
-        if (cache.isDeletedBy(change.object, this.#owner)) ownEvents.forget(change.key, version);
+        if (cache.isDeletedBy(change, this.#owner)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
       onListing: (isListing) => ownEvents.setListing(isListing),

@@ -105,10 +105,7 @@ export class ControllerSources {
     }
   }
 
-  /**
-   * Stops everything, in the opposite order. Sources of the user that take longer than `deadlineMs` in total are left alone; resolves with
-   * whether all of them stopped in time.
-   */
+  /** Stops everything, in the opposite order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
     const { clock = systemClock } = this.#options;
@@ -181,10 +178,7 @@ export class ControllerSources {
     }
   }
 
-  /**
-   * Watches other namespaces: first gets their state ready, then shows it in one turn, without events for what was known and for what is
-   * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.
-   */
+  /** Watches other namespaces, without events for what was known and for what is dropped; throws if one cannot be watched now. */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
       // The primaries come last: whoever reconciles them finds the secondaries there.
@@ -246,7 +240,6 @@ export class ControllerSources {
     );
   }
 
-  /** Returns the source that a dependent looks at: its own, or the one that it shares; throws if there is none. */
   #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
     const source = this.#named(wanted);
     if (source !== undefined) return source;

@@ -38,13 +38,11 @@ export class RegisteredSource {
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;
-  /** What became of the calls that only the registry makes. */
   readonly #record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
   #isStarting = false;
   #endWait = () => {};
-  /** The dependents that need it now, each with its primary. */
   readonly #users = new Set<string>();
   /** The primaries for which it could not be started. */
   readonly #refused = new Set<ObjectKey>();
@@ -137,7 +135,6 @@ export class RegisteredSource {
     }
   }
 
-  /** Has it follow a change of the controller's namespaces; what it throws makes it unhealthy. */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     try {
       await this.source.setNamespaces?.(namespaces);

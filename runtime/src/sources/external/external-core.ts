@@ -41,7 +41,6 @@ export class ExternalCore<Resource, Taken = void> {
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }
 
-  /** Returns what a fetch for a primary is given. */
   contextOf(primary: KubernetesObject, signal: AbortSignal): FetchContext {
     return { signal, secondary: this.context?.secondaryOf?.(primary) ?? {} };
   }
@@ -61,7 +60,6 @@ export class ExternalCore<Resource, Taken = void> {
     return fetch;
   }
 
-  /** Forgets a primary that is gone. */
   forget(key: ObjectKey): void {
     // What is under way would keep others waiting for their turn.
     this.#cancel(key, `the primary "${key}" is gone`);

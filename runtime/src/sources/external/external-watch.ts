@@ -32,7 +32,6 @@ export interface ExternalWatch {
   readonly name: string;
   readonly origin: ExternalOrigin;
   readonly idOf: IdOf<unknown>;
-  /** Whether the event source starts only when it is activated. */
   readonly isActivatedLater: boolean;
   /** Whether the dependent changes its resources, so that the event source has to take what it did. */
   readonly isWritten: boolean;

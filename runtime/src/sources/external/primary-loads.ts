@@ -10,10 +10,8 @@ interface PrimaryLoad {
 }
 
 /**
- * What the reconciles of primaries wait for.
- *
- * A primary whose load failed is refused. A source reconciles it after the next fetch that succeeds, whether or not that brings news: its
- * retries may have ended, and no event would come of it.
+ * What the reconciles of primaries wait for. A primary whose load failed is refused: its source reconciles it after the next fetch that
+ * succeeds, whether or not that brings news, as its retries may have ended.
  */
 export class PrimaryLoads {
   /** Those of which what is known may be wrong. */
@@ -51,7 +49,6 @@ export class PrimaryLoads {
     return [...this.#refused].filter((primary) => this.release(primary));
   }
 
-  /** Forgets a primary, or all of them. */
   forget(primary?: ObjectKey): void {
     for (const keys of [this.#stale, this.#refused]) {
       if (primary === undefined) keys.clear();

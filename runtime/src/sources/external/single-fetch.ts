@@ -22,11 +22,7 @@ interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken
   now(): number;
 }
 
-/**
- * Fetches one thing, once at a time for all who ask.
- *
- * A fetch that misses its deadline has failed: its signal is aborted, nobody waits for it any more, and its answer is not taken.
- */
+/** Fetches one thing, once at a time for all who ask. If it misses its deadline, its signal is aborted and its answer is not taken. */
 export class SingleFetch<Fetched, Taken> {
   readonly #options: SingleFetchOptions<Fetched, Taken>;
   #underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;

@@ -77,10 +77,7 @@ export function groupDependents(
   return sources;
 }
 
-/**
- * Returns how a dependent knows its objects; a watch runs as long as one primary needs it for one of its dependents. Throws if the dependent
- * cannot have the event source that it wants to share.
- */
+/** Returns how a dependent knows its objects; throws if it cannot have the event source that it wants to share. */
 export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,

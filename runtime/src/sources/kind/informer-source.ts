@@ -86,19 +86,15 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const isMetadataOnly = form === "metadata";
   const projection = typeof form === "object" ? form.paths : undefined;
   const request = { ...selected, definition, connection, isMetadataOnly, projection };
-  const source = new KindSource({
-    ...{ name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority },
-    // A view holds what the definition says, so the types of the options are those of its objects.
-  } as KindSourceOptions);
-  return source as unknown as InformerSource<Resource>;
+  const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority };
+  // A view holds what the definition says, so the types of the options are those of its objects.
+  return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }
 
-function checkStorage({
-  name,
-  form,
-  comparesVersions,
-  maxCachedObjects: max,
-}: Pick<InformerSourceOptions<KubernetesObject>, "comparesVersions" | "form" | "maxCachedObjects" | "name">): void {
+function checkStorage<Resource extends KubernetesObject, Primary extends KubernetesObject>(
+  options: InformerSourceOptions<Resource, Primary>,
+): void {
+  const { name, form, comparesVersions, maxCachedObjects: max } = options;
   if (typeof form === "object")
     try {
       compileProjection(form.paths);
