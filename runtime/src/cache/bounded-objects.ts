@@ -4,7 +4,6 @@ import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
 /** The bound of a cache. */
 export interface CacheBound {
-  /** The number of objects that are kept whole. */
   readonly maxObjects: number;
   /** Fetches an evicted object; undefined if it was deleted. */
   fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<DecodedResource | undefined>;
@@ -17,13 +16,10 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The cache that is bounded. */
-export interface BoundedCache {
-  /** Returns an object or its evicted copy. */
+interface BoundedCache {
   find(key: ObjectKey): DecodedResource | undefined;
   /** Does the same, but ignores pending writes. */
   observed(key: ObjectKey): DecodedResource | undefined;
-  /** Replaces an object by its evicted copy. */
   evict(key: ObjectKey): void;
   /** Takes a state that the watch has not brought. */
   put(entry: DecodedResource): void;

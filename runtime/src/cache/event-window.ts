@@ -6,11 +6,10 @@
 import type { ResourceChange } from "./resource-change.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
 
-interface Versioned {
-  readonly version: string;
-}
+type Versioned = Pick<HeldChange, "version">;
 
-interface HeldChange extends Versioned {
+interface HeldChange {
+  readonly version: string;
   readonly change: ResourceChange;
   readonly isFromList: boolean;
 }

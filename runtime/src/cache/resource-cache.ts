@@ -3,7 +3,7 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound, type LoadOptions } from "./bounded-objects.js";
+import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
@@ -35,7 +35,8 @@ export class ResourceCache {
   readonly comparesVersions: boolean;
   /** The states that the watch brought. */
   readonly #observed = new Map<ObjectKey, DecodedResource>();
-  readonly #bounded: BoundedObjects | undefined;
+  /** Which objects are whole; absent if all are. */
+  readonly bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
   /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
@@ -49,7 +50,7 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    this.#bounded =
+    this.bounded =
       bound &&
       new BoundedObjects(bound, {
         find: (key) => this.#find(key),
@@ -83,15 +84,15 @@ export class ResourceCache {
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
     const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
-    return { observed, pending, ownDeletions, indexed, held: this.#bounded?.held ?? 0 };
+    return { observed, pending, ownDeletions, indexed, held: this.bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
-    if (this.#bounded === undefined || entry === undefined) return entry;
+    if (this.bounded === undefined || entry === undefined) return entry;
     if (isEvicted(entry.object)) return undefined;
-    this.#bounded.touch(key);
+    this.bounded.touch(key);
     return entry;
   }
 
@@ -120,14 +121,6 @@ export class ResourceCache {
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
-  }
-
-  async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    await this.#bounded?.load(keys, options);
-  }
-
-  release(holder: string): void {
-    this.#bounded?.release(holder);
   }
 
   /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
@@ -312,7 +305,7 @@ export class ResourceCache {
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
       this.#observed.set(key, entry);
-      this.#bounded?.add(key);
+      this.bounded?.add(key);
       if (isPassed) this.#pending.delete(key);
     });
   }
@@ -339,7 +332,7 @@ export class ResourceCache {
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
-      this.#bounded?.delete(key);
+      this.bounded?.delete(key);
       if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     });
     this.#tell({ kind: "deleted", key, object, old: known?.object, isInitial, isFinalStateUnknown }, version);

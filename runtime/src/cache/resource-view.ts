@@ -214,12 +214,12 @@ export class ResourceView {
     const wanted = [...keys];
     const isIn = (attachment: Attachment) => (key: ObjectKey) => this.#attachmentOf(key) === attachment;
     await Promise.all(
-      [...this.#attachments.values()].map((each) => each.cache.load(wanted.filter(isIn(each)), options)),
+      [...this.#attachments.values()].map((each) => each.cache.bounded?.load(wanted.filter(isIn(each)), options)),
     );
   }
 
   release(holder: string): void {
-    for (const { cache } of this.#attachments.values()) cache.release(holder);
+    for (const { cache } of this.#attachments.values()) cache.bounded?.release(holder);
   }
 
   /** Keeps the indexes of this view on a cache that will be attached; returns the function that ends it. */

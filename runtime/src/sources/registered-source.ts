@@ -71,8 +71,13 @@ export class RegisteredSource {
 
   /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
   get health(): SourceHealth {
-    const stated = this.#statedHealth();
-    return this.#record.health.status === "unhealthy" && stated.status !== "unhealthy" ? this.#record.health : stated;
+    const { health: calls } = this.#record;
+    try {
+      const { health: stated } = this.source;
+      return calls.status === "unhealthy" && stated.status !== "unhealthy" ? calls : stated;
+    } catch (error) {
+      return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
+    }
   }
 
   /** Starts it, once; resolves when its state is known, or it is stopped before. */
@@ -188,14 +193,6 @@ export class RegisteredSource {
     throw new Error(
       `event source "${this.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
     );
-  }
-
-  #statedHealth(): SourceHealth {
-    try {
-      return this.source.health;
-    } catch (error) {
-      return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
-    }
   }
 }
 

@@ -88,10 +88,9 @@ export class InformerPool implements SharedInformers {
   #keyOf(request: InformerRequest, { id }: Cluster): string {
     const { definition, namespace, labelSelector, fieldSelector, shardSelector } = request;
     const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
-    // A bounded cache is not shared: its reader decides which objects stay whole.
-    const bounded = maxCachedObjects === undefined ? undefined : this.#ids++;
-    const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
-    return JSON.stringify([id, ...scope, ...form, comparesVersions]);
+    const form = [isMetadataOnly, comparesVersions, projection && [...new Set(projection)].sort()];
+    // A bounded cache is not shared: its reader decides which objects stay whole.
+    return JSON.stringify([id, ...scope, ...form, maxCachedObjects === undefined ? undefined : this.#ids++]);
   }
 }

@@ -101,8 +101,7 @@ export class Informer {
   }
 
   #errorOf(failure: unknown): Error {
-    const message = describeFailure(failure, this.#options);
-    return new Error(message.replace(/; trying again$/, ""), { cause: failure });
+    return new Error(describeFailure(failure, this.#options), { cause: failure });
   }
 
   #reportSuccess(): void {
@@ -128,7 +127,11 @@ export class Informer {
     const { cache } = this.#options;
     // A repeated failure would fill the log.
     const level = isRepeated ? "debug" : "warn";
-    this.#log(level, { retryAfterMs: Math.round(retryAfterMs) }, describeFailure(error, this.#options));
+    this.#log(
+      level,
+      { retryAfterMs: Math.round(retryAfterMs) },
+      `${describeFailure(error, this.#options)}; trying again`,
+    );
     // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();
@@ -158,13 +161,13 @@ function describeFailure(error: unknown, watched: InformerOptions): string {
   if (apiError?.code === 404 && definition.isCustom) {
     return (
       `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
-      `${definition.version}; install it with kubectl apply -f crds/; trying again`
+      `${definition.version}; install it with kubectl apply -f crds/`
     );
   }
-  if (apiError?.code === 404) return `${kind} is not served by ${server}; trying again`;
+  if (apiError?.code === 404) return `${kind} is not served by ${server}`;
   if (apiError?.code === 401)
-    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched; trying again`;
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched`;
   if (apiError?.code === 403)
-    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}; trying again`;
-  return `cannot watch ${what} at ${server}: ${messageOf(error)}; trying again`;
+    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}`;
+  return `cannot watch ${what} at ${server}: ${messageOf(error)}`;
 }
