@@ -11,7 +11,6 @@ import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
 interface ResourceCacheOptions {
-  /** Whether versions of this kind can be compared. Default: true. */
   readonly comparesVersions?: boolean;
   /** Bounds the number of whole objects. Default: no bound. */
   readonly bound?: CacheBound | undefined;
@@ -33,7 +32,6 @@ interface Listing {
 export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
-  /** The states that the watch brought. */
   readonly #observed = new Map<ObjectKey, DecodedResource>();
   /** Which objects are whole; absent if all are. */
   readonly bounded: BoundedObjects | undefined;
@@ -66,7 +64,6 @@ export class ResourceCache {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The latest version that the watch has reached. */
   get observedVersion(): string {
     return this.#observedVersion;
   }

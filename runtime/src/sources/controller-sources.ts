@@ -51,9 +51,7 @@ export interface SourcesListener {
 /** The event sources of one controller. */
 export class ControllerSources {
   readonly primaries: ResourceView;
-  /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
   readonly dependents: ReadonlyMap<string, DependentSource>;
-  /** How the resources of each external dependent are known, by its name. */
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
   readonly #registrar: SourceRegistrar;

@@ -13,7 +13,6 @@ interface InformerPoolOptions {
   readonly client: ApiClient;
   /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
-  /** The field managers of all controllers. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
 }

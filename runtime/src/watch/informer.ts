@@ -147,7 +147,6 @@ export class Informer {
   }
 }
 
-/** Names the kind that a list-watch follows, and its namespace if it is only one, for messages. */
 function describeWatched({ definition, namespace }: InformerScope): string {
   return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
 }

@@ -7,7 +7,6 @@ type RestoreListener = () => void;
 /** The list-watches of one server that have to list again because it was restored. */
 export class Restores {
   readonly #listeners = new Set<RestoreListener>();
-  /** The list-watches that have to list again. */
   readonly #outdated = new Set<RestoreListener>();
 
   /** Whether the cache of some kind may be newer than the server. */

@@ -30,7 +30,6 @@ export class ExternalCore<Resource, Taken = void> {
   context: EventSourceContext | undefined;
   readonly #name: string;
   readonly #timeoutMs: number;
-  /** The fetch of each primary. */
   readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], Taken>>();
 
   constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>) {

@@ -35,10 +35,7 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
   return createPollingSource(options, { isAwaited: true });
 }
 
-/**
- * Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails. Then `load` throws why, and the
- * primaries that it was called for are reconciled when a poll succeeds.
- */
+/** Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails: then `load` throws why. */
 export function createPollingSource<Resource>(
   options: PollingSourceOptions<Resource>,
   { isAwaited }: { readonly isAwaited: boolean },

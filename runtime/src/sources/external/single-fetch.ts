@@ -6,7 +6,6 @@ import type { MaybePromise } from "./external-source.js";
 
 /** What becomes of what is fetched. */
 export interface FetchOptions<Fetched, Taken> {
-  /** Limits how many fetches run at once. */
   readonly turns?: Semaphore;
   /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
   take(fetched: Fetched, since: number): Taken;
@@ -18,7 +17,6 @@ interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly record: HealthRecord;
-  /** Returns a mark of the time at which a fetch begins. */
   now(): number;
 }
 

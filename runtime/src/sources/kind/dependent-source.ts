@@ -20,7 +20,6 @@ export interface DependentWatch
   readonly eventSource?: string;
   /** Whether its objects are somebody else's: then the mapper of the event source finds them. */
   readonly isReadOnly?: boolean;
-  /** Whether the watch starts only when it is activated. */
   readonly isActivatedLater: boolean;
 }
 

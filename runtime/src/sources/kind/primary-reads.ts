@@ -41,7 +41,6 @@ export class PrimaryReads {
     };
   }
 
-  /** Calls a function; returns what it returned, and what it read. */
   record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
     const reads = (this.#reads = new Set<string>());
     try {
