@@ -18,7 +18,6 @@ export class ObjectIndex {
   readonly #keys = new Map<string, Set<ObjectKey>>();
   /** The values of evicted objects, by their copies. */
   readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
-  #remembersAny = false;
 
   constructor(valuesOf: IndexFunction, report?: IndexReporter) {
     this.#valuesOf = valuesOf;
@@ -44,13 +43,12 @@ export class ObjectIndex {
 
   /** Remembers the values of an object that was evicted, for its copy. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
-    this.#remembersAny = true;
     this.#remembered.set(copy, this.valuesOf(whole));
   }
 
   /** Replaces a state of an object by another; absent if there was or is none. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
-    const hadFailed = this.#failed.size > 0 && this.#failed.delete(key);
+    const hadFailed = this.#failed.delete(key);
     if (before !== undefined && !hadFailed) this.#remove(key, before);
     const hasFailed = after !== undefined && !this.#add(key, after);
     if (hadFailed && !hasFailed) this.#report?.(key);
@@ -76,7 +74,7 @@ export class ObjectIndex {
   }
 
   #valuesOrThrow(object: KubernetesObject): readonly string[] {
-    const remembered = this.#remembersAny ? this.#remembered.get(object) : undefined;
+    const remembered = this.#remembered.get(object);
     if (remembered !== undefined) return remembered;
     const values: unknown = synchronous(this.#valuesOf(object));
     if (!Array.isArray(values)) throw new TypeError(`it returned ${typeof values}, and not a list of values`);

@@ -1,6 +1,6 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { untilAborted } from "../base/promises.js";
+import { callUnawaited, untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
@@ -114,11 +114,8 @@ export class Informer {
   // A logger that throws must not end the watch.
   #log(level: keyof Logger, fields: object, message: string): void {
     const { client, definition, logger } = this.#options;
-    try {
-      logger[level]({ kind: kindNameOf(definition), server: client.connection.server, ...fields }, message);
-    } catch {
-      // There is no other place to report it.
-    }
+    const facts = { kind: kindNameOf(definition), server: client.connection.server, ...fields };
+    callUnawaited(() => logger[level](facts, message), { onFailure: () => {} });
   }
 
   #reportFailure(error: unknown, retryAfterMs: number): void {

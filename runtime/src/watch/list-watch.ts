@@ -6,6 +6,7 @@
 import { Backoff } from "../base/backoff.js";
 import { sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
+import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
 import { LineSplitter } from "../decode/line-splitter.js";
@@ -81,18 +82,11 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
       // An expired version says nothing about the health of the server, unless it is the version of a fresh list.
       const growsMs = isExpired && isResumed ? BACKOFF.initialMs : backoff.next();
       const retryAfterMs = Math.max(growsMs, isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
-      if (!isExpired || !hasState) report(options, error, retryAfterMs);
+      // A listener that throws must not end the list-watch.
+      const report = () => options.onFailure?.(error, retryAfterMs);
+      if (!isExpired || !hasState) callUnawaited(report, { onFailure: () => {} });
       await sleep(retryAfterMs, signal, clock).catch(() => {});
     }
-  }
-}
-
-// A listener that throws must not end the list-watch.
-function report(options: ListWatchOptions, error: unknown, retryAfterMs: number): void {
-  try {
-    options.onFailure?.(error, retryAfterMs);
-  } catch {
-    // There is nobody left to notify.
   }
 }
 

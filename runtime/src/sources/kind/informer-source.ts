@@ -5,6 +5,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "../..
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
+import type { InformerScope } from "../../watch/shared-informers.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -13,7 +14,7 @@ import type { EventFilters } from "../../cache/resource-change.js";
 export interface InformerSourceOptions<
   Resource extends KubernetesObject,
   Primary extends KubernetesObject = KubernetesObject,
-> {
+> extends Pick<InformerScope, "fieldSelector" | "labelSelector" | "shardSelector"> {
   /** Unique in its controller. */
   readonly name: string;
   /** The kind: a generated class, or what `untypedResource` returns. */
@@ -27,10 +28,6 @@ export interface InformerSourceOptions<
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */
   readonly namespaces?: "sameAsController" | "all" | readonly string[];
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
-  readonly shardSelector?: string;
   /** Another cluster; owner references mean nothing there, so it needs a mapper. */
   readonly connection?: Connection | ConnectionOptions;
   readonly filters?: EventFilters<Resource>;
