@@ -1,8 +1,7 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
 //
-// While a write is in flight its version is unknown, so changes are held. Once the version is known, the changes up to it are either the echo
-// alone, which is dropped, or contain a foreign change, and are merged into one. A deletion is never dropped, nor is a change from a list:
-// between two lists foreign changes may have gone unseen.
+// While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is dropped, or
+// merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
 import type { ResourceChange } from "./resource-change.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
 
@@ -31,7 +30,6 @@ export class EventWindow {
     this.#activeWrites++;
   }
 
-  /** Ends a write, whether it succeeded or not. */
   close(): void {
     if (this.#activeWrites > 0) this.#activeWrites--;
   }
@@ -40,7 +38,6 @@ export class EventWindow {
     insert(this.#own, { version });
   }
 
-  /** Takes a change from the watch, or from a list. */
   add(change: ResourceChange, version: string, isFromList: boolean): void {
     insert(this.#held, { change, version, isFromList });
   }

@@ -31,7 +31,6 @@ export class InformerPool implements SharedInformers {
   readonly #informers = new Map<string, { readonly informer: Informer; users: number }>();
   /** That of the operator has no connection. */
   readonly #clusters = new Map<Connection | undefined, Cluster>();
-  /** Counts what is told apart by a number. */
   #ids = 0;
 
   constructor(options: InformerPoolOptions) {

@@ -31,9 +31,7 @@ export class Informer {
   readonly #options: InformerOptions;
   #run: Run | undefined;
   #lastFailure: unknown;
-  /** How many attempts in succession the server was too busy for. */
   #busyAnswers = 0;
-  /** Aborted when whoever waits for the first list is to give up. */
   #givenUp = new AbortController();
 
   constructor(options: InformerOptions) {

@@ -29,12 +29,10 @@ export class Watchdog {
     this.#wait();
   }
 
-  /** The error of the failed check; undefined if none has failed. */
   get failure(): unknown {
     return this.#failed.signal.reason;
   }
 
-  /** Takes that bytes arrived. */
   reset(): void {
     this.wasReset = true;
     if (!this.#isChecking) this.#wait();

@@ -1,7 +1,5 @@
-// What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource).
-//
-// A change is what differs by value. Whether it is worth an event is for the gate; the cache takes it in any case. What is returned
-// is a snapshot that later changes leave as it is.
+// What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource). The cache takes
+// what differs by value, whether or not the gate finds it worth an event. What it returns is a snapshot.
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventGate } from "../event-gate.js";

@@ -33,9 +33,7 @@ export interface DependentSource {
   tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
   /** Returns the objects that belong to a primary, by the mapping of the event source. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
   activate(primary: ObjectKey): Promise<void>;
-  /** Stops watching for a primary; with the last one the state is forgotten. */
   deactivate(primary: ObjectKey): Promise<void>;
 }
 

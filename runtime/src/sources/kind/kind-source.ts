@@ -40,7 +40,6 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
-  /** The cluster that is watched, if it is another one than the operator's. */
   readonly connection: Connection | undefined;
   readonly namespaces: KindSourceOptions["namespaces"];
   readonly #options: KindSourceOptions;
@@ -69,7 +68,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
-      onIndexFailure: (...failure) => record.noteIndex(...failure),
+      onIndexFailure: (index, key, error) => record.note(`the index "${index}" for ${key}`, error),
     });
     this.#watch = new ViewWatch(this.view, request);
     if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));

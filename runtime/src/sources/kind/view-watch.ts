@@ -31,7 +31,6 @@ export class ViewWatch {
   readonly #request: Omit<InformerRequest, "namespace">;
   #informers: SharedInformers | undefined;
   #shares: Shares = new Map();
-  /** Aborted when other shares replace them. */
   #replaced = new AbortController();
 
   constructor(view: ResourceView, request: Omit<InformerRequest, "namespace">) {
@@ -39,7 +38,6 @@ export class ViewWatch {
     this.#request = request;
   }
 
-  /** The client of the cluster that is watched, if it is another one than the operator's. */
   get client(): ApiClient | undefined {
     if (this.#request.connection === undefined) return undefined;
     return [...this.#shares.values()][0]?.informer.client;
