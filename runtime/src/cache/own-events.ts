@@ -23,9 +23,9 @@ export class OwnEvents {
   }
 
   openDeletion(uid: string): void {
-    const known = this.#deletions.get(uid);
-    if (known === undefined) this.#deletions.set(uid, { count: 1, isOwn: false });
-    else known.count++;
+    const known = this.#deletions.get(uid) ?? { count: 0, isOwn: false };
+    this.#deletions.set(uid, known);
+    known.count++;
   }
 
   /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
@@ -56,8 +56,8 @@ export class OwnEvents {
   }
 
   open(key: ObjectKey): void {
-    let window = this.#windows.get(key);
-    if (window === undefined) this.#windows.set(key, (window = new EventWindow()));
+    const window = this.#windows.get(key) ?? new EventWindow();
+    this.#windows.set(key, window);
     window.open();
   }
 

@@ -80,12 +80,12 @@ export class ControllerSources {
       if (source !== undefined) this.#add(source, { role: "external", dependents: [name], isActivatedLater });
     }
     for (const source of sources) this.#add(source, { role: "user" });
-    this.dependents = byName(dependents, (each) =>
-      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
-    );
-    this.externals = byName(externals, (each) =>
-      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
-    );
+    const dependentOf = (each: DependentWatch) =>
+      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition);
+    const externalOf = (each: ExternalWatch) =>
+      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries);
+    this.dependents = new Map(dependents.map((each) => [each.name, dependentOf(each)]));
+    this.externals = new Map(externals.map((each) => [each.name, externalOf(each)]));
   }
 
   get namespaces(): Namespaces {
@@ -305,11 +305,4 @@ export class ControllerSources {
     }
     this.#listener?.onPrimaryChange(change);
   }
-}
-
-function byName<Each extends { readonly name: string }, Made>(
-  all: readonly Each[],
-  make: (each: Each) => Made,
-): ReadonlyMap<string, Made> {
-  return new Map(all.map((each) => [each.name, make(each)]));
 }

@@ -33,9 +33,8 @@ export class ExternalCore<Resource, Taken = void> {
   readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], Taken>>();
 
   constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>) {
-    const timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs);
     this.#name = name;
-    this.#timeoutMs = timeoutMs ?? FETCH_TIMEOUT_MS;
+    this.#timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
     this.record = new HealthRecord(name);
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }

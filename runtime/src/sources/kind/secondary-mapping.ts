@@ -46,7 +46,6 @@ export class SecondaryMapping {
   readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
   readonly #contextual = new Links();
-  /** What the mapper read for each of these objects. */
   readonly #reads = new Links();
   /** The reads whose result may have changed since. */
   readonly #stale = new Set<string>();
