@@ -120,13 +120,9 @@ export class Informer {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
     const { cache } = this.#options;
+    const message = `${describeFailure(error, this.#options)}; trying again`;
     // A repeated failure would fill the log.
-    const level = isRepeated ? "debug" : "warn";
-    this.#log(
-      level,
-      { retryAfterMs: Math.round(retryAfterMs) },
-      `${describeFailure(error, this.#options)}; trying again`,
-    );
+    this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
     // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();

@@ -74,7 +74,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const { name, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority, ...rest } = options;
   const { resource, filters, indexes, form, connection: cluster, ...selected } = rest;
   const { definition } = resource;
-  const connection = cluster === undefined ? undefined : connectionOf(cluster);
+  const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
       `event source "${name}" watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
@@ -106,8 +106,4 @@ function checkStorage<Resource extends KubernetesObject, Primary extends Kuberne
       `event source "${name}" cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
         "knows whether what was read is newer than what the watch brings",
     );
-}
-
-function connectionOf(connection: Connection | ConnectionOptions): Connection {
-  return "credentials" in connection ? connection : createConnection(connection);
 }
