@@ -4,7 +4,6 @@ import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 
 /** The bound of a cache. */
 export interface CacheBound {
-  /** The number of objects that are kept whole. */
   readonly maxObjects: number;
   /** Fetches an evicted object; undefined if it was deleted. */
   fetch(key: ObjectKey, signal: AbortSignal | undefined): Promise<DecodedResource | undefined>;
@@ -17,13 +16,10 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The cache that is bounded. */
-export interface BoundedCache {
-  /** Returns an object or its evicted copy. */
+interface BoundedCache {
   find(key: ObjectKey): DecodedResource | undefined;
   /** Does the same, but ignores pending writes. */
   observed(key: ObjectKey): DecodedResource | undefined;
-  /** Replaces an object by its evicted copy. */
   evict(key: ObjectKey): void;
   /** Takes a state that the watch has not brought. */
   put(entry: DecodedResource): void;
@@ -40,8 +36,7 @@ export class BoundedObjects {
   readonly #cache: BoundedCache;
   /** The objects that may be evicted, the least recently used first. */
   readonly #recent = new Set<ObjectKey>();
-  /** How often each object is held. */
-  readonly #holds = new Map<ObjectKey, number>();
+  /** What each holder keeps from eviction. */
   readonly #heldBy = new Map<string, ReadonlySet<ObjectKey>>();
 
   constructor(bound: CacheBound, cache: BoundedCache) {
@@ -49,14 +44,13 @@ export class BoundedObjects {
     this.#cache = cache;
   }
 
-  /** How many objects are held. */
   get held(): number {
-    return this.#holds.size;
+    return new Set([...this.#heldBy.values()].flatMap((keys) => [...keys])).size;
   }
 
   /** Takes the key of a whole object, which may evict another one. */
   add(key: ObjectKey): void {
-    if (this.#holds.has(key)) return;
+    if (this.#isHeld(key)) return;
     this.#recent.delete(key);
     this.#recent.add(key);
     if (this.#recent.size <= this.#bound.maxObjects) return;
@@ -65,12 +59,10 @@ export class BoundedObjects {
     this.#cache.evict(oldest!);
   }
 
-  /** Marks an object as used. */
   touch(key: ObjectKey): void {
     if (this.#recent.delete(key)) this.#recent.add(key);
   }
 
-  /** Forgets a deleted object. */
   delete(key: ObjectKey): void {
     this.#recent.delete(key);
   }
@@ -78,7 +70,7 @@ export class BoundedObjects {
   /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
   async load(keys: Iterable<ObjectKey>, { holder, signal }: LoadOptions): Promise<void> {
     const wanted = new Set(keys);
-    if (holder !== undefined) this.#hold(wanted, holder);
+    if (holder !== undefined) this.#hold(holder, wanted);
     const missing = [...wanted].filter((key) => this.#copyOf(key) !== undefined);
     for (let start = 0; start < missing.length; start += FETCHED_AT_ONCE)
       await Promise.all(missing.slice(start, start + FETCHED_AT_ONCE).map((key) => this.#fetch(key, signal)));
@@ -86,28 +78,22 @@ export class BoundedObjects {
 
   /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
-    const keys = this.#heldBy.get(holder) ?? [];
+    this.#hold(holder, new Set());
     this.#heldBy.delete(holder);
-    for (const key of keys) {
-      const left = this.#holds.get(key)! - 1;
-      if (left > 0) {
-        this.#holds.set(key, left);
-        continue;
-      }
-      this.#holds.delete(key);
+  }
+
+  #hold(holder: string, keys: ReadonlySet<ObjectKey>): void {
+    const before = this.#heldBy.get(holder) ?? [];
+    this.#heldBy.set(holder, keys);
+    for (const key of keys) this.#recent.delete(key);
+    for (const key of before) {
       const entry = this.#cache.observed(key);
       if (entry !== undefined && !isEvicted(entry.object)) this.add(key);
     }
   }
 
-  #hold(keys: ReadonlySet<ObjectKey>, holder: string): void {
-    for (const key of keys) {
-      this.#holds.set(key, (this.#holds.get(key) ?? 0) + 1);
-      this.#recent.delete(key);
-    }
-    // What the holder held before.
-    this.release(holder);
-    this.#heldBy.set(holder, keys);
+  #isHeld(key: ObjectKey): boolean {
+    return [...this.#heldBy.values()].some((keys) => keys.has(key));
   }
 
   #copyOf(key: ObjectKey): DecodedResource | undefined {

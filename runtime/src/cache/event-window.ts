@@ -1,16 +1,14 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
 //
-// While a write is in flight its version is unknown, so changes are held. Once the version is known, the changes up to it are either the echo
-// alone, which is dropped, or contain a foreign change, and are merged into one. A deletion is never dropped, nor is a change from a list:
-// between two lists foreign changes may have gone unseen.
+// While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is dropped, or
+// merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
 import type { ResourceChange } from "./resource-change.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
 
-interface Versioned {
-  readonly version: string;
-}
+type Versioned = Pick<HeldChange, "version">;
 
-interface HeldChange extends Versioned {
+interface HeldChange {
+  readonly version: string;
   readonly change: ResourceChange;
   readonly isFromList: boolean;
 }
@@ -28,22 +26,18 @@ export class EventWindow {
     return this.#activeWrites === 0 && this.#own.length === 0 && this.#held.length === 0;
   }
 
-  /** Begins a write. */
   open(): void {
     this.#activeWrites++;
   }
 
-  /** Ends a write, whether it succeeded or not. */
   close(): void {
     if (this.#activeWrites > 0) this.#activeWrites--;
   }
 
-  /** Takes the version of an own write. */
   recordOwn(version: string): void {
     insert(this.#own, { version });
   }
 
-  /** Takes a change from the watch, or from a list. */
   add(change: ResourceChange, version: string, isFromList: boolean): void {
     insert(this.#held, { change, version, isFromList });
   }
@@ -89,12 +83,8 @@ export class EventWindow {
     const isFromList = settled.some((each) => each.isFromList);
     // The object was re-created: its new state says all.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
-    if (
-      !isFromList &&
-      settled.length === own.length &&
-      settled.every(({ version }, at) => version === own[at]!.version)
-    )
-      return undefined;
+    const isOwn = settled.length === own.length && settled.every(({ version }, at) => version === own[at]!.version);
+    if (isOwn && !isFromList) return undefined;
     return settled.length === 1 ? last.change : merge(settled);
   }
 }

@@ -18,19 +18,16 @@ export class ObjectIndex {
   readonly #keys = new Map<string, Set<ObjectKey>>();
   /** The values of evicted objects, by their copies. */
   readonly #remembered = new WeakMap<KubernetesObject, readonly string[]>();
-  #remembersAny = false;
 
   constructor(valuesOf: IndexFunction, report?: IndexReporter) {
     this.#valuesOf = valuesOf;
     this.#report = report;
   }
 
-  /** How many values there are. */
   get size(): number {
     return this.#keys.size;
   }
 
-  /** Returns the keys of the objects that have `value`, if there are any. */
   keysOf(value: string): ReadonlySet<ObjectKey> | undefined {
     return this.#keys.get(value);
   }
@@ -46,19 +43,17 @@ export class ObjectIndex {
 
   /** Remembers the values of an object that was evicted, for its copy. */
   remember(copy: KubernetesObject, whole: KubernetesObject): void {
-    this.#remembersAny = true;
     this.#remembered.set(copy, this.valuesOf(whole));
   }
 
   /** Replaces a state of an object by another; absent if there was or is none. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
-    const hadFailed = this.#failed.size > 0 && this.#failed.delete(key);
+    const hadFailed = this.#failed.delete(key);
     if (before !== undefined && !hadFailed) this.#remove(key, before);
     const hasFailed = after !== undefined && !this.#add(key, after);
     if (hadFailed && !hasFailed) this.#report?.(key);
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#keys.clear();
     for (const key of this.#failed) this.#report?.(key);
@@ -74,16 +69,12 @@ export class ObjectIndex {
       this.#report?.(key, error ?? new Error("it threw nothing"));
       return false;
     }
-    for (const value of values) {
-      const keys = this.#keys.get(value);
-      if (keys === undefined) this.#keys.set(value, new Set([key]));
-      else keys.add(key);
-    }
+    for (const value of values) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
     return true;
   }
 
   #valuesOrThrow(object: KubernetesObject): readonly string[] {
-    const remembered = this.#remembersAny ? this.#remembered.get(object) : undefined;
+    const remembered = this.#remembered.get(object);
     if (remembered !== undefined) return remembered;
     const values: unknown = synchronous(this.#valuesOf(object));
     if (!Array.isArray(values)) throw new TypeError(`it returned ${typeof values}, and not a list of values`);

@@ -4,7 +4,6 @@ import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resourc
 interface OwnDeletion {
   /** The last known state. Every state up to its version is gone. */
   readonly entry: DecodedResource;
-  /** The owner of the view that deleted the object. */
   readonly by: object | undefined;
 }
 
@@ -16,22 +15,20 @@ export class OwnDeletions {
     return this.#deletions.size;
   }
 
-  /** Remembers that `by` deleted an object; `entry` is its last known state. */
+  /** Remembers that `by`, the owner of a view, deleted an object whose last known state is `entry`. */
   set(key: ObjectKey, entry: DecodedResource, by: object | undefined): void {
     this.#deletions.set(key, { entry, by });
   }
 
   /** Tells whether a state belongs to a deleted object, or is older than its deletion. */
   covers(key: ObjectKey, entry: DecodedResource): boolean {
-    // The map is empty most of the time.
-    const deleted = this.#deletions.size === 0 ? undefined : this.#deletions.get(key)?.entry;
+    const deleted = this.#deletions.get(key)?.entry;
     if (deleted === undefined) return false;
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
   }
 
-  /** Tells whether `by` deleted this object. */
   isBy(key: ObjectKey, { metadata }: KubernetesObject, by: object): boolean {
-    const deletion = this.#deletions.size === 0 ? undefined : this.#deletions.get(key);
+    const deletion = this.#deletions.get(key);
     return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;
   }
 
@@ -40,10 +37,7 @@ export class OwnDeletions {
     if (uidOf(this.#deletions.get(key)?.entry) === uid) this.#deletions.delete(key);
   }
 
-  /**
-   * Returns the last states of what a watch at `version` will not bring as deleted, because it holds another object of that name, or none;
-   * without a version all of them.
-   */
+  /** Returns the last states of what a watch at `version` will not bring as deleted; without a version all of them. */
   passedBy(version: string | undefined, observed: ReadonlyMap<ObjectKey, DecodedResource>): KubernetesObject[] {
     return [...this.#deletions].flatMap(([key, { entry }]) => {
       const isExpected = version !== undefined && isNewerVersion(versionOf(entry), version);

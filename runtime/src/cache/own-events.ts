@@ -2,41 +2,30 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import { EventWindow } from "./event-window.js";
 import type { ResourceChange } from "./resource-change.js";
 
-/** A deletion that the watch brought while an own deletion of the object was in flight. */
-interface HeldDeletion {
-  readonly change: ResourceChange;
-  readonly version: string;
-}
-
 /** The own deletions of one object that are in flight. */
 interface DeletionsUnderWay {
   count: number;
   /** Whether one that has ended did delete the object. */
   isOwn: boolean;
-  held: HeldDeletion | undefined;
+  /** The deletion that the watch brought meanwhile. */
+  held?: { readonly change: ResourceChange; readonly version: string } | undefined;
 }
 
-/**
- * Filters the events of one controller's own writes: one window per object that it writes (JOSDK EventFilterSupport).
- *
- * Deletions that may be own ones are held from the request to its answer (JOSDK notifies every deletion).
- */
+/** Filters the events of one controller's own writes (JOSDK EventFilterSupport), and of its deletions, which JOSDK notifies. */
 export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
   /** By uid: the name may belong to a re-created object already. */
   readonly #deletions = new Map<string, DeletionsUnderWay>();
   #isListing = false;
 
-  /** The number of windows and of own deletions in flight. */
   get size(): number {
     return this.#windows.size + this.#deletions.size;
   }
 
-  /** Begins an own deletion. */
   openDeletion(uid: string): void {
-    const known = this.#deletions.get(uid);
-    if (known === undefined) this.#deletions.set(uid, { count: 1, isOwn: false, held: undefined });
-    else known.count++;
+    const known = this.#deletions.get(uid) ?? { count: 0, isOwn: false };
+    this.#deletions.set(uid, known);
+    known.count++;
   }
 
   /** Ends an own deletion, which deleted the object or did not; the last one in flight returns a held change to notify now. */
@@ -46,36 +35,29 @@ export class OwnEvents {
     known.isOwn ||= isGone;
     if (--known.count > 0) return undefined;
     this.#deletions.delete(uid);
-    if (known.held === undefined) return undefined;
-    const { change, version } = known.held;
-    if (!known.isOwn) return this.filter(change, version);
-    this.forget(change.key, version);
+    if (!known.isOwn) return this.#release(known);
+    if (known.held !== undefined) this.forget(known.held.change.key, known.held.version);
     return undefined;
   }
 
-  /** Holds a change that may be an own deletion; tells whether it did. Call this before `filter`. */
-  holds(change: ResourceChange, version: string): boolean {
+  /** Takes a change from the watch; returns what to notify now. */
+  take(change: ResourceChange, version: string): readonly (ResourceChange | undefined)[] {
     // The map is empty most of the time.
-    if (this.#deletions.size === 0 || change.kind !== "deleted") return false;
-    const known = this.#deletions.get(change.object.metadata.uid ?? "");
-    if (known !== undefined) known.held = { change, version };
-    return known !== undefined;
+    if (this.#deletions.size === 0) return [this.filter(change, version)];
+    const uid = change.object.metadata.uid ?? "";
+    const own = change.kind === "deleted" ? this.#deletions.get(uid) : undefined;
+    if (own !== undefined) {
+      own.held = { change, version };
+      return [];
+    }
+    // The held deletion of an earlier object of this name comes first.
+    const earlier = [...this.#deletions.values()].find(({ held }) => held?.change.key === change.key);
+    return [earlier && this.#release(earlier), this.filter(change, version)];
   }
 
-  /** Returns the held deletion of an object for which a newer change has come: it is to be notified first. */
-  release(key: ObjectKey): ResourceChange | undefined {
-    if (this.#deletions.size === 0) return undefined;
-    const known = [...this.#deletions.values()].find(({ held }) => held?.change.key === key);
-    if (known?.held === undefined) return undefined;
-    const { change, version } = known.held;
-    known.held = undefined;
-    return this.filter(change, version);
-  }
-
-  /** Begins an own write of an object. */
   open(key: ObjectKey): void {
-    let window = this.#windows.get(key);
-    if (window === undefined) this.#windows.set(key, (window = new EventWindow()));
+    const window = this.#windows.get(key) ?? new EventWindow();
+    this.#windows.set(key, window);
     window.open();
   }
 
@@ -102,23 +84,15 @@ export class OwnEvents {
     return this.#check(change.key, window);
   }
 
-  /** Says whether a list is under way. */
   setListing(isListing: boolean): void {
     this.#isListing = isListing;
   }
 
-  /**
-   * Takes the version that the watch has reached; returns the changes that were held for echoes that will not come.
-   *
-   * JOSDK keeps such a window until the next event of the object, which may never come.
-   */
+  /** Takes the version that the watch has reached; returns the changes that were held for echoes that will not come. */
   passTo(version: string): ResourceChange[] {
-    const changes: ResourceChange[] = [];
-    for (const [key, window] of this.#windows) {
-      const change = window.forgetOwnUpTo(version) ? this.#check(key, window) : undefined;
-      if (change !== undefined) changes.push(change);
-    }
-    return changes;
+    // JOSDK keeps such a window until the next event of the object, which may never come.
+    const passed = [...this.#windows].filter(([, window]) => window.forgetOwnUpTo(version));
+    return passed.flatMap(([key, window]) => this.#check(key, window) ?? []);
   }
 
   /** Ends all windows; returns the changes that were held. */
@@ -136,6 +110,12 @@ export class OwnEvents {
     if (window === undefined) return;
     window.forgetUpTo(version);
     if (window.isDone) this.#windows.delete(key);
+  }
+
+  #release(deletions: DeletionsUnderWay): ResourceChange | undefined {
+    const { held } = deletions;
+    deletions.held = undefined;
+    return held && this.filter(held.change, held.version);
   }
 
   #check(key: ObjectKey, window: EventWindow): ResourceChange | undefined {

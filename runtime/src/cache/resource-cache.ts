@@ -3,16 +3,14 @@
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
-import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound, type LoadOptions } from "./bounded-objects.js";
+import { BoundedObjects, createEvictedCopy, isEvicted, type CacheBound } from "./bounded-objects.js";
 import { uidOf, versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import { ObjectIndex, type IndexFunction, type IndexReporter } from "./object-index.js";
 import { OwnDeletions } from "./own-deletions.js";
 import type { CacheListener, ResourceChange } from "./resource-change.js";
 
-/** Settings of a cache. */
-export interface ResourceCacheOptions {
-  /** Whether versions of this kind can be compared. Default: true. */
+interface ResourceCacheOptions {
   readonly comparesVersions?: boolean;
   /** Bounds the number of whole objects. Default: no bound. */
   readonly bound?: CacheBound | undefined;
@@ -34,9 +32,9 @@ interface Listing {
 export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
-  /** The states that the watch brought. */
   readonly #observed = new Map<ObjectKey, DecodedResource>();
-  readonly #bounded: BoundedObjects | undefined;
+  /** Which objects are whole; absent if all are. */
+  readonly bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
   /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
@@ -50,7 +48,7 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    this.#bounded =
+    this.bounded =
       bound &&
       new BoundedObjects(bound, {
         find: (key) => this.#find(key),
@@ -61,18 +59,15 @@ export class ResourceCache {
       });
   }
 
-  /** Notifies `listener` from now on; returns the function that ends it. */
   subscribe(listener: CacheListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** The latest version that the watch has reached. */
   get observedVersion(): string {
     return this.#observedVersion;
   }
 
-  /** Whether a list is under way. */
   get isListing(): boolean {
     return this.#listing !== undefined;
   }
@@ -86,15 +81,15 @@ export class ResourceCache {
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
     const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
     const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
-    return { observed, pending, ownDeletions, indexed, held: this.#bounded?.held ?? 0 };
+    return { observed, pending, ownDeletions, indexed, held: this.bounded?.held ?? 0 };
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
   get(key: ObjectKey): DecodedResource | undefined {
     const entry = this.peek(key);
-    if (this.#bounded === undefined || entry === undefined) return entry;
+    if (this.bounded === undefined || entry === undefined) return entry;
     if (isEvicted(entry.object)) return undefined;
-    this.#bounded.touch(key);
+    this.bounded.touch(key);
     return entry;
   }
 
@@ -120,20 +115,9 @@ export class ResourceCache {
     return this.#observed;
   }
 
-  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     const known = [this.#pending.get(key), this.#observed.get(key)];
     return known.find((entry) => entry && versionOf(entry) === version && !isEvicted(entry.object));
-  }
-
-  /** Fetches those of these objects that are evicted. A state that the watch brings meanwhile wins. */
-  async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    await this.#bounded?.load(keys, options);
-  }
-
-  /** Allows the eviction of the objects that were loaded for `holder`. */
-  release(holder: string): void {
-    this.#bounded?.release(holder);
   }
 
   /** Indexes the objects by the values that a function returns. Each call needs a `removeIndex`. */
@@ -145,7 +129,6 @@ export class ResourceCache {
     for (const key of this.keys()) index.update(key, undefined, this.#find(key)!.object);
   }
 
-  /** Ends one use of an index; the last one removes the index. */
   removeIndex(valuesOf: IndexFunction): void {
     const index = this.#indexes.get(valuesOf);
     if (index === undefined || --index.users > 0) return;
@@ -158,12 +141,10 @@ export class ResourceCache {
     return this.#indexes.get(valuesOf)?.valuesOf(object);
   }
 
-  /** Returns the keys of the objects for which the index function gave `value`. */
   keysByIndex(valuesOf: IndexFunction, value: string): ReadonlySet<ObjectKey> {
     return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
-  /** Takes a state from the watch. */
   observe(entry: DecodedResource): void {
     this.#observe(entry, false);
     this.#advance(versionOf(entry));
@@ -174,12 +155,8 @@ export class ResourceCache {
     return this.#pending.size > 0;
   }
 
-  /**
-   * Takes the version of an undecoded state from the watch. Returns true if it is the version of a pending write: then that state is
-   * observed, and `observe` need not be called.
-   */
+  /** Takes the version of an undecoded state from the watch; returns whether it is that of a pending write, which is observed then. */
   observeOwn(version: string): boolean {
-    // Events come about in the order of the answers.
     for (const answer of this.#pending.values()) {
       if (versionOf(answer) !== version) continue;
       this.observe(answer);
@@ -208,11 +185,9 @@ export class ResourceCache {
   }
 
   /**
-   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. A list that is under way is
-   * dropped.
-   *
-   * `isRestored` says that the store of the API server was restored, so that the list is older than the cache. Its objects replace all cached
-   * ones and are notified as initial; own writes and deletions that the watch has not brought are dropped, as they may be undone.
+   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. One under way is dropped. A list
+   * of a server that `isRestored` is older than the cache: its objects replace all cached ones and are notified as initial, and own writes and
+   * deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
@@ -231,7 +206,6 @@ export class ResourceCache {
     return true;
   }
 
-  /** Takes an object from the list. */
   observeListed(entry: DecodedResource): void {
     const key = keyOf(entry.object.metadata);
     this.#listing?.unlisted.delete(key);
@@ -259,7 +233,6 @@ export class ResourceCache {
     }
   }
 
-  /** Takes a whole list at once. */
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
     for (const entry of entries) this.observeListed(entry);
@@ -295,8 +268,8 @@ export class ResourceCache {
   }
 
   /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
-  isDeletedBy(object: KubernetesObject, by: object): boolean {
-    return this.#ownDeletions.size > 0 && this.#ownDeletions.isBy(keyOf(object.metadata), object, by);
+  isDeletedBy({ key, object }: ResourceChange, by: object): boolean {
+    return this.#ownDeletions.isBy(key, object, by);
   }
 
   /** Whether a list from a restored server is under way. */
@@ -321,8 +294,7 @@ export class ResourceCache {
     // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     const kind = known === undefined || isSame ? "added" : "updated";
-    const change: ResourceChange = { kind, key, object, old: known?.object, isInitial };
-    for (const listener of this.#listeners) listener.onChange(change, versionOf(entry));
+    this.#tell({ kind, key, object, old: known?.object, isInitial }, versionOf(entry));
   }
 
   #take(key: ObjectKey, entry: DecodedResource): void {
@@ -330,7 +302,7 @@ export class ResourceCache {
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
       this.#observed.set(key, entry);
-      this.#bounded?.add(key);
+      this.bounded?.add(key);
       if (isPassed) this.#pending.delete(key);
     });
   }
@@ -346,9 +318,8 @@ export class ResourceCache {
   #delete(
     object: KubernetesObject,
     version: string,
-    facts: { readonly isInitial: boolean; readonly isFinalStateUnknown: boolean },
+    { isInitial, isFinalStateUnknown = false }: Pick<ResourceChange, "isFinalStateUnknown" | "isInitial">,
   ): void {
-    const { isInitial, isFinalStateUnknown } = facts;
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
@@ -358,11 +329,10 @@ export class ResourceCache {
     const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
-      this.#bounded?.delete(key);
+      this.bounded?.delete(key);
       if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
     });
-    const change: ResourceChange = { kind: "deleted", key, object, old: known?.object, ...facts };
-    for (const listener of this.#listeners) listener.onChange(change, version);
+    this.#tell({ kind: "deleted", key, object, old: known?.object, isInitial, isFinalStateUnknown }, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 
@@ -376,10 +346,7 @@ export class ResourceCache {
     }
   }
 
-  /**
-   * Forgets own deletions and writes that a watch at `version` will not bring; without a version all of them. Objects known from them alone
-   * are reported as deleted.
-   */
+  /** Forgets own deletions and writes that a watch at `version` will not bring, or all; objects known from them alone are reported as deleted. */
   #forgetOwn(version?: string): void {
     for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
@@ -394,9 +361,11 @@ export class ResourceCache {
     }
   }
 
-  /** Notifies the deletion of an object that the watch never brought. */
   #tellMissing(key: ObjectKey, object: KubernetesObject, version = "0"): void {
-    const change = { kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true } as const;
+    this.#tell({ kind: "deleted", key, object, isInitial: true, isFinalStateUnknown: true }, version);
+  }
+
+  #tell(change: ResourceChange, version: string): void {
     for (const listener of this.#listeners) listener.onChange(change, version);
   }
 
@@ -404,7 +373,6 @@ export class ResourceCache {
     return this.comparesVersions ? isNewerVersion(version, before) : version !== before;
   }
 
-  /** Changes what is cached of an object, and updates the indexes. */
   #change(key: ObjectKey, change: () => void): void {
     if (this.#indexes.size === 0) return change();
     const before = this.#find(key)?.object;

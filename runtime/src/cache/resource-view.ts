@@ -3,20 +3,20 @@
 //
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import {
-  compareResourceVersions,
   describeObject,
+  isNewerVersion,
   keyOf,
   refOfKey,
   type KubernetesObject,
   type ObjectKey,
 } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
-import type { DecodedResource } from "../decode/decode-resource.js";
+import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
 import { OwnEvents } from "./own-events.js";
 import type { LoadOptions } from "./bounded-objects.js";
 import type { ResourceCache } from "./resource-cache.js";
-import type { CacheListener, ResourceChange } from "./resource-change.js";
+import type { ResourceChange } from "./resource-change.js";
 
 /** Selects objects of a view. */
 export interface ListOptions {
@@ -31,11 +31,16 @@ interface Attachment {
   readonly unsubscribe: () => void;
 }
 
+/** The answer to a write. */
+export interface Written {
+  readonly entry: DecodedResource;
+  /** Whether the write proved to make this version: if it changed nothing, it is that of a foreign change, whose event may be still to come. */
+  readonly isOwn: boolean;
+}
+
 type Entries = ReadonlyMap<ObjectKey, DecodedResource>;
 
-/** Settings of a view. */
-export interface ResourceViewOptions {
-  /** Whether the caches keep only a part of each object, with which no write can be compared. */
+interface ResourceViewOptions {
   readonly isPartial?: boolean;
   /** Notified that an index failed for an object, or, without `error`, that it succeeds again. */
   readonly onIndexFailure?: (index: string, key: ObjectKey, error?: unknown) => void;
@@ -58,8 +63,6 @@ export class ResourceView {
   /** The owner of the view, which is not notified of its own writes and deletions. */
   #owner: object = this;
   #siblings: () => Iterable<ResourceView> = () => [];
-  /** The siblings that were notified of each write in flight. */
-  readonly #writeSiblings = new Map<ObjectKey, (readonly ResourceView[])[]>();
 
   constructor(
     definition: ResourceDefinition,
@@ -72,23 +75,26 @@ export class ResourceView {
     for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
   }
 
-  /**
-   * Shows the objects of a cache of one namespace, or of all. The listeners are notified of the objects that the cache has already as
-   * added.
-   */
+  /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */
   attach(cache: ResourceCache, namespace?: string): void {
     const ownEvents = new OwnEvents();
     ownEvents.setListing(cache.isListing);
-    const unsubscribe = cache.subscribe(this.#listenerOf(cache, ownEvents));
+    const unsubscribe = cache.subscribe({
+      onChange: (change, version) => {
+        // The deleter needs no further events of the object.
+        if (cache.isDeletedBy(change, this.#owner)) ownEvents.forget(change.key, version);
+        else this.#tell(...ownEvents.take(change, version));
+      },
+      onListing: (isListing) => ownEvents.setListing(isListing),
+      onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
+      onReset: () => this.#tell(...ownEvents.drain()),
+    });
     this.#attachments.set(namespace, { cache, ownEvents, unsubscribe });
     for (const [name, valuesOf] of this.#indexes) cache.addIndex(valuesOf, this.#reporterOf(name));
     for (const [key, { object }] of cache.observed) this.#tell({ kind: "added", key, object, isInitial: true });
   }
 
-  /**
-   * Stops showing the cache of one namespace, or of all, without notifications, and forgets own writes there. Returns the changes that were
-   * held for these.
-   */
+  /** Stops showing a cache, without notifications, and forgets own writes there. Returns the changes that were held for these. */
   detach(namespace?: string): readonly ResourceChange[] {
     const attachment = this.#attachments.get(namespace);
     if (attachment === undefined) return [];
@@ -98,10 +104,7 @@ export class ResourceView {
     return attachment.ownEvents.drain();
   }
 
-  /**
-   * Shows these caches, by their namespaces, and no others. A listener is notified of what has changed since the view knew it, and not of
-   * what goes with a namespace.
-   */
+  /** Shows only these caches. A listener is notified of what has changed since the view knew it, and not of what goes with a namespace. */
   show(caches: ReadonlyMap<string | undefined, ResourceCache>): void {
     const dropped = [...this.#attachments.keys()].filter((namespace) => !caches.has(namespace));
     const added = [...caches].filter(([namespace]) => !this.#attachments.has(namespace));
@@ -135,9 +138,7 @@ export class ResourceView {
 
   /** The number of objects with own writes that are in flight or not echoed yet. */
   get ownWrites(): number {
-    let count = 0;
-    for (const { ownEvents } of this.#attachments.values()) count += ownEvents.size;
-    return count;
+    return [...this.#attachments.values()].reduce((sum, { ownEvents }) => sum + ownEvents.size, 0);
   }
 
   /** Returns an object; undefined if it is unknown or evicted. */
@@ -162,9 +163,9 @@ export class ResourceView {
   /** Returns the objects of one or all namespaces that fulfil a condition, without evicted ones. */
   list({ namespace, where }: ListOptions = {}): DecodedResource[] {
     const found: DecodedResource[] = [];
-    for (const key of this.#keysIn(namespace)) {
-      if (namespace !== undefined && namespaceOf(key) !== namespace) continue;
-      const entry = this.get(key);
+    for (const key of this.#attachments.get(namespace)?.cache.keys() ?? this.keys()) {
+      const isIn = namespace === undefined || key.startsWith(`${namespace}/`);
+      const entry = isIn ? this.get(key) : undefined;
       if (entry !== undefined && (where === undefined || where(entry.object))) found.push(entry);
     }
     return found;
@@ -172,12 +173,9 @@ export class ResourceView {
 
   /** Adds an index of all objects, or replaces the function of an index. */
   addIndex(name: string, valuesOf: IndexFunction): void {
-    const before = this.#indexes.get(name);
+    this.removeIndex(name);
     this.#indexes.set(name, valuesOf);
-    for (const { cache } of this.#attachments.values()) {
-      cache.addIndex(valuesOf, this.#reporterOf(name));
-      if (before !== undefined) cache.removeIndex(before);
-    }
+    for (const { cache } of this.#attachments.values()) cache.addIndex(valuesOf, this.#reporterOf(name));
   }
 
   /** Removes an index. */
@@ -192,12 +190,9 @@ export class ResourceView {
   keysByIndex(name: string, value: string): ReadonlySet<ObjectKey> {
     const valuesOf = this.#indexes.get(name);
     if (valuesOf === undefined) return NONE;
-    let found = NONE;
-    for (const { cache } of this.#attachments.values()) {
-      const keys = cache.keysByIndex(valuesOf, value);
-      if (keys.size > 0) found = found.size === 0 ? keys : new Set([...found, ...keys]);
-    }
-    return found;
+    const all = [...this.#attachments.values()].map(({ cache }) => cache.keysByIndex(valuesOf, value));
+    const found = all.filter(({ size }) => size > 0);
+    return found.length > 1 ? new Set(found.flatMap((keys) => [...keys])) : (found[0] ?? NONE);
   }
 
   /** Returns the objects for which the index function gave `value`. */
@@ -205,7 +200,6 @@ export class ResourceView {
     return [...this.keysByIndex(name, value)].flatMap((key) => this.get(key) ?? []);
   }
 
-  /** Returns an object if it is known in this version. */
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
     return this.#attachmentOf(key)?.cache.getVersion(key, version);
   }
@@ -216,195 +210,117 @@ export class ResourceView {
     return valuesOf && this.#attachmentOf(key)?.cache.indexValuesOf(valuesOf, object);
   }
 
-  /** Fetches those of these objects that are evicted, so that all can be read. */
   async load(keys: Iterable<ObjectKey>, options: LoadOptions = {}): Promise<void> {
-    const wanted = new Map<ResourceCache, ObjectKey[]>();
-    for (const key of keys) {
-      const cache = this.#attachmentOf(key)?.cache;
-      const some = cache && wanted.get(cache);
-      if (some !== undefined) some.push(key);
-      else if (cache !== undefined) wanted.set(cache, [key]);
-    }
-    await Promise.all([...wanted].map(([cache, some]) => cache.load(some, options)));
+    const wanted = [...keys];
+    const isIn = (attachment: Attachment) => (key: ObjectKey) => this.#attachmentOf(key) === attachment;
+    await Promise.all(
+      [...this.#attachments.values()].map((each) => each.cache.bounded?.load(wanted.filter(isIn(each)), options)),
+    );
   }
 
-  /** Allows the eviction of the objects that were loaded for `holder`. */
   release(holder: string): void {
-    for (const { cache } of this.#attachments.values()) cache.release(holder);
+    for (const { cache } of this.#attachments.values()) cache.bounded?.release(holder);
   }
 
   /** Keeps the indexes of this view on a cache that will be attached; returns the function that ends it. */
   addIndexesTo(cache: ResourceCache): () => void {
     const added = [...this.#indexes];
     for (const [name, valuesOf] of added) cache.addIndex(valuesOf, this.#reporterOf(name));
-    return () => {
-      for (const [, valuesOf] of added) cache.removeIndex(valuesOf);
-    };
+    return () => added.forEach(([, valuesOf]) => cache.removeIndex(valuesOf));
   }
 
-  /**
-   * Throws if an object of this view cannot be written: because the caches keep only a part of it, or because they are newer than the API
-   * server, whose store was restored.
-   */
+  /** Throws if an object cannot be written: a part cannot be compared, and after a restore the caches are newer than the API server. */
   requireWhole(key: ObjectKey): void {
     const isOutdated = this.#attachmentOf(key)?.cache.isOutdated === true;
     if (!this.isPartial && !isOutdated) return;
-    const object = describeObject(this.definition, refOfKey(key));
-    if (isOutdated)
-      throw new Error(
-        `${object} cannot be written now: the store of the API server was restored to an older state, which is being read; try again`,
-      );
-    throw new Error(
-      `${object} cannot be written: the event source that watches it keeps only a part of each object; give the source the form ` +
-        '"full", or write through another source',
-    );
+    const why = isOutdated
+      ? " now: the store of the API server was restored to an older state, which is being read; try again"
+      : ": the event source that watches it keeps only a part of each object; give the source the form " +
+        '"full", or write through another source';
+    throw new Error(`${describeObject(this.definition, refOfKey(key))} cannot be written${why}`);
   }
 
-  /**
-   * Sets the owner of the view, and its siblings: the owner's other views of the same kind and cluster. Own writes and deletions through this
-   * view are own ones there, too.
-   */
+  /** Sets the owner, and its other views of the same kind and cluster: own writes and deletions through this view are own ones there, too. */
   setOwner(owner: object, siblings: () => Iterable<ResourceView>): void {
     this.#owner = owner;
     this.#siblings = siblings;
   }
 
-  /** Begins a write: until `endWrite`, changes of the object are held. */
-  beginWrite(key: ObjectKey): void {
+  /** Begins a write: changes of the object are held until it is ended, with its answer unless it failed. Returns how to end it. */
+  beginWrite(key: ObjectKey): (written?: Written) => void {
     this.requireWhole(key);
-    const siblings = [...this.#siblings()];
-    if (siblings.length > 0) this.#writeSiblings.set(key, [...(this.#writeSiblings.get(key) ?? []), siblings]);
-    for (const view of [this, ...siblings]) view.#openWindow(key);
-  }
-
-  /**
-   * Ends a write, also one that failed. The next read returns `entry`, its answer. `isOwn` tells whether the write proved to make its version:
-   * the answer to a write that changes nothing has the version of a foreign change, whose event may be still to come.
-   */
-  endWrite(key: ObjectKey, written?: { readonly entry: DecodedResource; readonly isOwn: boolean }): void {
-    const ownVersion = written?.isOwn === true ? written.entry.object.metadata.resourceVersion : undefined;
-    if (written !== undefined) this.put(written.entry);
-    for (const view of [this, ...this.#takeSiblings(key)]) view.#closeWindow(key, ownVersion);
-  }
-
-  /** Takes the answer to a write, which the next read returns. Listeners are notified of its event like of any other. */
-  put(entry: DecodedResource): void {
-    this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
-  }
-
-  /**
-   * Begins an own deletion: until it ends, the deletion event is held. Returns the function that ends it, also if it failed. `isGone` says that
-   * it deleted the object: then the next read does not return it, and the listeners are not notified.
-   */
-  beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
-    const held = [this, ...this.#siblings()].flatMap((view) => {
-      const attachment = view.#attachmentOf(key);
-      if (attachment?.cache.comparesVersions !== true) return [];
-      attachment.ownEvents.openDeletion(uid);
-      return [{ view, ownEvents: attachment.ownEvents }];
-    });
-    return ({ isGone }) => {
-      const views = isGone ? [this, ...this.#siblings()] : [];
-      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
-      for (const { view, ownEvents } of held) {
-        const change = ownEvents.closeDeletion(uid, { isGone });
-        if (change !== undefined) view.#tell(change);
+    const held = this.#holdersOf(key);
+    for (const { ownEvents } of held) ownEvents.open(key);
+    return (written) => {
+      if (written !== undefined) this.put(written.entry);
+      const ownVersion = written?.isOwn === true ? versionOf(written.entry) : undefined;
+      for (const { view, cache, ownEvents } of held) {
+        if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
+        view.#tell(ownEvents.close(key, cache.observedVersion));
       }
     };
   }
 
-  #openWindow(key: ObjectKey): void {
-    const attachment = this.#attachmentOf(key);
-    if (attachment?.cache.comparesVersions === true) attachment.ownEvents.open(key);
+  /** Takes the answer to a write. Listeners are notified of its event like of any other. */
+  put(entry: DecodedResource): void {
+    this.#attachmentOf(keyOf(entry.object.metadata))?.cache.put(entry);
   }
 
-  #closeWindow(key: ObjectKey, ownVersion: string | undefined): void {
-    const attachment = this.#attachmentOf(key);
-    if (attachment === undefined) return;
-    const { cache, ownEvents } = attachment;
-    if (ownVersion !== undefined) ownEvents.recordOwn(key, ownVersion);
-    const change = ownEvents.close(key, cache.observedVersion);
-    if (change !== undefined) this.#tell(change);
-  }
-
-  // Any of the writes in flight will do, as a view only counts them.
-  #takeSiblings(key: ObjectKey): readonly ResourceView[] {
-    const writes = this.#writeSiblings.get(key);
-    const siblings = writes?.pop() ?? [];
-    if (writes?.length === 0) this.#writeSiblings.delete(key);
-    return siblings;
-  }
-
-  #listenerOf(cache: ResourceCache, ownEvents: OwnEvents): CacheListener {
-    // The deleter needs no further events of the object.
-    const isOwnDeletion = ({ object }: ResourceChange) => cache.isDeletedBy(object, this.#owner);
-    return {
-      onChange: (change, version) => {
-        if (isOwnDeletion(change)) return ownEvents.forget(change.key, version);
-        if (ownEvents.holds(change, version)) return;
-        const before = ownEvents.release(change.key);
-        if (before !== undefined) this.#tell(before);
-        const rest = ownEvents.filter(change, version);
-        if (rest !== undefined) this.#tell(rest);
-      },
-      onListing: (isListing) => ownEvents.setListing(isListing),
-      onVersion: (version) => {
-        for (const change of ownEvents.passTo(version)) this.#tell(change);
-      },
-      onReset: () => {
-        for (const change of ownEvents.drain()) this.#tell(change);
-      },
+  /** Begins an own deletion: its event is held until it is ended, and dropped if the object `isGone` by it. Returns how to end it. */
+  beginDeletion(key: ObjectKey, uid: string): (ended: { readonly isGone: boolean }) => void {
+    const held = this.#holdersOf(key);
+    for (const { ownEvents } of held) ownEvents.openDeletion(uid);
+    return (ended) => {
+      const views = ended.isGone ? [this, ...this.#siblings()] : [];
+      for (const view of views) view.#attachmentOf(key)?.cache.removeOwn(key, uid, this.#owner);
+      for (const { view, ownEvents } of held) view.#tell(ownEvents.closeDeletion(uid, ended));
     };
+  }
+
+  /** What has to hold the events of an own write of an object, in this view and its siblings. */
+  #holdersOf(key: ObjectKey): readonly (Attachment & { readonly view: ResourceView })[] {
+    return [this, ...this.#siblings()].flatMap((view) => {
+      const attachment = view.#attachmentOf(key);
+      return attachment?.cache.comparesVersions === true ? [{ view, ...attachment }] : [];
+    });
   }
 
   #reporterOf(name: string): IndexReporter {
     return (key, ...error) => this.#onIndexFailure?.(name, key, ...error);
   }
 
-  #tell(change: ResourceChange): void {
-    const news = this.#before === undefined ? change : sinceBefore(change, this.#before);
-    if (news !== undefined) for (const listener of this.#listeners) listener(news);
+  #tell(...changes: readonly (ResourceChange | undefined)[]): void {
+    for (const change of changes) {
+      const news = change && this.#before ? sinceBefore(change, this.#before) : change;
+      if (news !== undefined) for (const listener of this.#listeners) listener(news);
+    }
   }
 
   #entriesIn(caches: ReadonlyMap<string | undefined, unknown>): Entries {
     const entries = new Map<ObjectKey, DecodedResource>();
     for (const key of this.keys()) {
-      const entry = caches.has(undefined) || caches.has(namespaceOf(key)) ? this.peek(key) : undefined;
+      const entry = caches.has(undefined) || caches.has(refOfKey(key).namespace) ? this.peek(key) : undefined;
       if (entry !== undefined) entries.set(key, entry);
     }
     return entries;
   }
 
   #attachmentOf(key: ObjectKey): Attachment | undefined {
-    return this.#attachments.get(undefined) ?? this.#attachments.get(namespaceOf(key));
-  }
-
-  #keysIn(namespace: string | undefined): Iterable<ObjectKey> {
-    const attachment = namespace === undefined ? undefined : this.#attachments.get(namespace);
-    return attachment === undefined ? this.keys() : attachment.cache.keys();
+    return this.#attachments.get(undefined) ?? this.#attachments.get(refOfKey(key).namespace);
   }
 }
 
-/**
- * Returns what a controller sees of the objects of an event source; undefined if that is not of a kind of Kubernetes.
- *
- * The types of event sources lack it: what users have only reads.
- */
+/** Returns the view of an event source, which the types of users lack; undefined if the source is not of a kind of Kubernetes. */
 export function viewOf(source: object): ResourceView | undefined {
   const { view } = source as { readonly view?: ResourceView };
   // By what it can do: a source may come from another copy of this package.
   return typeof view?.beginWrite === "function" ? view : undefined;
 }
 
-function namespaceOf(key: ObjectKey): string {
-  const slash = key.indexOf("/");
-  return slash === -1 ? "" : key.slice(0, slash);
-}
-
 // A cache that is attached brings everything that it knows.
 function sinceBefore(change: ResourceChange, before: Entries): ResourceChange | undefined {
   const known = before.get(change.key)?.object;
   if (known === undefined) return change;
-  const versions = [change.object.metadata.resourceVersion ?? "0", known.metadata.resourceVersion ?? "0"] as const;
-  return compareResourceVersions(...versions) > 0 ? { ...change, kind: "updated", old: known } : undefined;
+  const isNews = isNewerVersion(versionOf(change), versionOf({ object: known }));
+  return isNews ? { ...change, kind: "updated", old: known } : undefined;
 }

@@ -26,7 +26,6 @@ import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces } from "./kind/switch-namespaces.js";
 import type { Namespaces } from "./kind/view-watch.js";
 import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
-import type { SecondarySources } from "./secondary-sources.js";
 
 /** What a controller watches. */
 export interface ControllerSourcesOptions extends Pick<
@@ -35,9 +34,7 @@ export interface ControllerSourcesOptions extends Pick<
 > {
   readonly primary: KindSource;
   readonly dependents: readonly DependentWatch[];
-  /** The dependents that Kubernetes does not have. */
   readonly externals?: readonly ExternalWatch[] | undefined;
-  /** The event sources of the user. */
   readonly sources?: readonly EventSource[] | undefined;
   readonly namespaces?: Namespaces;
   readonly onAllEvents?: boolean | undefined;
@@ -48,16 +45,13 @@ export interface ControllerSourcesOptions extends Pick<
 export interface SourcesListener {
   onPrimaryChange(change: ResourceChange): void;
   onSecondaryChange(primaries: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void;
-  /** Returns what is known now of the dependents and the event sources of a primary, by name. */
   secondaryOf?(primary: KubernetesObject): object;
 }
 
 /** The event sources of one controller. */
-export class ControllerSources implements SecondarySources {
+export class ControllerSources {
   readonly primaries: ResourceView;
-  /** How the objects of each dependent in Kubernetes are known, by the name of the dependent. */
   readonly dependents: ReadonlyMap<string, DependentSource>;
-  /** How the resources of each external dependent are known, by its name. */
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
   readonly #registrar: SourceRegistrar;
@@ -86,22 +80,19 @@ export class ControllerSources implements SecondarySources {
       if (source !== undefined) this.#add(source, { role: "external", dependents: [name], isActivatedLater });
     }
     for (const source of sources) this.#add(source, { role: "user" });
-    this.dependents = byName(dependents, (each) =>
-      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition),
-    );
-    this.externals = byName(externals, (each) =>
-      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries),
-    );
+    const dependentOf = (each: DependentWatch) =>
+      createDependentSource(each, this.#sourceOf(each.name, each.eventSource), primary.view.definition);
+    const externalOf = (each: ExternalWatch) =>
+      createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries);
+    this.dependents = new Map(dependents.map((each) => [each.name, dependentOf(each)]));
+    this.externals = new Map(externals.map((each) => [each.name, externalOf(each)]));
   }
 
   get namespaces(): Namespaces {
     return this.#namespaces;
   }
 
-  /**
-   * Starts the primaries and the dependents in Kubernetes, then the sources of priority `first`, then the others, then the external
-   * dependents, whose fetches may read all of these. Resolves when the whole state is known.
-   */
+  /** Starts all sources in their order; resolves when the whole state is known. */
   async start(listener: SourcesListener): Promise<void> {
     this.#listener = listener;
     for (const next of this.#startOrder()) {
@@ -112,10 +103,7 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
-  /**
-   * Stops everything, in the opposite order. Sources of the user that take longer than `deadlineMs` in total are left alone; resolves with
-   * whether all of them stopped in time.
-   */
+  /** Stops everything, in the opposite order; resolves with whether the sources of the user stopped within `deadlineMs` in total. */
   async stop(deadlineMs = Infinity): Promise<boolean> {
     this.#listener = undefined;
     const { clock = systemClock } = this.#options;
@@ -133,6 +121,7 @@ export class ControllerSources implements SecondarySources {
     this.#listener?.onSecondaryChange(primaries, cause);
   }
 
+  /** Returns the sources of a type, in the order in which they were registered; only the one of this name if one is given. */
   find(type: SecondaryType, name?: string): readonly EventSource[] {
     const named = name === undefined ? [...this.#registered.values()] : [this.#named(name)];
     return named.flatMap((each) => (each !== undefined && hasType(each.source, type) ? each.source : []));
@@ -143,10 +132,12 @@ export class ControllerSources implements SecondarySources {
     return this.#named(name)?.source;
   }
 
+  /** Returns the names of all sources, in the order in which they were registered. */
   names(): readonly string[] {
     return [...this.#registered.keys()];
   }
 
+  /** Adds a source while the controller runs; resolves when its state is known. One that has its name already is returned instead. */
   async register(source: EventSource): Promise<EventSource> {
     const registered = this.#named(source.name) ?? this.#add(source, { role: "user" });
     // Before the start there is nothing to wait for, and dependents are activated.
@@ -154,6 +145,7 @@ export class ControllerSources implements SecondarySources {
     return registered.source;
   }
 
+  /** Stops and removes a source; nothing happens if there is none of this name. */
   async deregister(name: string): Promise<void> {
     const registered = this.#named(name);
     if (registered === undefined) return;
@@ -184,10 +176,7 @@ export class ControllerSources implements SecondarySources {
     }
   }
 
-  /**
-   * Watches other namespaces: first gets their state ready, then shows it in one turn, without events for what was known and for what is
-   * dropped. Throws, and leaves everything as it is, if a namespace cannot be watched now.
-   */
+  /** Watches other namespaces, without events for what was known and for what is dropped; throws if one cannot be watched now. */
   setNamespaces(namespaces: Namespaces): Promise<void> {
     const change = this.#lastChange.then(async () => {
       // The primaries come last: whoever reconciles them finds the secondaries there.
@@ -230,7 +219,7 @@ export class ControllerSources implements SecondarySources {
     return [this.#primary, ...this.#registered.values()];
   }
 
-  // What is outside may be fetched by what the sources know that start before.
+  // The fetches of external dependents may read what all others know.
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
     const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
@@ -249,7 +238,6 @@ export class ControllerSources implements SecondarySources {
     );
   }
 
-  /** Returns the source that a dependent looks at: its own, or the one that it shares; throws if there is none. */
   #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
     const source = this.#named(wanted);
     if (source !== undefined) return source;
@@ -317,11 +305,4 @@ export class ControllerSources implements SecondarySources {
     }
     this.#listener?.onPrimaryChange(change);
   }
-}
-
-function byName<Each extends { readonly name: string }, Made>(
-  all: readonly Each[],
-  make: (each: Each) => Made,
-): ReadonlyMap<string, Made> {
-  return new Map(all.map((each) => [each.name, make(each)]));
 }

@@ -1,4 +1,3 @@
-import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { SourceHealth } from "../base/health.js";
 import { callUnawaited, synchronous } from "../base/promises.js";
@@ -43,18 +42,17 @@ export class HealthRecord {
     this.#report(part, error, !this.#wasReported);
   }
 
+  /** Records that a part fails, or, without an error, that it works again. */
+  note(part: string, error?: unknown): void {
+    if (error === undefined) this.succeed(part);
+    else this.fail(part, error);
+  }
+
   /** Records that a part works, or no longer exists. */
   succeed(part: string): void {
     if (!this.#problems.delete(part) || this.#problems.size > 0 || !this.#wasReported) return;
     this.#wasReported = false;
     this.#logger?.info({ source: this.#source }, `event source "${this.#source}" works again`);
-  }
-
-  /** Records that an index of the user fails for an object, or, without an error, that it works again. */
-  noteIndex(index: string, key: ObjectKey, error?: unknown): void {
-    const part = `the index "${index}" for ${key}`;
-    if (error === undefined) this.succeed(part);
-    else this.fail(part, error);
   }
 
   /** Calls a function of the user; if it throws, the source is unhealthy until it works again, and `fallback` is returned. */

@@ -38,13 +38,11 @@ export class RegisteredSource {
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;
-  /** What became of the calls that only the registry makes. */
   readonly #record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
   #isStarting = false;
   #endWait = () => {};
-  /** The dependents that need it now, each with its primary. */
   readonly #users = new Set<string>();
   /** The primaries for which it could not be started. */
   readonly #refused = new Set<ObjectKey>();
@@ -73,8 +71,13 @@ export class RegisteredSource {
 
   /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
   get health(): SourceHealth {
-    const stated = this.#statedHealth();
-    return this.#record.health.status === "unhealthy" && stated.status !== "unhealthy" ? this.#record.health : stated;
+    const { health: calls } = this.#record;
+    try {
+      const { health: stated } = this.source;
+      return calls.status === "unhealthy" && stated.status !== "unhealthy" ? calls : stated;
+    } catch (error) {
+      return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
+    }
   }
 
   /** Starts it, once; resolves when its state is known, or it is stopped before. */
@@ -137,7 +140,6 @@ export class RegisteredSource {
     }
   }
 
-  /** Has it follow a change of the controller's namespaces; what it throws makes it unhealthy. */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
     try {
       await this.source.setNamespaces?.(namespaces);
@@ -191,14 +193,6 @@ export class RegisteredSource {
     throw new Error(
       `event source "${this.name}" of controller "${own}" belongs to controller "${other}", too; create one for each of them`,
     );
-  }
-
-  #statedHealth(): SourceHealth {
-    try {
-      return this.source.health;
-    } catch (error) {
-      return { status: "unhealthy", reason: `health failed: ${messageOf(error)}` };
-    }
   }
 }
 

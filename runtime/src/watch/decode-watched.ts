@@ -5,23 +5,25 @@ import type { Range } from "../decode/json-scanner.js";
 import { compileProjection } from "../decode/projection.js";
 import type { ListWatchOptions } from "./list-watch-options.js";
 
-/** How one object is decoded. */
-export interface WatchedRange extends Range {
+interface WatchedRange extends Range {
   /** Whether the object states a type that is not its own, or none: in a list, or where only metadata are sent. */
   readonly lacksType: boolean;
 }
 
-/** Returns what decodes the objects of one list-watch; their bytes are changed. */
+/** Returns what decodes the objects of one list-watch, or, without its cache, single ones; their bytes are changed. */
 export function createWatchedDecoder({
   definition: { apiVersion, kind },
   projection,
   fieldManagers,
   cache,
-}: ListWatchOptions): (bytes: Buffer, range: WatchedRange) => DecodedResource {
+}: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> & {
+  readonly cache?: ListWatchOptions["cache"];
+}): (bytes: Buffer, range: WatchedRange) => DecodedResource {
   const project = projection && compileProjection(projection);
-  const known = (key: ObjectKey) => cache.observed.get(key);
+  const known = (key: ObjectKey) => cache?.observed.get(key);
   // Objects that are cut are parsed at once.
-  const deferred = project === undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;
+  const deferred =
+    project === undefined && cache !== undefined ? new DeferredDecoder({ fieldManagers, known }) : undefined;
   return (bytes, range) => {
     const { start, end, lacksType } = range;
     const entry = deferred?.decode(bytes, range) ?? decodeResource(bytes, { start, end, fieldManagers });

@@ -2,9 +2,9 @@ import { isApiError } from "../base/errors.js";
 import { refOfKey, type ObjectKey, describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
-import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
-import { compileProjection } from "../decode/projection.js";
+import type { DecodedResource } from "../decode/decode-resource.js";
 import { objectPath } from "../client/resource-path.js";
+import { createWatchedDecoder } from "./decode-watched.js";
 import { METADATA_OBJECT } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
 
@@ -13,17 +13,14 @@ export function createObjectFetcher(
   { definition, isMetadataOnly = false, projection }: InformerScope,
   { client, fieldManagers }: { readonly client: ApiClient; readonly fieldManagers: Iterable<string> },
 ): (key: ObjectKey, signal: AbortSignal | undefined) => Promise<DecodedResource | undefined> {
-  const project = projection && compileProjection(projection);
+  const decode = createWatchedDecoder({ definition, projection, fieldManagers });
   const accept = isMetadataOnly ? METADATA_OBJECT : undefined;
   return async (key, signal) => {
     const ref = refOfKey(key);
     try {
       const path = objectPath(definition, ref);
       const { body } = await requesterOf(client).send({ method: "GET", path, accept, signal });
-      const entry = decodeResource(body, { fieldManagers });
-      const { apiVersion, kind } = definition;
-      if (project !== undefined) return { object: project(entry.object) };
-      return isMetadataOnly ? { object: { ...entry.object, apiVersion, kind } } : entry;
+      return decode(body, { start: 0, end: body.length, lacksType: isMetadataOnly });
     } catch (error) {
       if (isApiError(error, 404)) return undefined;
       const what = `${describeObject(definition, ref)} was evicted from a bounded cache and could not be fetched again`;

@@ -9,17 +9,14 @@ import { createObjectFetcher } from "./fetch-object.js";
 import { Informer } from "./informer.js";
 import { Restores } from "./restores.js";
 
-/** Settings of all informers of a pool. */
-export interface InformerPoolOptions {
+interface InformerPoolOptions {
   readonly client: ApiClient;
   /** Clients of other clusters that the caller opens and closes. The pool opens one for any other connection. */
   readonly clusters?: Iterable<ApiClient> | undefined;
-  /** The field managers of all controllers. */
   readonly fieldManagers: Iterable<string>;
   readonly logger: Logger;
 }
 
-/** A cluster whose objects are followed. */
 interface Cluster {
   readonly id: number;
   readonly client: ApiClient;
@@ -34,7 +31,6 @@ export class InformerPool implements SharedInformers {
   readonly #informers = new Map<string, { readonly informer: Informer; users: number }>();
   /** That of the operator has no connection. */
   readonly #clusters = new Map<Connection | undefined, Cluster>();
-  /** Counts what is told apart by a number. */
   #ids = 0;
 
   constructor(options: InformerPoolOptions) {
@@ -43,7 +39,6 @@ export class InformerPool implements SharedInformers {
     for (const client of options.clusters ?? []) this.#addCluster(client.connection, client).users++;
   }
 
-  /** The number of informers. */
   get size(): number {
     return this.#informers.size;
   }
@@ -91,10 +86,9 @@ export class InformerPool implements SharedInformers {
   #keyOf(request: InformerRequest, { id }: Cluster): string {
     const { definition, namespace, labelSelector, fieldSelector, shardSelector } = request;
     const { isMetadataOnly = false, comparesVersions = true, projection, maxCachedObjects } = request;
-    // A bounded cache is not shared: its reader decides which objects stay whole.
-    const bounded = maxCachedObjects === undefined ? undefined : this.#ids++;
-    const form = [isMetadataOnly, projection && [...new Set(projection)].sort(), bounded];
     const scope = [definition.apiVersion, definition.plural, namespace, labelSelector, fieldSelector, shardSelector];
-    return JSON.stringify([id, ...scope, ...form, comparesVersions]);
+    const form = [isMetadataOnly, comparesVersions, projection && [...new Set(projection)].sort()];
+    // A bounded cache is not shared: its reader decides which objects stay whole.
+    return JSON.stringify([id, ...scope, ...form, maxCachedObjects === undefined ? undefined : this.#ids++]);
   }
 }

@@ -1,6 +1,6 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import { untilAborted } from "../base/promises.js";
+import { callUnawaited, untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
@@ -9,8 +9,7 @@ import type { ListWatchOptions } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
 import type { SourceHealth } from "../base/health.js";
 
-/** Settings of an informer. */
-export interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
+interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
   readonly cache: ResourceCache;
   readonly client: ApiClient;
   readonly logger: Logger;
@@ -28,14 +27,11 @@ const MAX_BUSY_ANSWERS = 8;
 /** Keeps one cache up to date. It logs one line when the watch fails, and one when it works again. */
 export class Informer {
   readonly cache: ResourceCache;
-  /** The client of the watched cluster. */
   readonly client: ApiClient;
   readonly #options: InformerOptions;
   #run: Run | undefined;
   #lastFailure: unknown;
-  /** How many attempts in succession the server was too busy for. */
   #busyAnswers = 0;
-  /** Aborted when whoever waits for the first list is to give up. */
   #givenUp = new AbortController();
 
   constructor(options: InformerOptions) {
@@ -103,8 +99,7 @@ export class Informer {
   }
 
   #errorOf(failure: unknown): Error {
-    const message = describeFailure(failure, this.#options);
-    return new Error(message.replace(/; trying again$/, ""), { cause: failure });
+    return new Error(describeFailure(failure, this.#options), { cause: failure });
   }
 
   #reportSuccess(): void {
@@ -117,20 +112,17 @@ export class Informer {
   // A logger that throws must not end the watch.
   #log(level: keyof Logger, fields: object, message: string): void {
     const { client, definition, logger } = this.#options;
-    try {
-      logger[level]({ kind: kindNameOf(definition), server: client.connection.server, ...fields }, message);
-    } catch {
-      // There is no other place to report it.
-    }
+    const facts = { kind: kindNameOf(definition), server: client.connection.server, ...fields };
+    callUnawaited(() => logger[level](facts, message), { onFailure: () => {} });
   }
 
   #reportFailure(error: unknown, retryAfterMs: number): void {
     const isRepeated = messageOf(error) === messageOf(this.#lastFailure);
     this.#lastFailure = error;
     const { cache } = this.#options;
+    const message = `${describeFailure(error, this.#options)}; trying again`;
     // A repeated failure would fill the log.
-    const level = isRepeated ? "debug" : "warn";
-    this.#log(level, { retryAfterMs: Math.round(retryAfterMs) }, describeFailure(error, this.#options));
+    this.#log(isRepeated ? "debug" : "warn", { retryAfterMs: Math.round(retryAfterMs) }, message);
     // A kind that is no longer served has no objects. After any other failure the objects are unknown, and stay cached.
     if (isApiError(error, 404) && this.#run?.isSynced === true) {
       cache.beginReplace();
@@ -146,12 +138,10 @@ export class Informer {
   }
 }
 
-/** Names the kind that a list-watch follows, and its namespace if it is only one, for messages. */
 function describeWatched({ definition, namespace }: InformerScope): string {
   return kindNameOf(definition) + (namespace === undefined ? "" : ` in namespace "${namespace}"`);
 }
 
-/** Says why a kind cannot be watched and what to do about it. */
 function describeFailure(error: unknown, watched: InformerOptions): string {
   const { definition } = watched;
   const { server, origin } = watched.client.connection;
@@ -161,13 +151,13 @@ function describeFailure(error: unknown, watched: InformerOptions): string {
   if (apiError?.code === 404 && definition.isCustom) {
     return (
       `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
-      `${definition.version}; install it with kubectl apply -f crds/; trying again`
+      `${definition.version}; install it with kubectl apply -f crds/`
     );
   }
-  if (apiError?.code === 404) return `${kind} is not served by ${server}; trying again`;
+  if (apiError?.code === 404) return `${kind} is not served by ${server}`;
   if (apiError?.code === 401)
-    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched; trying again`;
+    return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched`;
   if (apiError?.code === 403)
-    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}; trying again`;
-  return `cannot watch ${what} at ${server}: ${messageOf(error)}; trying again`;
+    return `not allowed to list and watch ${what} at ${server}: ${apiError.message}; grant list and watch on ${definition.plural}`;
+  return `cannot watch ${what} at ${server}: ${messageOf(error)}`;
 }

@@ -8,14 +8,9 @@ import type { InformerScope } from "./shared-informers.js";
 /** What a list-watch follows, and what takes it. */
 export interface ListWatchOptions extends InformerScope {
   readonly requester: ApiRequester;
-  /**
-   * Takes the objects of a list, in any order, between `beginReplace` and `endReplace`; no other event comes in between. A list that breaks
-   * off begins anew.
-   */
+  /** Between `beginReplace` and `endReplace` come the objects of a list, and nothing else. A list that breaks off begins anew. */
   readonly cache: WatchedCache;
-  /** The field managers whose managed fields are kept. */
   readonly fieldManagers: Iterable<string>;
-  /** Called when a list has ended. */
   onListed?(): void;
   /** Called when the server answers a watch: an earlier failure is over. */
   onConnected?(): void;

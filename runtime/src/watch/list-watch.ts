@@ -1,11 +1,10 @@
-// Follows the objects of one kind until its signal is aborted.
-//
-// A stream begins with a list (WatchList, or a paged LIST if the server does not support that) and goes on as a watch. After any interruption
-// the watch is resumed at the last version. A version that is too old (410), and a server that is older than the version, cause a relist.
-// Every other failure is retried after a growing, random delay.
+// Follows the objects of one kind until its signal is aborted: by a list (WatchList, or a paged LIST if the server does not support that) that
+// goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
+// older than the version, cause a relist. Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
 import { sleep, systemClock, turns } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
+import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
 import { errorOf } from "../client/requester.js";
 import { LineSplitter } from "../decode/line-splitter.js";
@@ -81,18 +80,11 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
       // An expired version says nothing about the health of the server, unless it is the version of a fresh list.
       const growsMs = isExpired && isResumed ? BACKOFF.initialMs : backoff.next();
       const retryAfterMs = Math.max(growsMs, isApiError(error) ? (error.retryAfterMs ?? 0) : 0);
-      if (!isExpired || !hasState) report(options, error, retryAfterMs);
+      // A listener that throws must not end the list-watch.
+      const report = () => options.onFailure?.(error, retryAfterMs);
+      if (!isExpired || !hasState) callUnawaited(report, { onFailure: () => {} });
       await sleep(retryAfterMs, signal, clock).catch(() => {});
     }
-  }
-}
-
-// A listener that throws must not end the list-watch.
-function report(options: ListWatchOptions, error: unknown, retryAfterMs: number): void {
-  try {
-    options.onFailure?.(error, retryAfterMs);
-  } catch {
-    // There is nobody left to notify.
   }
 }
 

@@ -1,7 +1,5 @@
-// Detects dead connections and restored servers, which a watch cannot tell from a quiet kind.
-//
-// A server whose store was restored answers 200 and silence to a watch from a version that it has not reached. A dead connection is silent, too.
-// So the server is asked on another connection: before a watch is resumed, and while it is quiet.
+// Detects dead connections, and restored servers, which answer 200 and silence to a watch from a version that they have not reached: neither
+// differs from a quiet kind. So the server is asked on another connection, before a watch is resumed and while it is quiet.
 import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";

@@ -1,13 +1,12 @@
 // One list-watch is the first to see that the store of its server was restored. All of them are outdated: until each has listed its kind again,
 // an object of one kind would be written from an undone state of another kind.
 
-/** Called when another list-watch sees that the server was restored. */
-export type RestoreListener = () => void;
+/** What a list-watch does when another one sees that the server was restored. */
+type RestoreListener = () => void;
 
 /** The list-watches of one server that have to list again because it was restored. */
 export class Restores {
   readonly #listeners = new Set<RestoreListener>();
-  /** The list-watches that have to list again. */
   readonly #outdated = new Set<RestoreListener>();
 
   /** Whether the cache of some kind may be newer than the server. */

@@ -32,7 +32,6 @@ export class WatchReader {
     this.#decode = createWatchedDecoder(options);
   }
 
-  /** Begins a list. */
   beginList(): void {
     this.isListed = false;
     this.#lists++;
@@ -113,7 +112,7 @@ export class WatchReader {
   }
 }
 
-/** An event of a watch, and where its object stands. */
+/** Where the object of an event stands. */
 interface WatchEvent extends Range {
   readonly type: string;
 }

@@ -1,8 +1,6 @@
 import { systemClock, type Clock } from "../base/clock.js";
 
-/** Settings of a watchdog. */
-export interface WatchdogOptions {
-  /** Aborts the stream from outside. */
+interface WatchdogOptions {
   readonly signal: AbortSignal;
   /** How long the stream may be quiet; asked anew whenever something arrives. */
   quietMs(): number;
@@ -21,60 +19,42 @@ export class Watchdog {
   readonly #clock: Clock;
   readonly #failed = new AbortController();
   readonly #ended = new AbortController();
-  /** The time until which the stream may be quiet. */
-  #deadline = 0;
-  /** When the timer wakes; 0 without a timer. */
-  #wakesAt = 0;
+  #isChecking = false;
   #cancel = () => {};
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.signal = AbortSignal.any([options.signal, this.#failed.signal]);
-    this.#postpone();
     this.#wait();
   }
 
-  /** The error of the failed check; undefined if none has failed. */
   get failure(): unknown {
     return this.#failed.signal.reason;
   }
 
-  /** Takes that bytes arrived. */
   reset(): void {
     this.wasReset = true;
-    this.#postpone();
+    if (!this.#isChecking) this.#wait();
   }
 
-  /** Stops watching the stream. */
   stop(): void {
     this.#cancel();
     this.#ended.abort(new Error("the stream has ended"));
   }
 
-  #postpone(): void {
-    this.#deadline = this.#clock.now() + this.#options.quietMs();
-    // The end of the initial list shortens the time.
-    if (this.#deadline < this.#wakesAt) this.#wait();
-  }
-
-  // One timer is not restarted for each arrival, but checks the deadline when it wakes: arrivals are far more frequent than silence.
   #wait(): void {
     this.#cancel();
-    this.#wakesAt = this.#deadline;
-    this.#cancel = this.#clock.schedule(this.#deadline - this.#clock.now(), () => {
-      this.#wakesAt = 0;
-      if (this.#deadline > this.#clock.now()) this.#wait();
-      else void this.#check(AbortSignal.any([this.signal, this.#ended.signal]));
-    });
+    this.#cancel = this.#clock.schedule(this.#options.quietMs(), () => void this.#check());
   }
 
-  async #check(signal: AbortSignal): Promise<void> {
+  async #check(): Promise<void> {
+    const signal = AbortSignal.any([this.signal, this.#ended.signal]);
+    this.#isChecking = true;
     try {
       await this.#options.check(signal);
-      if (signal.aborted) return;
-      this.#postpone();
-      this.#wait();
+      this.#isChecking = false;
+      if (!signal.aborted) this.#wait();
     } catch (error) {
       if (!signal.aborted) this.#failed.abort(error);
     }

@@ -1,7 +1,5 @@
-// What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource).
-//
-// A change is what differs by value. Whether it is worth an event is for the gate; the cache takes it in any case. What is returned
-// is a snapshot that later changes leave as it is.
+// What is known of resources outside Kubernetes, by primary and by their own ids (JOSDK ExternalResourceCachingEventSource). The cache takes
+// what differs by value, whether or not the gate finds it worth an event. What it returns is a snapshot.
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventGate } from "../event-gate.js";
@@ -36,20 +34,16 @@ export class ExternalCache<Resource> {
     return this.#resources.has(primary);
   }
 
-  /** The resources of a primary. */
   of(primary: ObjectKey): readonly Resource[] {
     return [...(this.#resources.get(primary)?.values() ?? [])];
   }
 
-  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what the fetch brings. */
+  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what was fetched. */
   get now(): number {
     return this.#records;
   }
 
-  /**
-   * Takes everything that there is; a primary that is not in it has nothing. `since` is when it was asked for, unless it is the newest in any
-   * case. Returns the primaries with an event.
-   */
+  /** Takes everything that there is, asked for at `since`; a primary that is not in it has nothing. Returns the primaries with an event. */
   replaceAll(all: ReadonlyMap<ObjectKey, readonly Resource[]>, since = Infinity): ObjectKey[] {
     // Ids are read before anything is stored: a function that throws leaves the cache as it was.
     const byId = new Map([...all].map(([primary, resources]) => [primary, this.#byId(resources)]));
@@ -61,17 +55,14 @@ export class ExternalCache<Resource> {
     return changed.map(([primary]) => primary);
   }
 
-  /** Takes everything that there is of a primary; `since` is when it was asked for, unless it is the newest in any case. */
   replace(primary: ObjectKey, resources: readonly Resource[], since = Infinity): boolean {
     return this.#store(primary, this.#newest(primary, this.#byId(resources), since));
   }
 
-  /** Takes one resource of a primary, and leaves its others as they are. */
   put(primary: ObjectKey, resource: Resource): boolean {
     return this.#store(primary, new Map([...this.#of(primary), [this.#idOf(resource), resource]]));
   }
 
-  /** Takes that one resource of a primary is gone. */
   delete(primary: ObjectKey, id: string): boolean {
     if (!this.#of(primary).has(id)) return false;
     return this.#store(primary, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
@@ -91,13 +82,11 @@ export class ExternalCache<Resource> {
     this.#record(primary, id, new Map([...known, [id, resource]]));
   }
 
-  /** Takes that the controller itself has deleted a resource. */
   recordDeleted(primary: ObjectKey, resource: Resource): void {
     const id = this.#idOf(resource);
     this.#record(primary, id, new Map([...this.#of(primary)].filter(([other]) => other !== id)));
   }
 
-  /** Forgets a primary, or all of them. */
   forget(primary?: ObjectKey): void {
     for (const map of [this.#resources, this.#recorded]) {
       if (primary === undefined) map.clear();

@@ -30,18 +30,15 @@ export class ExternalCore<Resource, Taken = void> {
   context: EventSourceContext | undefined;
   readonly #name: string;
   readonly #timeoutMs: number;
-  /** The fetch of each primary. */
   readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], Taken>>();
 
   constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>) {
-    const timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs);
     this.#name = name;
-    this.#timeoutMs = timeoutMs ?? FETCH_TIMEOUT_MS;
+    this.#timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
     this.record = new HealthRecord(name);
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }
 
-  /** Returns what a fetch for a primary is given. */
   contextOf(primary: KubernetesObject, signal: AbortSignal): FetchContext {
     return { signal, secondary: this.context?.secondaryOf?.(primary) ?? {} };
   }
@@ -61,7 +58,6 @@ export class ExternalCore<Resource, Taken = void> {
     return fetch;
   }
 
-  /** Forgets a primary that is gone. */
   forget(key: ObjectKey): void {
     // What is under way would keep others waiting for their turn.
     this.#cancel(key, `the primary "${key}" is gone`);

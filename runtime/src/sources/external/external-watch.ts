@@ -32,7 +32,6 @@ export interface ExternalWatch {
   readonly name: string;
   readonly origin: ExternalOrigin;
   readonly idOf: IdOf<unknown>;
-  /** Whether the event source starts only when it is activated. */
   readonly isActivatedLater: boolean;
   /** Whether the dependent changes its resources, so that the event source has to take what it did. */
   readonly isWritten: boolean;
@@ -74,9 +73,9 @@ export function createExternalDependentSource(
     isShared: sharedBy(watch) !== undefined,
     secondariesOf: (primary: KubernetesObject) => source.secondariesOf(primary),
     load: async (primary: KubernetesObject, signal: AbortSignal) => source.load?.(primary, signal),
-    recordCreated: (...args: Parameters<Recording["recordCreated"]>) => source.recordCreated?.(...args),
-    recordUpdated: (...args: Parameters<Recording["recordUpdated"]>) => source.recordUpdated?.(...args),
-    recordDeleted: (...args: Parameters<Recording["recordDeleted"]>) => source.recordDeleted?.(...args),
+    recordCreated: (...args: Parameters<ExternalSource<unknown>["recordCreated"]>) => source.recordCreated?.(...args),
+    recordUpdated: (...args: Parameters<ExternalSource<unknown>["recordUpdated"]>) => source.recordUpdated?.(...args),
+    recordDeleted: (...args: Parameters<ExternalSource<unknown>["recordDeleted"]>) => source.recordDeleted?.(...args),
     invalidate: (primary: ObjectKey) => source.invalidate?.(primary),
     /** Starts it for a primary, and fetches what that has; what fails now is thrown when it is read. */
     async activate(primary: ObjectKey) {
@@ -88,9 +87,10 @@ export function createExternalDependentSource(
   };
 }
 
-type Recording = ExternalSource<unknown>;
-
-function checkRecording({ name, isWritten }: ExternalWatch, source: EventSource): EventSource & Partial<Recording> {
+function checkRecording(
+  { name, isWritten }: ExternalWatch,
+  source: EventSource,
+): EventSource & Partial<ExternalSource<unknown>> {
   // By what it can do: a source may come from another copy of this package.
   const isRecording = ["recordCreated", "recordUpdated", "recordDeleted"].every((member) => member in source);
   if (!isWritten || isRecording) return source;

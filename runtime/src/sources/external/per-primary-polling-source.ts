@@ -28,8 +28,6 @@ export interface PerPrimaryPollingSourceOptions<
   readonly maxConcurrentPolls?: number;
 }
 
-const MAX_CONCURRENT_POLLS = 10;
-
 /**
  * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource).
  *
@@ -39,7 +37,7 @@ const MAX_CONCURRENT_POLLS = 10;
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
 ): ExternalSource<Resource> {
-  const { name, type, intervalMs, intervalOf, maxConcurrentPolls = MAX_CONCURRENT_POLLS } = options;
+  const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   // A fetch tells whether it brought an event.
   const core = new ExternalCore<Resource, boolean>(options);

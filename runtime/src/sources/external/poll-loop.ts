@@ -1,7 +1,6 @@
 import type { Clock } from "../../base/clock.js";
 
-/** What is polled, and when. */
-export interface PollLoopOptions {
+interface PollLoopOptions {
   readonly clock: Clock;
   /** Whether the first poll comes at once. */
   readonly startsNow?: boolean;

@@ -12,15 +12,15 @@ import {
 import { startPollLoop } from "./poll-loop.js";
 import type { SingleFetch } from "./single-fetch.js";
 
+type All<Resource> = ReadonlyMap<ObjectKey, readonly Resource[]>;
+
 /** What a polling source polls. */
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
   /** The time from the end of one poll to the next. */
   readonly intervalMs: number;
   /** Returns all resources of all primaries; what was there and is missing is gone. What it throws leaves everything as it is known. */
-  fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
+  fetch(context: FetchContext): MaybePromise<All<Resource>>;
 }
-
-type All<Resource> = ReadonlyMap<ObjectKey, readonly Resource[]>;
 
 // The start waits for the first success, so the first attempts come sooner than the interval says.
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
@@ -35,10 +35,7 @@ export function pollingSource<Resource>(options: PollingSourceOptions<Resource>)
   return createPollingSource(options, { isAwaited: true });
 }
 
-/**
- * Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails. Then `load` throws why, and the
- * primaries that it was called for are reconciled when a poll succeeds.
- */
+/** Creates the same; unless it `isAwaited`, its start resolves after the first poll even if that fails: then `load` throws why. */
 export function createPollingSource<Resource>(
   options: PollingSourceOptions<Resource>,
   { isAwaited }: { readonly isAwaited: boolean },

@@ -1,8 +1,7 @@
 import { untilAborted } from "../../base/promises.js";
 import type { ObjectKey } from "../../base/kubernetes-object.js";
 
-/** What a reconcile waits for before it reads. */
-export interface PrimaryLoad {
+interface PrimaryLoad {
   readonly signal: AbortSignal;
   /** Fetches what is not known; called once what may be wrong has been fetched again. */
   fetch(): Promise<unknown>;
@@ -11,27 +10,27 @@ export interface PrimaryLoad {
 }
 
 /**
- * What the reconciles of primaries wait for.
- *
- * A primary whose load failed is refused. A source reconciles it after the next fetch that succeeds, whether or not that brings news: its
- * retries may have ended, and no event would come of it.
+ * What the reconciles of primaries wait for. A primary whose load failed is refused: its source reconciles it after the next fetch that
+ * succeeds, whether or not that brings news, as its retries may have ended.
  */
 export class PrimaryLoads {
-  /** Those of which what is known may be wrong. */
-  readonly #stale = new Set<ObjectKey>();
-  readonly #reloads = new Map<ObjectKey, Promise<void>>();
+  /** Those of which what is known may be wrong, each with a mark of when that was noted. */
+  readonly #stale = new Map<ObjectKey, symbol>();
   readonly #refused = new Set<ObjectKey>();
 
   /** Notes that what is known of a primary may be wrong, so that it is fetched again before it is read. */
   invalidate(primary: ObjectKey): void {
-    this.#stale.add(primary);
+    this.#stale.set(primary, Symbol());
   }
 
   /** Fetches what a reconcile needs; throws if that fails, or the reconcile is given up. */
   async load(primary: ObjectKey, { signal, fetch, refetch }: PrimaryLoad): Promise<void> {
     this.#refused.delete(primary);
     const run = async () => {
-      await this.#reload(primary, refetch);
+      const noted = this.#stale.get(primary);
+      if (noted !== undefined) await refetch();
+      // What was noted meanwhile may have happened after that fetch began.
+      if (this.#stale.get(primary) === noted) this.#stale.delete(primary);
       await fetch();
     };
     try {
@@ -47,37 +46,15 @@ export class PrimaryLoads {
     return this.#refused.delete(primary);
   }
 
-  /** Returns the primaries that are refused, and forgets them. */
+  /** Returns the primaries that are refused, and forgets that. */
   releaseAll(): readonly ObjectKey[] {
-    const all = [...this.#refused];
-    this.#refused.clear();
-    return all;
+    return [...this.#refused].filter((primary) => this.release(primary));
   }
 
-  /** Forgets a primary, or all of them. */
   forget(primary?: ObjectKey): void {
     for (const keys of [this.#stale, this.#refused]) {
       if (primary === undefined) keys.clear();
       else keys.delete(primary);
-    }
-  }
-
-  /** Fetches again what may be wrong, once for all who wait for it; what fails may still be wrong. */
-  async #reload(primary: ObjectKey, refetch: () => Promise<unknown>): Promise<void> {
-    // A reload under way may have begun before the change that failed.
-    await this.#reloads.get(primary)?.catch(() => {});
-    if (this.#stale.delete(primary)) this.#reloads.set(primary, this.#run(primary, refetch));
-    await this.#reloads.get(primary);
-  }
-
-  async #run(primary: ObjectKey, refetch: () => Promise<unknown>): Promise<void> {
-    try {
-      await refetch();
-    } catch (error) {
-      this.#stale.add(primary);
-      throw error;
-    } finally {
-      this.#reloads.delete(primary);
     }
   }
 }

@@ -6,29 +6,21 @@ import type { MaybePromise } from "./external-source.js";
 
 /** What becomes of what is fetched. */
 export interface FetchOptions<Fetched, Taken> {
-  /** Limits how many fetches run at once. */
   readonly turns?: Semaphore;
   /** Takes what was fetched; `since` is the mark of the time at which the fetch began. */
   take(fetched: Fetched, since: number): Taken;
 }
 
-/** How something is fetched. */
-export interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
+interface SingleFetchOptions<Fetched, Taken> extends FetchOptions<Fetched, Taken> {
   /** What the health calls it. */
   readonly part: string;
-  /** How long one fetch may take. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly record: HealthRecord;
-  /** Returns a mark of the time at which a fetch begins. */
   now(): number;
 }
 
-/**
- * Fetches one thing, once at a time for all who ask.
- *
- * A fetch that misses its deadline has failed: its signal is aborted, nobody waits for it any more, and its answer is not taken.
- */
+/** Fetches one thing, once at a time for all who ask. If it misses its deadline, its signal is aborted and its answer is not taken. */
 export class SingleFetch<Fetched, Taken> {
   readonly #options: SingleFetchOptions<Fetched, Taken>;
   #underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;

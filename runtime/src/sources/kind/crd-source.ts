@@ -12,9 +12,8 @@ type Kept = KubernetesObject & Partial<Pick<CustomResourceDefinition, "spec" | "
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
 
 /**
- * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled.
- *
- * Nothing waits for it, and nothing is unhealthy where the operator may not watch definitions: what asks has to find out otherwise then.
+ * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled. Nothing waits for it, and
+ * it is not unhealthy where the operator may not watch definitions.
  */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
   const name = crdNameOf(definition);

@@ -15,13 +15,11 @@ export interface DependentWatch
   readonly name: string;
   readonly resource: ResourceDefinition;
   readonly namespace?: string;
-  /** The cluster of its objects. Default: that of the operator. */
   readonly connection?: Connection | undefined;
   /** The name of the event source that knows its objects, instead of one of its own. */
   readonly eventSource?: string;
   /** Whether its objects are somebody else's: then the mapper of the event source finds them. */
   readonly isReadOnly?: boolean;
-  /** Whether the watch starts only when it is activated. */
   readonly isActivatedLater: boolean;
 }
 
@@ -35,9 +33,7 @@ export interface DependentSource {
   tiedTo?(primary: ObjectKey): ReadonlySet<ObjectKey>;
   /** Returns the objects that belong to a primary, by the mapping of the event source. */
   secondariesOf?(primary: KubernetesObject): readonly KubernetesObject[];
-  /** Starts watching for a primary; resolves when the state is known, and throws if that fails now. */
   activate(primary: ObjectKey): Promise<void>;
-  /** Stops watching for a primary; with the last one the state is forgotten. */
   deactivate(primary: ObjectKey): Promise<void>;
 }
 
@@ -50,38 +46,31 @@ export function groupDependents(
   primary: ResourceDefinition,
 ): ReadonlyMap<KindSource, readonly DependentWatch[]> {
   const groups = new Map<string, DependentWatch[]>();
-  const sources = new Map<KindSource, readonly DependentWatch[]>();
-  const clusters: Connection[] = [];
+  const clusters: (Connection | undefined)[] = [];
   for (const dependent of dependents) {
-    const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, filters } = dependent;
-    const { connection, eventSource, mapper = connection && byDefaultAnnotations({ definition: primary }) } = dependent;
-    if (eventSource !== undefined) continue;
-    if (connection !== undefined && !clusters.includes(connection)) clusters.push(connection);
-    const isShared = dependent.mapper === undefined && filters === undefined;
-    const cluster = connection === undefined ? -1 : clusters.indexOf(connection);
+    const { name, resource, namespace, labelSelector, fieldSelector, isActivatedLater, connection } = dependent;
+    if (dependent.eventSource !== undefined) continue;
+    if (!clusters.includes(connection)) clusters.push(connection);
+    const isShared = dependent.mapper === undefined && dependent.filters === undefined;
     const selectors = [namespace, labelSelector, fieldSelector];
-    const scope = [resource.apiVersion, resource.kind, cluster, ...selectors, isActivatedLater];
+    const scope = [resource.apiVersion, resource.kind, clusters.indexOf(connection), ...selectors, isActivatedLater];
     const key = JSON.stringify(isShared ? scope : [...scope, name]);
-    const group = groups.get(key);
-    if (group !== undefined) {
-      group.push(dependent);
-      continue;
-    }
-    const members = [dependent];
-    groups.set(key, members);
-    const request = { definition: resource, labelSelector, fieldSelector, connection };
-    const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
-    const dependentOf = ({ metadata }: KubernetesObject) =>
-      members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
-    sources.set(new KindSource({ name, request, namespaces, mapper, filters, dependentOf }), members);
+    groups.set(key, [...(groups.get(key) ?? []), dependent]);
   }
-  return sources;
+  return new Map([...groups.values()].map((members) => [createSourceOf(members, primary), members]));
 }
 
-/**
- * Returns how a dependent knows its objects; a watch runs as long as one primary needs it for one of its dependents. Throws if the dependent
- * cannot have the event source that it wants to share.
- */
+function createSourceOf(members: readonly DependentWatch[], primary: ResourceDefinition): KindSource {
+  const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
+  const { mapper = connection && byDefaultAnnotations({ definition: primary }) } = members[0]!;
+  const request = { definition: resource, labelSelector, fieldSelector, connection };
+  const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
+  const dependentOf = ({ metadata }: KubernetesObject) =>
+    members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
+  return new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
+}
+
+/** Returns how a dependent knows its objects; throws if it cannot have the event source that it wants to share. */
 export function createDependentSource(
   dependent: DependentWatch,
   registered: RegisteredSource,

@@ -5,6 +5,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "../..
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
+import type { InformerScope } from "../../watch/shared-informers.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -13,7 +14,7 @@ import type { EventFilters } from "../../cache/resource-change.js";
 export interface InformerSourceOptions<
   Resource extends KubernetesObject,
   Primary extends KubernetesObject = KubernetesObject,
-> {
+> extends Pick<InformerScope, "fieldSelector" | "labelSelector" | "shardSelector"> {
   /** Unique in its controller. */
   readonly name: string;
   /** The kind: a generated class, or what `untypedResource` returns. */
@@ -27,10 +28,6 @@ export interface InformerSourceOptions<
   readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */
   readonly namespaces?: "sameAsController" | "all" | readonly string[];
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
-  readonly shardSelector?: string;
   /** Another cluster; owner references mean nothing there, so it needs a mapper. */
   readonly connection?: Connection | ConnectionOptions;
   readonly filters?: EventFilters<Resource>;
@@ -77,7 +74,7 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const { name, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority, ...rest } = options;
   const { resource, filters, indexes, form, connection: cluster, ...selected } = rest;
   const { definition } = resource;
-  const connection = cluster === undefined ? undefined : connectionOf(cluster);
+  const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
     throw new Error(
       `event source "${name}" watches ${definition.plural} in another cluster, where owner references mean nothing: give it a ` +
@@ -86,19 +83,15 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   const isMetadataOnly = form === "metadata";
   const projection = typeof form === "object" ? form.paths : undefined;
   const request = { ...selected, definition, connection, isMetadataOnly, projection };
-  const source = new KindSource({
-    ...{ name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority },
-    // A view holds what the definition says, so the types of the options are those of its objects.
-  } as KindSourceOptions);
-  return source as unknown as InformerSource<Resource>;
+  const untyped = { name, request, namespaces, mapper, primaryToSecondary, filters, indexes, startPriority };
+  // A view holds what the definition says, so the types of the options are those of its objects.
+  return new KindSource(untyped as KindSourceOptions) as unknown as InformerSource<Resource>;
 }
 
-function checkStorage({
-  name,
-  form,
-  comparesVersions,
-  maxCachedObjects: max,
-}: Pick<InformerSourceOptions<KubernetesObject>, "comparesVersions" | "form" | "maxCachedObjects" | "name">): void {
+function checkStorage<Resource extends KubernetesObject, Primary extends KubernetesObject>(
+  options: InformerSourceOptions<Resource, Primary>,
+): void {
+  const { name, form, comparesVersions, maxCachedObjects: max } = options;
   if (typeof form === "object")
     try {
       compileProjection(form.paths);
@@ -113,8 +106,4 @@ function checkStorage({
       `event source "${name}" cannot have maxCachedObjects: objects are read again, and without versions that can be compared nobody ` +
         "knows whether what was read is newer than what the watch brings",
     );
-}
-
-function connectionOf(connection: Connection | ConnectionOptions): Connection {
-  return "credentials" in connection ? connection : createConnection(connection);
 }

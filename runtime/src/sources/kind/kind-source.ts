@@ -19,11 +19,9 @@ import { isEvicted } from "../../cache/bounded-objects.js";
 /** What a source of one kind does; untyped, for informerSource has the types. */
 export interface KindSourceOptions {
   readonly name: string;
-  /** Returns the primaries that an object concerns; see InformerSourceOptions for the default. */
   readonly mapper?: ContextualMapper | undefined;
   readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
   readonly request: Omit<InformerRequest, "namespace">;
-  /** Those of the controller, all, or these. */
   readonly namespaces: "sameAsController" | "all" | readonly string[];
   readonly filters?: EventFilters | undefined;
   readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
@@ -42,7 +40,6 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly type: ResourceDefinition | undefined;
   readonly startPriority;
   readonly view: ResourceView;
-  /** The cluster that is watched, if it is another one than the operator's. */
   readonly connection: Connection | undefined;
   readonly namespaces: KindSourceOptions["namespaces"];
   readonly #options: KindSourceOptions;
@@ -71,7 +68,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };
     this.view = new ResourceView(request.definition, indexes, {
       isPartial: request.isMetadataOnly === true || request.projection !== undefined,
-      onIndexFailure: (...failure) => record.noteIndex(...failure),
+      onIndexFailure: (index, key, error) => record.note(`the index "${index}" for ${key}`, error),
     });
     this.#watch = new ViewWatch(this.view, request);
     if (!isOfPrimaries) this.view.onChange((change) => this.#onChange(change));
@@ -81,13 +78,11 @@ export class KindSource implements EventSource<KubernetesObject> {
     return this.#watch.client;
   }
 
-  /** Unhealthy if the watch or a function of the user fails. */
   get health(): SourceHealth {
     const { health } = this.#watch;
     return health.status === "healthy" ? this.#record.health : health;
   }
 
-  /** Starts; with `startOrThrow` it throws as soon as an attempt fails, and further attempts are made all the same. */
   async start(context: EventSourceContext, mode: StartMode = "start"): Promise<void> {
     if (this.#context === undefined) {
       this.#context = context;

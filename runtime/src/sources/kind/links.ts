@@ -19,11 +19,7 @@ export class Links {
     }
     if (after.size === 0) this.#targets.delete(origin);
     else this.#targets.set(origin, after);
-    for (const target of after) {
-      const origins = this.#origins.get(target);
-      if (origins === undefined) this.#origins.set(target, new Set([origin]));
-      else origins.add(origin);
-    }
+    for (const target of after) this.#origins.set(target, (this.#origins.get(target) ?? new Set()).add(origin));
   }
 
   from(origin: string): ReadonlySet<string> {
@@ -32,10 +28,5 @@ export class Links {
 
   to(target: string): ReadonlySet<string> {
     return this.#origins.get(target) ?? NONE;
-  }
-
-  clear(): void {
-    this.#targets.clear();
-    this.#origins.clear();
   }
 }

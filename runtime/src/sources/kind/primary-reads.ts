@@ -7,6 +7,8 @@ import type { IndexedPrimaries } from "../event-source.js";
 export const ALL_READ = "all";
 
 const NO_READS: ReadonlySet<string> = new Set();
+const keyRead = (key: ObjectKey) => `key ${key}`;
+const indexRead = (name: string, value: string) => `index ${name} ${value}`;
 
 /** Primaries that note how they are read. */
 export class PrimaryReads {
@@ -39,7 +41,6 @@ export class PrimaryReads {
     };
   }
 
-  /** Calls a function; returns what it returned, and what it read. */
   record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
     const reads = (this.#reads = new Set<string>());
     try {
@@ -63,12 +64,4 @@ export class PrimaryReads {
 export function isReconciledFor({ kind, object, old }: ResourceChange): boolean {
   const generation = old?.metadata.generation;
   return kind !== "updated" || generation === undefined || generation !== object.metadata.generation;
-}
-
-function keyRead(key: ObjectKey): string {
-  return `key ${key}`;
-}
-
-function indexRead(name: string, value: string): string {
-  return `index ${name} ${value}`;
 }

@@ -1,14 +1,6 @@
-import type { IndexFunction } from "../../cache/object-index.js";
-import type { InformerRequest } from "../../watch/shared-informers.js";
-import { KindSource } from "./kind-source.js";
+import { KindSource, type KindSourceOptions } from "./kind-source.js";
 
-/** What a controller watches of its primaries. */
-export interface PrimarySourceOptions extends Pick<
-  InformerRequest,
-  "definition" | "labelSelector" | "fieldSelector" | "shardSelector"
-> {
-  readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
-}
+type PrimarySourceOptions = KindSourceOptions["request"] & Pick<KindSourceOptions, "indexes">;
 
 /** Creates the event source of the primaries of a controller; no other one of the controller may have its name, "primary". */
 export function createPrimarySource({ indexes, ...request }: PrimarySourceOptions): KindSource {

@@ -26,8 +26,7 @@ interface Mapped {
   readonly reads: ReadonlySet<string>;
 }
 
-/** What a mapping works with. */
-export interface MappingParts {
+interface MappingParts {
   readonly view: ResourceView;
   readonly context: EventSourceContext;
   readonly record: HealthRecord;
@@ -47,7 +46,6 @@ export class SecondaryMapping {
   readonly #mapped = new WeakMap<KubernetesObject, Mapped>();
   /** The primaries of the objects whose mapper looked at primaries: these are not in the index, for they may change without the object. */
   readonly #contextual = new Links();
-  /** What the mapper read for each of these objects. */
   readonly #reads = new Links();
   /** The reads whose result may have changed since. */
   readonly #stale = new Set<string>();
@@ -103,7 +101,6 @@ export class SecondaryMapping {
     return named;
   }
 
-  /** Returns the keys of the primaries that a state of an object concerns. */
   primariesOf(key: ObjectKey, object: KubernetesObject): Iterable<ObjectKey> {
     const { context, view } = this.#parts;
     const { mapper, primaryToSecondary } = this.#options;

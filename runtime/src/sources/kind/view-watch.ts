@@ -31,22 +31,18 @@ export class ViewWatch {
   readonly #request: Omit<InformerRequest, "namespace">;
   #informers: SharedInformers | undefined;
   #shares: Shares = new Map();
-  /** Aborted when other shares replace them. */
   #replaced = new AbortController();
 
-  /** Creates the watch of what is requested, in whichever namespaces. */
   constructor(view: ResourceView, request: Omit<InformerRequest, "namespace">) {
     this.#view = view;
     this.#request = request;
   }
 
-  /** The client of the cluster that is watched, if it is another one than the operator's. */
   get client(): ApiClient | undefined {
     if (this.#request.connection === undefined) return undefined;
     return [...this.#shares.values()][0]?.informer.client;
   }
 
-  /** Unhealthy if the watch of any namespace is. */
   get health(): SourceHealth {
     const all = [...this.#shares.values()].map(({ informer }) => informer.health);
     const reasons = all.flatMap(({ status, reason }) => (status === "unhealthy" ? [reason] : []));
@@ -54,10 +50,7 @@ export class ViewWatch {
     return { status: all.length > 0 && all.every(({ status }) => status === "healthy") ? "healthy" : "unknown" };
   }
 
-  /**
-   * Shows what is known of these namespaces, and all that follows; resolves when the whole state is known, or with `start` when it is
-   * stopped before.
-   */
+  /** Shows what is known of these namespaces, and all that follows; resolves when all is known, or with `start` when it is stopped before. */
   async start(informers: SharedInformers, namespaces: Namespaces, mode: StartMode = "start"): Promise<void> {
     if (this.#informers === undefined) {
       this.#informers = informers;
@@ -87,9 +80,7 @@ export class ViewWatch {
     const added: Shares = informers === undefined ? new Map() : this.#acquire(informers, missing);
     // What has to make room before it is shown is indexed by then.
     const indexed = [...added.values()].map(({ informer }) => this.#view.addIndexesTo(informer.cache));
-    const removeIndexes = () => {
-      for (const remove of indexed) remove();
-    };
+    const removeIndexes = () => indexed.forEach((remove) => remove());
     const isCurrent = () => this.#informers === informers && this.#shares === old;
     const rollback = () => {
       removeIndexes();

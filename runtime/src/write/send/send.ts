@@ -12,6 +12,7 @@ import { kindNameOf, type ResourceDefinition } from "../../base/resource-definit
 import { observedClient, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
+import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
@@ -189,13 +190,12 @@ export class Sender {
       // A cache of parts has nothing that a whole answer could be.
       ...(!cache.isPartial && { findKnown: (version: string) => cache.getVersion(key, version) }),
     };
-    const isHeld = isFiltered && !cache.isPartial;
-    if (isHeld) cache.beginWrite(key);
-    let written: { readonly entry: DecodedResource; readonly isOwn: boolean } | undefined;
+    const end = isFiltered && !cache.isPartial ? cache.beginWrite(key) : undefined;
+    let written: Written | undefined;
     try {
       const answer = await this.client.write<Resource>({ definition: definition as never }, request);
       const { wasCreated, ...entry } = answer;
-      if (isHeld && !isGone(entry.object)) {
+      if (end !== undefined && !isGone(entry.object)) {
         // What came during the write is known to be somebody else's, and told as such.
         const states = new Set([sending.before, cache.get(key)]);
         written = { entry, isOwn: wasCreated || [...states].some((state) => this.#isOwn(sending, state, entry)) };
@@ -204,10 +204,10 @@ export class Sender {
       signal?.throwIfAborted();
       return answer;
     } catch (error) {
-      if (isHeld) written ??= await this.#findCreated(sending, error);
+      if (end !== undefined) written ??= await this.#findCreated(sending, error);
       throw error;
     } finally {
-      if (isHeld) cache.endWrite(key, written);
+      end?.(written);
     }
   }
 
@@ -216,7 +216,7 @@ export class Sender {
   async #findCreated(
     { target, plan, before, cause = NO_CAUSE }: Sending,
     error: unknown,
-  ): Promise<{ readonly entry: DecodedResource; readonly isOwn: boolean } | undefined> {
+  ): Promise<Written | undefined> {
     if (before !== undefined || cause.primary === undefined || !mayHaveHadEffect(error)) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
     const entry = await this.read(target, plan.ref, signal).catch(() => undefined);

@@ -177,8 +177,7 @@ suite("resource cache", (test) => {
     cache.beginReplace();
     cache.observeListed({ object: object("5") });
     cache.endReplace("10");
-    view.beginWrite("x/b");
-    view.endWrite("x/b", { entry: { object: object("12", { name: "b", uid: "u2" }) }, isOwn: true });
+    view.beginWrite("x/b")({ entry: { object: object("12", { name: "b", uid: "u2" }) }, isOwn: true });
     cache.beginReplace();
     cache.endReplace("11");
     assert.equal(notes, ["added x/a@5", "deleted x/a@5"]);

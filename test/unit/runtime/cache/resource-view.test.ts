@@ -18,8 +18,12 @@ function createTold() {
   });
   cache.observe({ object: object("1") });
   told.length = 0;
-  const endWrite = (version: string) => view.endWrite(KEY, { entry: { object: object(version) }, isOwn: true });
-  return { view, cache, told, endWrite };
+  const beginWrite = () => {
+    const end = view.beginWrite(KEY);
+    return (version?: string) =>
+      end(version === undefined ? undefined : { entry: { object: object(version) }, isOwn: true });
+  };
+  return { view, cache, told, beginWrite };
 }
 
 suite("resource view", (test) => {
@@ -31,8 +35,8 @@ suite("resource view", (test) => {
   });
 
   test("a deletion by somebody else during an own write is told", () => {
-    const { view, cache, told, endWrite } = createTold();
-    view.beginWrite(KEY);
+    const { view, cache, told, beginWrite } = createTold();
+    const endWrite = beginWrite();
     cache.observe({ object: object("2") });
     cache.observeDeletion(object("3"));
     endWrite("2");
@@ -44,8 +48,8 @@ suite("resource view", (test) => {
   });
 
   test("several changes by somebody else during an own write are told as one", () => {
-    const { view, cache, told, endWrite } = createTold();
-    view.beginWrite(KEY);
+    const { cache, told, beginWrite } = createTold();
+    const endWrite = beginWrite();
     cache.observe({ object: object("2") });
     cache.observe({ object: object("3") });
     cache.observe({ object: object("4") });
@@ -56,12 +60,12 @@ suite("resource view", (test) => {
 
   test("the index follows every change, whether or not it is told", () => {
     const { view, cache, told } = createTold();
-    view.beginWrite(KEY);
+    const endWrite = view.beginWrite(KEY);
     cache.observe({ object: object("2", { labels: { red: "" } }) });
     assert.equal([[...view.keysByIndex("label", "red")], told], [[KEY], []]);
     cache.observeDeletion(object("3", { labels: { red: "" } }));
     assert.equal([...view.keysByIndex("label", "red")], []);
-    view.endWrite(KEY);
+    endWrite();
     assert.equal(told, ["deleted 3<2"]);
   });
 });
@@ -154,10 +158,10 @@ suite("views of one owner", (test) => {
   test("a write through one is no event of the other, before its end and after it", () => {
     for (const comesFirst of [true, false]) {
       const { written, twin } = createTwins();
-      written.view.beginWrite(KEY);
+      const endWrite = written.beginWrite();
       if (comesFirst) twin.cache.observe({ object: object("2") });
       assert.equal(twin.told, []);
-      written.endWrite("2");
+      endWrite("2");
       if (!comesFirst) twin.cache.observe({ object: object("2") });
       assert.equal(twin.told, []);
       twin.cache.observe({ object: object("3") });
@@ -167,33 +171,32 @@ suite("views of one owner", (test) => {
 
   test("what others do meanwhile is told by both, and so is everything if the write fails", () => {
     const { written, twin } = createTwins();
-    written.view.beginWrite(KEY);
+    const endWrite = written.beginWrite();
     for (const { cache } of [written, twin])
       for (const version of ["2", "3"]) cache.observe({ object: object(version) });
-    written.endWrite("3");
+    endWrite("3");
     assert.equal([written.told, twin.told], [["updated 3<1"], ["updated 3<1"]]);
-    written.view.beginWrite(KEY);
+    const fail = written.view.beginWrite(KEY);
     for (const { cache } of [written, twin]) cache.observe({ object: object("4") });
-    written.view.endWrite(KEY);
+    fail();
     assert.equal([written.told.at(-1), twin.told.at(-1)], ["updated 4<3", "updated 4<3"]);
   });
 
   test("writes through both at once end each for itself", () => {
     const { written, twin } = createTwins();
-    written.view.beginWrite(KEY);
-    twin.view.beginWrite(KEY);
+    const endWrite = written.beginWrite();
+    const endTwin = twin.beginWrite();
     for (const { cache } of [written, twin])
       for (const version of ["2", "3"]) cache.observe({ object: object(version) });
-    written.endWrite("2");
+    endWrite("2");
     assert.equal([written.told, twin.told], [[], []]);
-    twin.endWrite("3");
+    endTwin("3");
     assert.equal([written.told, twin.told, written.view.ownWrites, twin.view.ownWrites], [[], [], 0, 0]);
   });
 
   test("a version that the other never brings is forgotten when its watch is past it", () => {
     const { written, twin } = createTwins();
-    written.view.beginWrite(KEY);
-    written.endWrite("2");
+    written.beginWrite()("2");
     assert.is(twin.view.ownWrites, 1);
     twin.cache.observeVersion("5");
     assert.equal([twin.view.ownWrites, twin.told], [0, []]);
@@ -214,14 +217,14 @@ suite("views of one owner", (test) => {
   test("one that appears or goes during a write does not lose its own", () => {
     const { written, twin } = createTwins();
     written.view.setOwner({}, () => []);
-    written.view.beginWrite(KEY);
+    const endWrite = written.beginWrite();
     written.view.setOwner({}, () => [twin.view]);
     twin.view.setOwner({}, () => []);
-    twin.view.beginWrite(KEY);
-    written.endWrite("2");
+    const endTwin = twin.beginWrite();
+    endWrite("2");
     twin.cache.observe({ object: object("3") });
     assert.equal(twin.told, [], "its own write is still under way");
-    twin.endWrite("3");
+    endTwin("3");
     assert.equal(twin.told, []);
   });
 });

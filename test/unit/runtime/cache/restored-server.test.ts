@@ -75,8 +75,7 @@ suite("restored server", (test) => {
   test("what we wrote and is undone is forgotten", () => {
     const { cache, view, told, relist, versionOf } = createBed(objectOf("a", 90), objectOf("b", 91));
     for (const [name, version] of [["a", 120] as const, ["created", 121] as const]) {
-      view.beginWrite(`x/${name}`);
-      view.endWrite(`x/${name}`, { entry: { object: objectOf(name, version) }, isOwn: true });
+      view.beginWrite(`x/${name}`)({ entry: { object: objectOf(name, version) }, isOwn: true });
     }
     view.beginDeletion("x/b", "b")({ isGone: true });
     assert.equal([versionOf("a"), versionOf("created"), versionOf("b")], ["120", "121", undefined]);
@@ -94,16 +93,15 @@ suite("restored server", (test) => {
     cache.beginReplace({ isRestored: true });
     assert.throws(() => view.requireWhole("x/a"), /restored/);
     relist(50, objectOf("a", 30));
-    view.beginWrite("x/a");
-    view.endWrite("x/a");
+    view.beginWrite("x/a")();
   });
 
   test("an answer of before that comes late is no state of the server", () => {
     const { cache, view, versionOf, relist } = createBed(objectOf("a", 90), objectOf("b", 91));
-    view.beginWrite("x/a");
+    const endWrite = view.beginWrite("x/a");
     const endDeletion = view.beginDeletion("x/b", "b");
     cache.beginReplace({ isRestored: true });
-    view.endWrite("x/a", { entry: { object: objectOf("a", 120) }, isOwn: true });
+    endWrite({ entry: { object: objectOf("a", 120) }, isOwn: true });
     endDeletion({ isGone: true });
     relist(50, objectOf("a", 30), objectOf("b", 31));
     assert.equal([versionOf("a"), versionOf("b")], ["30", "31"]);
@@ -120,8 +118,7 @@ suite("restored server", (test) => {
 
   test("what others change is not held back for an echo that will not come", () => {
     const { cache, view, told, relist } = createBed(objectOf("a", 90));
-    view.beginWrite("x/a");
-    view.endWrite("x/a", { entry: { object: objectOf("a", 120) }, isOwn: true });
+    view.beginWrite("x/a")({ entry: { object: objectOf("a", 120) }, isOwn: true });
     relist(50, objectOf("a", 30));
     cache.observe({ object: objectOf("a", 51) });
     assert.equal(told, ["added a 30", "updated a 51"]);
@@ -154,9 +151,9 @@ suite("restored server", (test) => {
           else heard.set(metadata.name, metadata.resourceVersion!);
         });
         written.forEach(([name, hasEnded], index) => {
-          view.beginWrite(`x/${name}`);
+          const endWrite = view.beginWrite(`x/${name}`);
           const entry = { object: objectOf(name, 101 + index) };
-          if (hasEnded) view.endWrite(`x/${name}`, { entry, isOwn: true });
+          if (hasEnded) endWrite({ entry, isOwn: true });
         });
         for (const name of deleted) view.beginDeletion(`x/${name}`, name)({ isGone: true });
         const listed = restored.map(([name, [version, isOther]]) =>

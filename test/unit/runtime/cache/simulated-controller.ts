@@ -32,6 +32,8 @@ export class SimulatedController {
   readonly #own = new Map<string, ObjectKey>();
   /** What we are writing, and have watched all the time. */
   readonly #writing = new Set<ObjectKey>();
+  /** How to end the writes under way. */
+  readonly #endWrites = new Map<ObjectKey, ReturnType<ResourceView["beginWrite"]>>();
   readonly #deleted = new Set<string>();
   readonly #detached = new Set<string | undefined>();
   readonly #server: SimulatedServer;
@@ -71,7 +73,7 @@ export class SimulatedController {
 
   beginWrite(key: ObjectKey): void {
     this.#writing.add(key);
-    this.view.beginWrite(key);
+    this.#endWrites.set(key, this.view.beginWrite(key));
   }
 
   /** Returns how to end the deletion. */
@@ -90,7 +92,7 @@ export class SimulatedController {
     if (object !== undefined && this.#writing.has(key) && !isTold)
       this.theirs.push({ key, version: versionOf(object), uid: object.metadata.uid! });
     this.#writing.delete(key);
-    this.view.endWrite(key);
+    this.#endWrites.get(key)!();
   }
 
   endWrite(
@@ -104,7 +106,7 @@ export class SimulatedController {
     if (isOwn && this.#writing.delete(key)) this.#own.set(versionOf(object), key);
     // What we made from nothing has nothing of others left in it.
     if (wasCreated) this.#forgetUpTo(key, versionOf(object));
-    this.view.endWrite(key, { entry: entryOf(object), isOwn });
+    this.#endWrites.get(key)!({ entry: entryOf(object), isOwn });
   }
 
   /** Checks that what was written is read, or something newer. */

@@ -23,8 +23,7 @@ function createCaches(options: { comparesVersions?: boolean } = {}) {
   });
   const known = () => view.get(KEY)?.object.metadata.resourceVersion;
   const write = (version: number) => {
-    view.beginWrite(KEY);
-    view.endWrite(KEY, { entry: entry(version), isOwn: true });
+    view.beginWrite(KEY)({ entry: entry(version), isOwn: true });
   };
   return { cache, view, told, known, write };
 }
@@ -76,9 +75,9 @@ suite("temporary cache", (test) => {
 
   test("an echo that comes before the answer leaves nothing behind [TemporaryResourceCacheTest 7]", () => {
     const { view, known, cache, told } = createCaches();
-    view.beginWrite(KEY);
+    const endWrite = view.beginWrite(KEY);
     cache.observe(entry(2));
-    view.endWrite(KEY, { entry: entry(2), isOwn: true });
+    endWrite({ entry: entry(2), isOwn: true });
     assert.equal(told, []);
     assert.is(known(), "2");
     assert.is(cache.counts.pending, 0);
@@ -106,18 +105,18 @@ suite("temporary cache", (test) => {
   test("an echo that comes before the answer is held and swallowed [TemporaryResourceCacheTest 10]", () => {
     const { view, cache, told } = createCaches();
     cache.observe(entry(2));
-    view.beginWrite(KEY);
+    const endWrite = view.beginWrite(KEY);
     cache.observe(entry(3));
-    view.endWrite(KEY, { entry: entry(3), isOwn: true });
+    endWrite({ entry: entry(3), isOwn: true });
     assert.equal(told, ["added 2"]);
   });
 
   test("what came during a write without an answer is told at its end [TemporaryResourceCacheTest 11]", () => {
     const { view, cache, told } = createCaches();
-    view.beginWrite(KEY);
+    const endWrite = view.beginWrite(KEY);
     cache.observe(entry(4));
     assert.equal(told, []);
-    view.endWrite(KEY);
+    endWrite();
     assert.equal(told, ["added 4"]);
   });
 
@@ -166,9 +165,9 @@ suite("temporary cache", (test) => {
 
   test("an answer from a namespace that is not watched any more is not kept [TemporaryResourceCacheTest 17]", () => {
     const { view, known, cache, told } = createCaches();
-    view.beginWrite(KEY);
+    const endWrite = view.beginWrite(KEY);
     view.detach("x");
-    view.endWrite(KEY, { entry: entry(2), isOwn: true });
+    endWrite({ entry: entry(2), isOwn: true });
     view.put(entry(3));
     assert.is(known(), undefined);
     assert.is(cache.counts.pending, 0);

@@ -38,8 +38,7 @@ function createCycles(cache: ResourceCache) {
   const write = (cycle: number, isEchoed: boolean) => {
     const key = `x/a-${cycle}`;
     const entry = { object: objectOf(cycle, ++version) };
-    view.beginWrite(key);
-    view.endWrite(key, { entry, isOwn: true });
+    view.beginWrite(key)({ entry, isOwn: true });
     if (isEchoed) cache.observe({ object: objectOf(cycle, version) });
   };
   const cycle = (index: number) => {

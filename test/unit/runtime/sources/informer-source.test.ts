@@ -97,17 +97,16 @@ suite("informer source", (test) => {
     const { source, informer, notified, next, secondaries } = await startSource();
     const view = viewOf(source)!;
     const own = next("home/a", ownedBy("one"));
-    view.beginWrite("home/a");
-    view.endWrite("home/a", { entry: { object: own }, isOwn: true });
+    view.beginWrite("home/a")({ entry: { object: own }, isOwn: true });
     assert.equal(secondaries("home/one"), ["home/a"]);
     informer.observe(own);
     assert.equal(notified(), []);
-    view.beginWrite("home/a");
+    const endWrite = view.beginWrite("home/a");
     const foreign = next("home/a", ownedBy("one"));
     const second = next("home/a", ownedBy("one"));
     informer.observe(foreign);
     assert.equal(notified(), []);
-    view.endWrite("home/a", { entry: { object: second }, isOwn: true });
+    endWrite({ entry: { object: second }, isOwn: true });
     informer.observe(second);
     assert.equal(notified(), ["home/one"]);
     await source.stop();
@@ -125,12 +124,12 @@ suite("informer source", (test) => {
     ]);
     const before = versionOf(viewOf(source)!.get("home/a")!.object);
     notified();
-    viewOf(source)!.beginWrite("home/a");
+    const endWrite = viewOf(source)!.beginWrite("home/a");
     const [foreign, own] = [next("home/a", ownedBy("one")), next("home/a", ownedBy("one"))];
     informer.observe(foreign);
     informer.observe(own);
     assert.equal(asked, [], "nothing is told while the write is under way");
-    viewOf(source)!.endWrite("home/a", { entry: { object: own }, isOwn: true });
+    endWrite({ entry: { object: own }, isOwn: true });
     assert.equal(asked, [[before, versionOf(own)]]);
     assert.equal(notified(), [], "what the filter rejects is told nobody");
     await source.stop();
@@ -138,9 +137,9 @@ suite("informer source", (test) => {
 
   test("a write that fails holds nothing back", async () => {
     const { source, informer, notified, next } = await startSource();
-    viewOf(source)!.beginWrite("home/a");
+    const endWrite = viewOf(source)!.beginWrite("home/a");
     informer.observe(next("home/a", ownedBy("one")));
-    viewOf(source)!.endWrite("home/a");
+    endWrite();
     assert.equal(notified(), ["home/one"]);
     informer.observe(next("home/a", ownedBy("one")));
     assert.equal(notified(), ["home/one"]);

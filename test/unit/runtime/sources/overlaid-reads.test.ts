@@ -133,8 +133,7 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
 
   test("the window of a write that has ended goes with an object that only its answer knew [ghost orphan window]", async () => {
     const { source, informer } = await startSource();
-    viewOf(source)!.beginWrite("home/a");
-    viewOf(source)!.endWrite("home/a", { entry: { object: config("a", 11) }, isOwn: true });
+    viewOf(source)!.beginWrite("home/a")({ entry: { object: config("a", 11) }, isOwn: true });
     assert.is(viewOf(source)!.ownWrites, 1);
     informer.sync("20");
     assert.is(viewOf(source)!.ownWrites, 0);
@@ -143,11 +142,11 @@ suite("reads of an informer source with answers ahead of its watch", (test) => {
   test("the window of a write that is under way stays when the object of an earlier answer is gone [ghost active window]", async () => {
     const { source, informer, answer, notified } = await startSource();
     answer(config("a", 11));
-    viewOf(source)!.beginWrite("home/a");
+    const endWrite = viewOf(source)!.beginWrite("home/a");
     informer.sync("20");
     assert.is(viewOf(source)!.ownWrites, 1);
     notified();
-    viewOf(source)!.endWrite("home/a", { entry: { object: config("a", 21, undefined, { uid: "new" }) }, isOwn: true });
+    endWrite({ entry: { object: config("a", 21, undefined, { uid: "new" }) }, isOwn: true });
     informer.observe(config("a", 21, undefined, { uid: "new" }));
     assert.equal([notified(), viewOf(source)!.ownWrites], [[], 0]);
   });

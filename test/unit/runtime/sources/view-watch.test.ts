@@ -60,12 +60,12 @@ suite("namespaces of a view", (test) => {
       change("a/1", false);
       await watch.start(informers, from);
       told();
-      view.beginWrite("a/1");
+      const endWrite = view.beginWrite("a/1");
       change("a/1", false);
       assert.equal(told(), [], "it may be the echo");
       // Nobody would tell whose it was once the write ends.
       await switchTo(to);
-      view.endWrite("a/1");
+      endWrite();
       assert.equal(told(), ["updated a/1"]);
       change("a/1", false);
       assert.equal(told(), ["updated a/1"], "and is not held any more");
