@@ -2,13 +2,17 @@ import { findError, stackOf, type ApiError, type RetryAfterError } from "../base
 import { messageOf } from "../base/logger.js";
 import {
   isImminent,
+  logOf,
   resync,
+  waitFor,
+  withLog,
   type PrimaryState,
   type ProcessorEffect,
   type ProcessorEvent,
   type ProcessorSettings,
   type Transition,
 } from "./processor-state.js";
+import { partsOf } from "./retry.js";
 
 // A retry that is further away than this keeps its time, however many changes fail before it (JOSDK 5.4).
 const SHORT_WAIT_MS = 5_000;
@@ -30,31 +34,26 @@ export function afterFailure(
     const state: PrimaryState = { ...running, running: "nothing" };
     const isLast = settings.retry.isLastAttempt(retry);
     const log = isEnded
-      ? ended(error)
-      : logOf(error, { what: "and runs again for a new change", isHandled, isLast, isSuperseded: true });
+      ? logOf("debug", `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`)
+      : failureLog(error, { what: "and runs again for a new change", isHandled, isLast, isSuperseded: true });
     return { state, effects: [log, { kind: "submit", priority }] };
   }
   const failures = running.failures + 1;
   const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);
   const state: PrimaryState = { ...running, running: "nothing", failures, isGivenUp: false, heldUntil: now + holdMs };
   const giveUp = (): Transition => {
-    const log = logOf(error, { what: "and is not tried again before something changes", isHandled, isLast: true });
+    const log = failureLog(error, { what: "and is not tried again before something changes", isHandled, isLast: true });
     const given: PrimaryState = { ...state, isGivenUp: true };
-    const next = isPending ? hold(given, holdMs) : resync(given, settings);
-    return { state: next.state, effects: [log, ...next.effects] };
+    return withLog(isPending ? waitFor(given, "hold", holdMs) : resync(given, settings), log);
   };
   const retryIn = (waiting: PrimaryState, retryAfterMs: number): Transition => {
     const fields = { retryAfterMs, attempt: waiting.retry?.attempt ?? 0 };
     const what = waiting.isGivenUp ? "and is tried again less and less often" : undefined;
-    const log = logOf(error, { what, isHandled, isLast: waiting.isGivenUp, fields });
-    if (isPending && holdMs < retryAfterMs) {
-      const next = hold(waiting, holdMs);
-      return { state: next.state, effects: [log, ...next.effects] };
-    }
-    const effect = { kind: "schedule", delayMs: retryAfterMs, timer: "retry" } as const;
-    return { state: { ...waiting, timer: "retry" }, effects: [log, effect] };
+    const isHeld = isPending && holdMs < retryAfterMs;
+    const next = isHeld ? waitFor(waiting, "hold", holdMs) : waitFor(waiting, "retry", retryAfterMs);
+    return withLog(next, failureLog(error, { what, isHandled, isLast: waiting.isGivenUp, fields }));
   };
-  if (everyPart(error, (part) => findError(part, "TerminalError") !== undefined)) return giveUp();
+  if (partsOf(error).every((part) => findError(part, "TerminalError") !== undefined)) return giveUp();
   const retryAfter = findError<RetryAfterError>(error, "RetryAfterError");
   // NaN or a negative number would be no pause at all.
   if (retryAfter !== undefined && isDelay(retryAfter.retryAfterMs)) return retryIn(state, retryAfter.retryAfterMs);
@@ -78,17 +77,8 @@ export function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | un
   return undefined;
 }
 
-function hold(state: PrimaryState, delayMs: number): Transition {
-  return { state: { ...state, timer: "hold" }, effects: [{ kind: "schedule", delayMs, timer: "hold" }] };
-}
-
 function isDelay(ms: number): boolean {
   return Number.isFinite(ms) && ms >= 0;
-}
-
-function ended(error: unknown): ProcessorEffect {
-  const message = `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`;
-  return { kind: "log", level: "debug", message, fields: {} };
 }
 
 interface FailureLog {
@@ -100,17 +90,14 @@ interface FailureLog {
 }
 
 // A failure with retries left is no error yet, a conflict is normal, and the user's handler reports what it handled.
-function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields = {} }: FailureLog): ProcessorEffect {
-  const isConflict = everyPart(error, (part) => findError<ApiError>(part, "ApiError")?.code === 409);
+function failureLog(
+  error: unknown,
+  { what, isHandled, isLast, isSuperseded, fields = {} }: FailureLog,
+): ProcessorEffect {
+  const isConflict = partsOf(error).every((part) => findError<ApiError>(part, "ApiError")?.code === 409);
   const quiet = isConflict ? "info" : isHandled ? "debug" : "warn";
   const level = !isLast ? quiet : isSuperseded === true ? "warn" : "error";
   const message = `reconcile failed${what === undefined ? "" : `, ${what}`}: ${messageOf(error)}`;
   const stack = stackOf(error);
-  return { kind: "log", level, message, fields: stack === undefined ? fields : { ...fields, stack } };
-}
-
-// A retry helps if one of several failures may go away.
-function everyPart(error: unknown, holds: (part: unknown) => boolean): boolean {
-  const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
-  return parts.every(holds);
+  return logOf(level, message, stack === undefined ? fields : { ...fields, stack });
 }

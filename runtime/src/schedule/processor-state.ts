@@ -7,11 +7,9 @@ import type { Retry, RetryState } from "./retry.js";
 /** The events of a primary that no reconcile has seen yet (JOSDK ResourceState.EventingState). */
 export type Eventing =
   | "none"
-  /** An event came; the state in the cache is not reconciled yet. */
   | "event"
   /** Our finalizer was removed: events are dropped until the primary is gone or re-created. */
   | "finalizerRemoved"
-  /** The primary is gone. */
   | "deleted"
   /** The primary is gone, and another event came after that. */
   | "additionalAfterDelete";
@@ -122,7 +120,7 @@ export interface Transition {
 /** The settings of a controller that the processor needs. */
 export interface ProcessorSettings {
   readonly retry: Retry;
-  /** After how long a primary is reconciled again for no reason; undefined for never. */
+  /** Undefined for never. */
   readonly resyncAfterMs: number | undefined;
   /** Whether deletions are reconciled as well. */
   readonly onAllEvents: boolean;
@@ -194,6 +192,16 @@ export function isImminent(state: PrimaryState, { onAllEvents }: ProcessorSettin
   const { eventing, running } = state;
   if (eventing === "event") return true;
   return onAllEvents && (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"));
+}
+
+/** Returns a transition with one more effect, which comes first. */
+export function withLog({ state, effects }: Transition, log: ProcessorEffect): Transition {
+  return { state, effects: [log, ...effects] };
+}
+
+/** Returns the effect of a line in the log. */
+export function logOf(level: Exclude<LogLevel, "silent">, message: string, fields: object = {}): ProcessorEffect {
+  return { kind: "log", level, message, fields };
 }
 
 /** Returns the state of a primary that waits for the clock. */

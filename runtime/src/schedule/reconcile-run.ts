@@ -15,7 +15,6 @@ const GRACE_MS = 30_000;
 /** Where the reconciles of a controller run. */
 export interface RunSurroundings {
   readonly controller: string;
-  /** The kind of the primaries. */
   readonly kind: string;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -23,13 +22,8 @@ export interface RunSurroundings {
   isImminent(key: ObjectKey): boolean;
 }
 
-/** What a reconcile starts from. */
-export interface RunStart {
-  readonly entry: DecodedResource;
-  /** As it was before the reconcile started. */
-  readonly state: PrimaryState;
-  readonly startedAt: number;
-}
+/** What a reconcile starts from; `state` is as it was before. */
+type RunStart = Pick<ReconcileRun, "entry" | "startedAt"> & { readonly state: PrimaryState };
 
 /** One reconcile under way. */
 export class ReconcileRun implements ReconcileScope {
@@ -80,12 +74,10 @@ export class ReconcileRun implements ReconcileScope {
     return this.#signal;
   }
 
-  /** The object that is reconciled. */
   get uid(): string | undefined {
     return this.entry.object.metadata.uid;
   }
 
-  /** Aborts the signal. */
   abort(reason: Error): void {
     this.#abort.abort(reason);
   }
@@ -121,7 +113,6 @@ export interface RunLimits {
   readonly clock: Clock;
   /** After how long the signal of a reconcile is aborted; 0 for never. */
   readonly timeoutMs: number;
-  /** The reconciles under way. */
   runs(): Iterable<ReconcileRun>;
   /** Called when a reconcile has lost its place, because it does not end although its signal is aborted. */
   onPlaceFreed(): void;
@@ -146,13 +137,11 @@ export class RunsUnderWay {
     return this.size - this.#hung;
   }
 
-  /** Adds a reconcile that has just started. */
   add(): void {
     this.size++;
     if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#checkAfter(this.#limits.timeoutMs);
   }
 
-  /** Takes out a reconcile that has ended. */
   delete(run: ReconcileRun): void {
     run.tasks.close();
     this.size--;
@@ -240,7 +229,6 @@ export class RunningTasks {
     }
   }
 
-  /** Ends the watch. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();
@@ -260,7 +248,7 @@ export class RunningTasks {
 }
 
 // A logger whose lines say which reconcile they belong to, and why it runs.
-function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: RunFacts): Logger {
+function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
   const write = (level: keyof Logger, more: object, message: string) => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
     const object = { namespace, name, uid, resourceVersion, generation };
@@ -273,5 +261,3 @@ function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entr
     error: (more, message) => write("error", more, message),
   };
 }
-
-type RunFacts = Pick<ReconcileScope, "entry" | "reasons">;

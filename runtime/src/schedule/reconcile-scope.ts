@@ -96,12 +96,6 @@ export interface GivenUp {
   readonly primaries: readonly GivenUpPrimary[];
 }
 
-/** Returns the outcome of a reconcile that broke its promise not to throw. */
-export function failedOutcome(error: unknown): PrimaryOutcome {
-  const nothing = { isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
-  return { kind: "reconcile", ...nothing, failure: { error, isHandled: false } };
-}
-
 /** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */
 export function describeReason(reason: ReconcileReason): string {
   switch (reason.kind) {

@@ -51,7 +51,6 @@ export class WorkQueue<Item extends Queued> {
     item.waiting = undefined;
   }
 
-  /** How many items wait to be handed out. */
   get size(): number {
     return this.#edits.size + this.#background.size;
   }
@@ -67,7 +66,6 @@ class FairQueue<Item extends Queued> {
   readonly #lines = new Map<string, Fifo<Item>>();
   /** The lines that have items, the line whose turn is next first. */
   readonly #turns = new Fifo<Fifo<Item>>();
-  /** How many items wait. */
   size = 0;
 
   constructor(priority: ReconcilePriority) {
@@ -84,7 +82,6 @@ class FairQueue<Item extends Queued> {
     this.size++;
   }
 
-  /** Takes the next item; the turn goes to the next group. */
   shift(): Item | undefined {
     for (let line = this.#turns.shift(); line !== undefined; line = this.#turns.shift()) {
       let item = line.shift();
