@@ -7,8 +7,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "./cli
 import { loadConnection } from "./client/connect/load-connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
-import { checkDefinitions } from "./assemble/check-definitions.js";
-import { checkClusters } from "./assemble/check-clusters.js";
+import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";

@@ -1,10 +1,8 @@
-import { finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import type { Connection } from "../client/connect/connection.js";
 import { checkDependents } from "./check-dependents.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import { defaultFinalizerOf } from "../reconcile/finalizer.js";
+import { defaultFinalizerOf, finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import { hasSharedConditions } from "../reconcile/status/status-conditions.js";
-// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {

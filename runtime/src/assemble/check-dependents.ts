@@ -57,9 +57,8 @@ function checkRemoved(
 function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
   const users = new Map<string, string>();
   for (const dependent of dependents) {
-    if (isKubernetes(dependent) || !isAmbiguous(dependent)) continue;
+    if (isKubernetes(dependent) || dependent.source.kind !== "eventSource" || !isAmbiguous(dependent)) continue;
     const { source } = dependent;
-    if (source.kind !== "eventSource") continue;
     const other = users.get(source.name);
     users.set(source.name, dependent.name);
     if (other !== undefined)
@@ -75,15 +74,12 @@ function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalD
   return isWritten && isOwn === undefined && state === undefined;
 }
 
-type Dependent = KubernetesDependent;
-
-function problemOfObject(dependent: Dependent, primary: ResourceDefinition): string | undefined {
+function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
   return (
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
     problemOfLink(dependent, primary) ??
-    problemOfPlace(dependent) ??
-    problemOfSource(dependent)
+    problemOfPlace(dependent)
   );
 }
 
@@ -125,7 +121,7 @@ function problemOfState(
   return `keeps ids in ${kinds}, and ${kindNameOf(primary)} ${place}; keep them in its status`;
 }
 
-function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): string | undefined {
+function problemOfOperations({ mode, onDelete, operations = {} }: KubernetesDependent): string | undefined {
   if (mode === "createOnly" && operations.update !== undefined)
     return "is createOnly and has an own update; what exists is left as it is";
   if (onDelete === "orphan" && operations.delete === false)
@@ -134,7 +130,7 @@ function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): st
   return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
 }
 
-function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
+function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDependent): string | undefined {
   if (mode !== "readOnly")
     return desired === undefined
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
@@ -146,7 +142,10 @@ function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): strin
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
-function problemOfLink({ mode, garbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
+function problemOfLink(
+  { mode, garbageCollected, resource, cluster }: KubernetesDependent,
+  primary: ResourceDefinition,
+) {
   if (mode === "readOnly" || !garbageCollected) return undefined;
   const advice = "state garbageCollected: false, so that the runtime deletes it";
   if (cluster !== undefined)
@@ -156,15 +155,12 @@ function problemOfLink({ mode, garbageCollected, resource, cluster }: Dependent,
   return undefined;
 }
 
-function problemOfPlace({ namespace, resource }: Dependent): string | undefined {
-  if (namespace === undefined || resource.scope === "Namespaced") return undefined;
-  return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
-}
-
-function problemOfSource({ eventSource, filters, labelSelector, fieldSelector, cluster }: Dependent) {
+function problemOfPlace({ namespace, resource, eventSource, ...rest }: KubernetesDependent): string | undefined {
+  if (namespace !== undefined && resource.scope !== "Namespaced")
+    return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
   if (eventSource === undefined) return undefined;
-  const settings = { filters, labelSelector, fieldSelector, cluster };
-  const needless = Object.entries(settings).find(([, value]) => value !== undefined)?.[0];
+  const settings = ["filters", "labelSelector", "fieldSelector", "cluster"] as const;
+  const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined
     ? undefined
     : `shares event source "${eventSource}" and states ${needless}, which is for that source to say`;

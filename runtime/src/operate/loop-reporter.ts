@@ -1,9 +1,8 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
+import type { Logger } from "../base/logger.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-import { writeEvent } from "./kubernetes-event.js";
+import { writeEvent, type EventTarget } from "./kubernetes-event.js";
 
 /** An object that was written over and over, because somebody undoes it, or because its desired state never settles. */
 export interface LoopEvent {
@@ -33,7 +32,7 @@ export type LoopObserver = (event: LoopEvent) => void;
 /** What the reporter of a controller works with. */
 export interface LoopReporterOptions {
   readonly controller: string;
-  readonly client: Pick<ApiClient, "get" | "create" | "mergePatch">;
+  readonly client: EventTarget["client"];
   readonly logger: Logger;
   readonly observer?: LoopObserver | undefined;
   /** Reconciles a primary, because the pause of an object is over. */
@@ -104,11 +103,8 @@ export class LoopReporter implements LoopListener {
     const message = `${kind} ${object} was written ${writes} times ${why}; it is written less and less often from now on`;
     logger.warn({ controller, dependent, primary, object, paths, writes }, message);
     const subject = `${kind} ${object}`;
-    const content = { component, about, type: "Warning", reason: "WriteLoop", message, subject } as const;
-    // What is missing is most likely the permission; the line in the log has said it all.
-    writeEvent(client as ApiClient, content).catch((error: unknown) =>
-      logger.debug({ controller, dependent, primary }, `no Event could be written about it: ${messageOf(error)}`),
-    );
+    const target = { client, logger, fields: { controller, dependent, primary } };
+    void writeEvent(target, { component, about, reason: "WriteLoop", message, subject });
   }
 }
 

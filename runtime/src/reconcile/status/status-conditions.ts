@@ -1,5 +1,6 @@
 // Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
 // They have a field manager of their own, so that the runtime and the reconciler keep each other's fields.
+import { timestampOf } from "../../base/clock.js";
 import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
 import type { StatusCondition } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
@@ -67,7 +68,7 @@ export function statusConditionsOf({
       status,
       reason,
       message: shortened(message),
-      lastTransitionTime: known?.status === status ? known.lastTransitionTime : timeOf(now),
+      lastTransitionTime: known?.status === status ? known.lastTransitionTime : timestampOf(now),
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   };
@@ -165,9 +166,4 @@ function shortened(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
   // The API server would replace half a surrogate pair, and the message would differ each time.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
-}
-
-// As metav1.Time has it.
-function timeOf(now: Date): string {
-  return now.toISOString().replace(/\.\d+Z$/, "Z");
 }
