@@ -29,9 +29,13 @@ export interface StatusFacts {
 type Reason = "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
 
 interface Finding {
+  /** Default: `False` */
+  readonly status?: StatusCondition["status"];
   readonly reason: Reason;
   readonly message: string;
 }
+
+type NamedFinding = Finding & { readonly name: string };
 
 // The reason of `Ready` is the first of these that a dependent has.
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
@@ -40,28 +44,16 @@ const READY = "Ready";
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have. Other conditions of `conditionTypesOf` are over. */
-export function statusConditionsOf({
-  workflow,
-  error,
-  isSkipped = false,
-  isCleanup = false,
-  postponed = [],
-  before,
-  generation,
-  now,
-}: StatusFacts): StatusCondition[] {
+export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
+  const { workflow, postponed = [], before, generation, now } = facts;
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
     const finding = findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
-  const ready = readyOf([...found, ...own], { error, isCleanup, isSkipped });
-  const condition = (
-    type: string,
-    status: StatusCondition["status"],
-    { reason, message }: Finding,
-  ): StatusCondition => {
+  const ready = readyOf([...found, ...own], facts);
+  const condition = (type: string, { status = "False", reason, message }: Finding): StatusCondition => {
     const known = before.find((each) => each.type === type);
     return {
       type,
@@ -72,10 +64,7 @@ export function statusConditionsOf({
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   };
-  return [
-    condition(READY, ready.status, ready),
-    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), "False", finding)),
-  ];
+  return [condition(READY, ready), ...found.map((finding) => condition(conditionTypeOf(finding.name), finding))];
 }
 
 /** Returns the type of the condition of a dependent: `DeploymentReady` of "deployment". */
@@ -95,25 +84,17 @@ export function hasSharedConditions(schema: Schema): boolean {
   return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
 }
 
-function readyOf(
-  found: readonly (Finding & { readonly name: string })[],
-  {
-    error,
-    isCleanup,
-    isSkipped,
-  }: { readonly error: unknown; readonly isCleanup: boolean; readonly isSkipped: boolean },
-): Finding & { readonly status: StatusCondition["status"] } {
+function readyOf(found: readonly NamedFinding[], { error, isCleanup, isSkipped }: StatusFacts): Finding {
   if (isSkipped) return { status: "Unknown", reason: "NotRun", message: "the reconciler did not run the workflow" };
-  const status = "False";
   const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
-  if (reason !== undefined) return { status, reason, message: found.map(told).join("; ") };
-  if (error !== undefined) return { status, reason: "Failed", message: messageOf(error) };
-  if (isCleanup) return { status, reason: "Deleting", message: "the primary is being deleted" };
+  if (reason !== undefined) return { reason, message: found.map(told).join("; ") };
+  if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
+  if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
 // The error of a dependent names the dependent already.
-function told({ name, reason, message }: Finding & { readonly name: string }): string {
+function told({ name, reason, message }: NamedFinding): string {
   return reason === "Failed" ? message : `${name}: ${message}`;
 }
 

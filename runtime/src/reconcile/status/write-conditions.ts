@@ -35,11 +35,7 @@ export async function writeConditions(
   const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
   const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
-  await writePrimary(
-    write,
-    { primary: latest, status: wanted },
-    ({ wroteStatus = false }) => (isWritten = wroteStatus),
-  );
+  await writePrimary(write, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
   return isWritten;
 }
 
