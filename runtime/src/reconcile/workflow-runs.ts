@@ -39,12 +39,11 @@ interface CompiledWorkflow {
 
 type Kind = "reconcile" | "cleanup";
 
-/** The workflows of one controller, made once. */
+/** The workflows of one controller. */
 export class ControllerWorkflows {
   readonly own: CompiledWorkflow;
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
-  /** The dependents of all workflows. */
   readonly dependents: readonly SeenDependent[];
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
@@ -68,8 +67,7 @@ export class ControllerWorkflows {
 
   /** The live dependents of all workflows, and what event sources know. */
   createSecondary(primary: KubernetesObject): object {
-    const { dependents, dependencies } = this;
-    return createSecondary({ primary, dependents, sources: dependencies.secondaries });
+    return createSecondary({ primary, dependents: this.dependents, sources: this.dependencies.secondaries });
   }
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
@@ -132,18 +130,14 @@ export class WorkflowRuns {
   /** What the reconciler runs another workflow by; throws if the controller was not given it. */
   other(wanted: string | WorkflowDefinition): WorkflowInvocation {
     const { named } = this.#workflows;
-    const workflow =
-      typeof wanted === "string"
-        ? named.get(wanted)
-        : [...named.values()].find(({ definition }) => definition === wanted);
-    if (workflow !== undefined) return this.#invocationOf(workflow);
-    const names = [...named.keys()].map((each) => `"${each}"`);
-    const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
-    throw new Error(
-      typeof wanted === "string"
-        ? `the controller has no workflow "${wanted}"; ${there}`
-        : `the workflow is none of the "workflows" of the controller; ${there}`,
-    );
+    const found = [...named].find(([name, { definition }]) => name === wanted || definition === wanted);
+    if (found !== undefined) return this.#invocationOf(found[1]);
+    const names = [...named.keys()].map((each) => `"${each}"`).join(", ");
+    const isName = typeof wanted === "string";
+    const problem = isName
+      ? `the controller has no workflow "${wanted}"`
+      : 'the workflow is none of the "workflows" of the controller';
+    throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
   /** Waits for a function of the user and for what it started: a run that nobody waited for still writes. */
@@ -161,11 +155,9 @@ export class WorkflowRuns {
     if (this.#started.get(own)?.has("cleanup") === true) return;
     const isLeft = ({ isGarbageCollected, capabilities }: DependentDriver) =>
       !isGarbageCollected && capabilities.remove;
-    const names = own.plan.nodes
-      .filter((_, index) => isLeft(own.drivers[index]!))
-      .map(({ definition }) => definition.name);
-    if (names.length === 0) return;
-    const what = `nobody deletes what there is of ${names.join(", ")}`;
+    const left = own.plan.nodes.filter((_, index) => isLeft(own.drivers[index]!));
+    if (left.length === 0) return;
+    const what = `nobody deletes what there is of ${left.map(({ definition }) => definition.name).join(", ")}`;
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
   }
 
