@@ -9,14 +9,11 @@ import {
 } from "../workflow/definition/workflow-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 
-/**
- * Throws if the settings of a dependent of any workflow of a controller contradict each other, saying which and what to do; `fail` knows
- * the controller.
- */
-export function checkDependents(
-  { workflow, workflows = {} }: Pick<ControllerDefinition, "workflow" | "workflows">,
-  fail: (problem: string) => Error,
-): void {
+/** Makes the error of a problem that a controller has. */
+export type Fail = (problem: string) => Error;
+
+/** Throws if the settings of a dependent of any workflow contradict each other, saying which and what to do. */
+export function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fail: Fail): void {
   for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
   checkRemoved(workflow, { workflow, where: "" }, fail);
   for (const [name, each] of Object.entries(workflows)) {
@@ -28,7 +25,7 @@ export function checkDependents(
   }
 }
 
-function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
+function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
   for (const dependent of workflow.dependents) {
     const problem = isKubernetes(dependent)
       ? problemOfObject(dependent, workflow.primary)
@@ -41,7 +38,7 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => 
 function checkRemoved(
   own: WorkflowDefinition,
   { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
-  fail: (problem: string) => Error,
+  fail: Fail,
 ): void {
   const present = Object.entries(own.removed ?? {}).find(([name, { resource, namespace, cluster }]) =>
     workflow.dependents.some((each) => {
@@ -54,7 +51,7 @@ function checkRemoved(
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.
-function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
+function checkShared({ dependents }: WorkflowDefinition, fail: Fail): void {
   const users = new Map<string, string>();
   for (const dependent of dependents) {
     if (isKubernetes(dependent) || dependent.source.kind !== "eventSource" || !isAmbiguous(dependent)) continue;

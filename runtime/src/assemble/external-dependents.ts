@@ -16,7 +16,7 @@ import {
 import { StatusState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
-import { isKubernetes, type ExternalDependent, type ObjectState } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
@@ -35,8 +35,6 @@ const STATE_SOURCE = "external-state";
 
 const CONFIG_MAP: ResourceDefinition = coreKindOf("ConfigMap", "configmaps");
 const SECRET: ResourceDefinition = coreKindOf("Secret", "secrets");
-
-const NO_STATE: ReadonlyMap<string, string> = new Map<string, string>();
 
 /** What is to be known of the external dependents of one controller, and where the ids of their resources are kept. */
 export class ExternalDependents {
@@ -96,7 +94,7 @@ export class ExternalDependents {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
     const withState = (primary: KubernetesObject, context: FetchContext) => {
-      const state = this.#stores.get(name)?.read(primary) ?? NO_STATE;
+      const state: ReadonlyMap<string, string> = this.#stores.get(name)?.read(primary) ?? new Map();
       return fetch(primary, { ...context, state } as FetchContext);
     };
     return { ...origin, fetch: withState };
@@ -116,7 +114,7 @@ export class ExternalDependents {
           } as never),
       });
     if (state === undefined) return undefined;
-    const kind = kindOfState(state);
+    const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
     const { view } = this.#stateViewOf(kind);
     const sender = new Sender(this.#parts);
     return new ObjectStateStore({
@@ -153,9 +151,4 @@ export class ExternalDependents {
     // An id that is not kept is lost with the process, so it is never held back.
     return new KindOperations({ definition, cache }, { sender: new Sender(this.#parts), isUrgent: true });
   }
-}
-
-function kindOfState(state: ObjectState): ResourceDefinition {
-  if (state.kind === "resource") return state.resource;
-  return state.kind === "secret" ? SECRET : CONFIG_MAP;
 }

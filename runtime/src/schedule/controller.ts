@@ -143,10 +143,7 @@ export class Controller<Result = unknown> {
     this.#wakeUp();
   }
 
-  /**
-   * Starts no further reconcile and waits up to `deadlineMs` for the running ones, then aborts their signals. Tells whether all of them
-   * ended in time.
-   */
+  /** Starts nothing more, waits for what runs, and then aborts its signals; tells whether all of it ended in time. */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
     for (const primary of this.#primaries.values()) {

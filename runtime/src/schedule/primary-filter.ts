@@ -23,10 +23,7 @@ type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
 /** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
 export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
 
-/**
- * Tells whether a primary is a new generation, another object, or marked for deletion since the last reconcile saw it; also if it has no
- * generation to tell by.
- */
+/** Tells whether a primary was edited, replaced or marked for deletion since a reconcile saw it; without a generation it always was. */
 export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): boolean {
   const { uid, generation, deletionTimestamp } = metadata;
   if (seen === undefined || generation === undefined || seen.uid !== uid) return true;
