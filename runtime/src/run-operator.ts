@@ -31,7 +31,7 @@ export async function runOperator(
     ...rest,
     controllers,
     logger,
-    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
+    ...(startTimeoutMs !== undefined && { startTimeoutMs }),
   });
   const end = awaitEnd(logger, signal);
   try {

@@ -15,8 +15,7 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
         );
 }
 
-/** Where definitions are looked up. */
-export interface DefinitionCheck extends CheckCrdsOptions {
+interface DefinitionCheck extends CheckCrdsOptions {
   readonly client: ApiClient;
   /** Those of the other clusters, by their names. */
   readonly clusters: ReadonlyMap<string, ApiClient>;

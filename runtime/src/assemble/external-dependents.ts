@@ -21,8 +21,7 @@ import { writeEvent } from "../operate/kubernetes-event.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
 
-/** What states are written with. */
-export interface ExternalParts {
+interface ExternalParts {
   readonly client: ApiClient;
   readonly fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */

@@ -1,5 +1,6 @@
 import { findError, type ApiError } from "../base/errors.js";
 import { selectorOf } from "../base/primary-link.js";
+import type { ApiClient } from "../client/api-client.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
@@ -64,10 +65,20 @@ export class RemovedDependents implements RemovedKinds {
 
   async #watch(name: string, removed: RemovedDependent): Promise<WatchedKind> {
     const { sources } = this.#parts;
-    const { resource } = removed;
+    const { resource, namespace, cluster } = removed;
+    const { name: controller, workflow } = this.#definition;
+    const client = this.#clientOf(cluster);
+    const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
-    if (!(await this.#clientOf(removed.cluster).isServed(resource))) throw NOT_SERVED;
-    const source = this.#createSource(`removed ${name} (${resource.plural})`, removed);
+    if (!(await client.isServed(resource))) throw NOT_SERVED;
+    const connection = isElsewhere ? client.connection : undefined;
+    const source = new KindSource({
+      name: `removed ${name} (${resource.plural})`,
+      request: { definition: resource, labelSelector: selectorOf([controller]), isMetadataOnly: true, connection },
+      namespaces: namespace === undefined ? "sameAsController" : [namespace],
+      isInternal: true,
+      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
+    });
     try {
       await sources.register(source);
       // After the stop nothing is started any more, and what is not known must not be taken for gone.
@@ -78,23 +89,6 @@ export class RemovedDependents implements RemovedKinds {
     }
     const nothing = async () => {};
     return this.#kindOf(removed, { cache: source.view, activate: nothing, deactivate: nothing });
-  }
-
-  #createSource(name: string, { resource, namespace, cluster }: RemovedDependent): KindSource {
-    const { name: controller, workflow } = this.#definition;
-    const isElsewhere = cluster !== undefined;
-    return new KindSource({
-      name,
-      request: {
-        definition: resource,
-        labelSelector: selectorOf([controller]),
-        isMetadataOnly: true,
-        connection: isElsewhere ? this.#clientOf(cluster).connection : undefined,
-      },
-      namespaces: namespace === undefined ? "sameAsController" : [namespace],
-      isInternal: true,
-      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
-    });
   }
 
   #kindOf({ resource, cluster }: Pick<RemovedDependent, "resource" | "cluster">, source: KnownObjects): WatchedKind {
@@ -115,7 +109,7 @@ export class RemovedDependents implements RemovedKinds {
     return kind;
   }
 
-  #clientOf(cluster: string | undefined) {
+  #clientOf(cluster: string | undefined): ApiClient {
     const { client, clusters } = this.#parts;
     if (cluster === undefined) return client;
     const found = clusters.get(cluster);

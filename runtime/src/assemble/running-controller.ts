@@ -40,8 +40,7 @@ export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "
   readonly selectorOf: SelectorOf;
 }
 
-/** Returns under which name a controller writes. */
-export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
+function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
   return fieldManager ?? name;
 }
 

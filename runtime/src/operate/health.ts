@@ -22,8 +22,7 @@ export interface OperatorHealth {
   readonly controllers: { readonly [name: string]: ControllerHealth };
 }
 
-/** What is asked about its health. */
-export interface HealthSubject extends Omit<ControllerHealth, "sources"> {
+interface HealthSubject extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
   health(): ControllerHealth["sources"];
 }

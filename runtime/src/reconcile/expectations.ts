@@ -9,8 +9,7 @@ import type {
   Expectations,
 } from "../workflow/definition/context.js";
 
-/** With what expectations are kept. */
-export interface ExpectationRegistryOptions {
+interface ExpectationRegistryOptions {
   readonly clock: Clock;
   /** Asks for a primary to be reconciled: what was expected of it did not come in time. */
   onTimeout(primary: ObjectKey): void;

@@ -77,8 +77,7 @@ export class ControllerWorkflows {
   }
 }
 
-/** What the runs of one reconcile have to do with. */
-export interface RunsOptions {
+interface RunsOptions {
   readonly primary: KubernetesObject;
   readonly scope: ReconcileScope;
   /** Is told what the workflow of the controller did. */

@@ -29,8 +29,7 @@ import { guardedRetryOf } from "./retry.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
 import { WorkQueue } from "./work-queue.js";
 
-/** What a controller needs to know of its definition. */
-export interface ControllerFacts extends ScheduleSettings {
+interface ControllerFacts extends ScheduleSettings {
   readonly name: string;
   readonly workflow: { readonly primary: { readonly kind: string } };
 }

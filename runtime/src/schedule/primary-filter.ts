@@ -11,8 +11,7 @@ export interface Seen {
   isDeleting: boolean;
 }
 
-/** What decides which changes of primaries cause a reconcile. */
-export interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
+interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
   /** Tells whether a primary should have the finalizer of the controller and does not. */
   lacksFinalizer(primary: KubernetesObject): boolean;
   readonly logger: Logger;

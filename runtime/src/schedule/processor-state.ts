@@ -17,11 +17,6 @@ export type Eventing =
 /** The meaning of a timer; `hold` ends the pause after a failure for events that came during it. */
 export type TimerKind = "retry" | "reschedule" | "resync" | "limit" | "hold";
 
-/** Where the retries of a primary stand, with the time of the next one. */
-export interface ScheduledRetry extends RetryState {
-  readonly dueAt: number;
-}
-
 /** All that the processor knows of one primary. */
 export interface PrimaryState {
   readonly eventing: Eventing;
@@ -33,7 +28,8 @@ export interface PrimaryState {
   readonly priority: ReconcilePriority;
   /** Whether the primary itself was edited, replaced or deleted since its last reconcile started. */
   readonly isEdited: boolean;
-  readonly retry: ScheduledRetry | undefined;
+  /** Where its retries stand, with the time of the next one. */
+  readonly retry: (RetryState & { readonly dueAt: number }) | undefined;
   /** Reconciles that failed since the last success. */
   readonly failures: number;
   /** Whether the last reconcile failed and no quick retry is left. */
@@ -158,13 +154,9 @@ export const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
 /** The transition after a success without events: most primaries wait for the longest interval, and share this. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
-/** Why a primary is marked, and whether the primary itself changed. */
-export interface Mark {
-  readonly reason: ReconcileReason;
-  readonly isEdit?: boolean;
-}
+type Mark = { readonly reason: ReconcileReason; readonly isEdit?: boolean };
 
-/** Returns the state with one more reason to reconcile. */
+/** Returns the state with one more reason to reconcile; `isEdit` tells whether the primary itself changed. */
 export function markState(state: PrimaryState, eventing: Eventing, { reason, isEdit = false }: Mark): PrimaryState {
   const { reasons } = state;
   const isNews =

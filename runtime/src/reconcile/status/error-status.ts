@@ -4,8 +4,7 @@ import type { ControllerDefinition } from "../controller-definition.js";
 import { checkControl, type ErrorArguments, type ErrorControl } from "../reconciler.js";
 import type { ReconcileScope } from "../../schedule/reconcile-scope.js";
 
-/** What reporting an error needs. */
-export interface ErrorReporting {
+interface ErrorReporting {
   readonly reconciler: ControllerDefinition["reconciler"];
   readonly args: ErrorArguments<unknown, object>;
   readonly scope: ReconcileScope;

@@ -4,8 +4,7 @@ import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status
 
 type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
-/** What became of a primary. */
-export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup" | "postponed"> {
+interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup" | "postponed"> {
   /** The state that was reconciled. */
   readonly primary: KubernetesObject;
   /** The names of the dependents. */
