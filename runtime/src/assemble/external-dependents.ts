@@ -101,13 +101,17 @@ export class ExternalDependents {
 
   #createStore({ name, state, bulk }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
+    const { primaries } = this.#parts;
     if (state?.kind === "status")
       return new StatusState({
         path: state.path,
         isBulk: bulk !== undefined,
-        latest: (object) => this.#latestOf(object),
+        latest: (object) => {
+          const known = primaries.get(keyOf(object.metadata))?.object;
+          return known?.metadata.uid === object.metadata.uid ? known! : object;
+        },
         mergePatchStatus: ({ metadata }, status) =>
-          this.#operations(primary, this.#parts.primaries).mergePatchStatus({
+          this.#operations(primary, primaries).mergePatchStatus({
             metadata: { name: metadata.name, namespace: metadata.namespace },
             status,
           } as never),
@@ -139,11 +143,6 @@ export class ExternalDependents {
     });
     this.#stateViews.set(kind, source);
     return source;
-  }
-
-  #latestOf(primary: KubernetesObject): KubernetesObject {
-    const known = this.#parts.primaries.get(keyOf(primary.metadata) as ObjectKey)?.object;
-    return known?.metadata.uid === primary.metadata.uid ? known! : primary;
   }
 
   #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {

@@ -104,15 +104,11 @@ function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: P
   return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
 
-function afterSecondary(
-  state: PrimaryState,
-  { reason }: EventOf<"secondary">,
-  settings: ProcessorSettings,
-): Transition {
+function afterSecondary(state: PrimaryState, event: EventOf<"secondary">, settings: ProcessorSettings): Transition {
   if (state.eventing === "finalizerRemoved") return stay(state);
   const isGone = isDeleted(state);
   if (isGone && !settings.onAllEvents) return stay(state);
-  return submitUnlessHeld(markState(state, isGone ? "additionalAfterDelete" : "event", { reason }));
+  return submitUnlessHeld(markState(state, isGone ? "additionalAfterDelete" : "event", event));
 }
 
 function afterDeletion(

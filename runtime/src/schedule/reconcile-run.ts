@@ -249,15 +249,10 @@ export class RunningTasks {
 
 // A logger whose lines say which reconcile they belong to, and why it runs.
 function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
-  const write = (level: keyof Logger, more: object, message: string) => {
+  const at = (level: keyof Logger) => (more: object, message: string) => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
     const object = { namespace, name, uid, resourceVersion, generation };
     logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
   };
-  return {
-    debug: (more, message) => write("debug", more, message),
-    info: (more, message) => write("info", more, message),
-    warn: (more, message) => write("warn", more, message),
-    error: (more, message) => write("error", more, message),
-  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
