@@ -5,6 +5,7 @@ import {
   type ExternalDependent,
   type KubernetesDependent,
   type ObjectState,
+  type RemovedDependent,
   type WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
@@ -15,13 +16,13 @@ export type Fail = (problem: string) => Error;
 /** Throws if the settings of a dependent of any workflow contradict each other, saying which and what to do. */
 export function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fail: Fail): void {
   for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
-  checkRemoved(workflow, { workflow, where: "" }, fail);
-  for (const [name, each] of Object.entries(workflows)) {
-    if (each.removed !== undefined)
-      throw fail(
-        `states in its workflow "${name}" what is removed, and that is for its own one to say; state it there`,
-      );
-    checkRemoved(workflow, { workflow: each, where: ` in its workflow "${name}"` }, fail);
+  const named = Object.entries(workflows).map(([name, each]) => ({ each, where: ` in its workflow "${name}"` }));
+  for (const { each, where } of [{ each: workflow, where: "" }, ...named]) {
+    if (each !== workflow && each.removed !== undefined)
+      throw fail(`states${where} what is removed, and that is for its own one to say; state it there`);
+    const present = Object.entries(workflow.removed ?? {}).find(([name, removed]) => hasRemoved(each, name, removed));
+    if (present !== undefined)
+      throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
   }
 }
 
@@ -35,19 +36,12 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
   checkShared(workflow, fail);
 }
 
-function checkRemoved(
-  own: WorkflowDefinition,
-  { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
-  fail: Fail,
-): void {
-  const present = Object.entries(own.removed ?? {}).find(([name, { resource, namespace, cluster }]) =>
-    workflow.dependents.some((each) => {
-      if (!isKubernetes(each) || each.mode === "readOnly" || each.name !== name) return false;
-      return isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster;
-    }),
+function hasRemoved({ dependents }: WorkflowDefinition, name: string, removed: RemovedDependent): boolean {
+  const { resource, namespace, cluster } = removed;
+  const written = dependents.filter(isKubernetes).filter((each) => each.mode !== "readOnly" && each.name === name);
+  return written.some(
+    (each) => isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster,
   );
-  if (present !== undefined)
-    throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.
@@ -80,10 +74,8 @@ function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefini
   );
 }
 
-function problemOfExternal(
-  { desired, bulk, create, update, idOf, state, source }: ExternalDependent,
-  primary: ResourceDefinition,
-): string | undefined {
+function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefinition): string | undefined {
+  const { desired, bulk, create, update, idOf, state, source } = dependent;
   const isWritten = create !== undefined || update !== undefined;
   if (isWritten && desired === undefined)
     return "has no desired(); state what it should be, or leave out create and update";
@@ -96,7 +88,7 @@ function problemOfExternal(
   if (state === undefined) return undefined;
   if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
-  if (state.kind !== "status") return problemOfState(state, { primary, isBulk: bulk !== undefined });
+  if (state.kind !== "status") return problemOfState(state, primary, bulk !== undefined);
   if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
   if (state.kind === "status" && !primary.hasStatusSubresource)
     return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
@@ -104,10 +96,7 @@ function problemOfExternal(
 }
 
 // The primary owns the objects, so they are where it is.
-function problemOfState(
-  state: ObjectState,
-  { primary, isBulk }: { readonly primary: ResourceDefinition; readonly isBulk: boolean },
-): string | undefined {
+function problemOfState(state: ObjectState, primary: ResourceDefinition, isBulk: boolean): string | undefined {
   const names = { configMap: "ConfigMaps", secret: "Secrets" };
   const [kinds, scope] =
     state.kind === "resource" ? [state.resource.plural, state.resource.scope] : [names[state.kind], "Namespaced"];
@@ -139,10 +128,8 @@ function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDepende
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
-function problemOfLink(
-  { mode, garbageCollected, resource, cluster }: KubernetesDependent,
-  primary: ResourceDefinition,
-) {
+function problemOfLink(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
+  const { mode, garbageCollected, resource, cluster } = dependent;
   if (mode === "readOnly" || !garbageCollected) return undefined;
   const advice = "state garbageCollected: false, so that the runtime deletes it";
   if (cluster !== undefined)

@@ -20,7 +20,6 @@ import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 export interface WorkflowDependencies {
   /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows of the controller. */
   driverOf(node: PlanNode, index: number): DependentDriver;
-  /** All event sources of the controller. */
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
@@ -80,15 +79,13 @@ export class ControllerWorkflows {
 interface RunsOptions {
   readonly primary: KubernetesObject;
   readonly scope: ReconcileScope;
-  /** Is told what the workflow of the controller did. */
   onResult(result: WorkflowResult): void;
 }
 
-/** The runs of the workflows in one reconcile or cleanup of one primary. */
+/** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
   /** What the functions of the user are called with; set before the first run. */
   context: Context | undefined;
-  /** The results of all cleanups there were. */
   readonly cleanups: WorkflowResult[] = [];
   /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];

@@ -114,10 +114,10 @@ function afterSecondary(state: PrimaryState, event: EventOf<"secondary">, settin
 function afterDeletion(
   state: PrimaryState | undefined,
   event: EventOf<"deleted">,
-  settings: ProcessorSettings,
+  { onAllEvents }: ProcessorSettings,
 ): Transition {
   const { isKnown, isStarted } = event;
-  if (settings.onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
+  if (onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   // The running reconcile notices at its end.
@@ -153,7 +153,7 @@ function afterStart(state: PrimaryState, settings: ProcessorSettings): Transitio
 }
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
-  if (running.running === "deletion") return afterDeletionFinish(running, event, settings);
+  if (running.running === "deletion") return afterDeletionRun(running, event, settings);
   const { outcome, uid, knownUid, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
   // The reconciled object is gone, and with it the meaning of the outcome.
@@ -202,11 +202,7 @@ function reschedule(state: PrimaryState, askedMs: number): Transition {
   return withLog(next, logOf("warn", message));
 }
 
-function afterDeletionFinish(
-  running: PrimaryState,
-  event: EventOf<"finished">,
-  settings: ProcessorSettings,
-): Transition {
+function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
   const { outcome, uid, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
