@@ -40,18 +40,12 @@ export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "
   readonly selectorOf: SelectorOf;
 }
 
-function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
-  return fieldManager ?? name;
-}
-
 /** Returns all names under which a controller writes. */
 export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
-  const fieldManager = fieldManagerOf(definition);
-  const ofConditions = definition.statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
-  const ofDependents = dependentsOf(definition)
-    .filter(isKubernetes)
-    .flatMap((each) => each.fieldManager ?? []);
-  return [...new Set([fieldManager, ...ofConditions, ...ofDependents])];
+  const { name, fieldManager = name, statusConditions } = definition;
+  const ofConditions = statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
+  const dependents = dependentsOf(definition).filter(isKubernetes);
+  return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -69,8 +63,7 @@ export class RunningController {
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
     const { client, logger, observer, onLoop, fieldManagers } = shared;
-    const { name, workflow, indexes } = definition;
-    const fieldManager = fieldManagerOf(definition);
+    const { name, workflow, indexes, fieldManager = name } = definition;
     this.definition = definition;
     const { labelSelector, fieldSelector } = definition;
     const primary = createPrimarySource({
@@ -155,11 +148,10 @@ export class RunningController {
    * not watched any more does not count as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    const { name } = this.definition;
     if (namespaces?.length === 0)
-      throw new Error(
-        `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
-      );
-    checkNamespaces(this.definition.name, namespaces);
+      throw new Error(`controller "${name}" cannot watch no namespaces; pass undefined to watch all of them`);
+    checkNamespaces(name, namespaces);
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
     this.#namespaceChanges++;
     this.#controller.pause();
@@ -215,9 +207,8 @@ function createSources(
   { primary, externals, selectorOf, ...shared }: SharedParts & { primary: KindSource; externals: ExternalDependents },
 ): ControllerSources {
   const { client, clusters, informers, logger } = shared;
-  const { name: controller, onAllEvents } = definition;
+  const { name: controller, fieldManager = controller, onAllEvents } = definition;
   const namespaces = namespacesOf(definition, client.connection);
-  const fieldManager = fieldManagerOf(definition);
   const dependents = dependentsOf(definition);
   const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };

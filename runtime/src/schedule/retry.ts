@@ -87,10 +87,11 @@ function askedMs(error: unknown): number {
   return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
 }
 
-/** Returns the errors that an error consists of: itself, if it is no aggregate. */
+/** Returns the errors that an aggregate consists of, at any depth; of another error itself. */
 export function partsOf(error: unknown): readonly unknown[] {
-  if (!(error instanceof AggregateError) || error.errors.length === 0) return [error];
-  return error.errors.flatMap((part: unknown) => (part === error ? [] : partsOf(part)));
+  const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const parts = all.flatMap((part) => (part === error ? [] : partsOf(part)));
+  return parts.length === 0 ? [error] : parts;
 }
 
 function isOutage(error: unknown, code: number | undefined): boolean {
