@@ -110,9 +110,9 @@ export class ExternalDependents {
           const known = primaries.get(keyOf(object.metadata))?.object;
           return known?.metadata.uid === object.metadata.uid ? known! : object;
         },
-        mergePatchStatus: ({ metadata }, status) =>
+        mergePatchStatus: ({ metadata: { name: own, namespace } }, status) =>
           this.#operations(primary, primaries).mergePatchStatus({
-            metadata: { name: metadata.name, namespace: metadata.namespace },
+            metadata: { name: own, namespace },
             status,
           } as never),
       });

@@ -53,9 +53,6 @@ export interface ControllerDefinition extends ScheduleSettings {
 export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;
 
 /** Returns the dependents of all workflows of a controller, those of its own first. */
-export function dependentsOf({
-  workflow,
-  workflows = {},
-}: Pick<ControllerDefinition, "workflow" | "workflows">): readonly DependentDefinition[] {
+export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition): readonly DependentDefinition[] {
   return [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);
 }

@@ -27,7 +27,6 @@ export class KnownPrimary implements Queued {
   run: ReconcileRun | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
   seen: Seen | undefined = undefined;
-  /** Its longest interval. */
   readonly resyncAfterMs: number;
   readonly #timing: PrimaryTiming;
   #dueAt = Infinity;

@@ -24,7 +24,6 @@ export interface PrimaryState {
   readonly running: "nothing" | "primary" | "deletion";
   /** Why the next reconcile runs: the first few reasons. */
   readonly reasons: readonly ReconcileReason[];
-  /** The highest of all reasons. */
   readonly priority: ReconcilePriority;
   /** Whether the primary itself was edited, replaced or deleted since its last reconcile started. */
   readonly isEdited: boolean;
@@ -38,7 +37,6 @@ export interface PrimaryState {
   readonly heldUntil: number | undefined;
   /** Reconciles in a row that asked for another one almost at once. */
   readonly hurries: number;
-  /** What the timer of the primary stands for. */
   readonly timer: TimerKind | undefined;
   /** The last state of a primary that is gone, where deletions are reconciled. */
   readonly lastKnown: DecodedResource | undefined;
@@ -69,9 +67,7 @@ export type ProcessorEvent =
     }
   | { readonly kind: "secondary"; readonly reason: ReconcileReason; readonly isKnown: boolean }
   | { readonly kind: "timer" }
-  /** Its turn came, but the rate limit makes it wait. */
   | { readonly kind: "limited"; readonly delayMs: number }
-  /** Its turn came, and its reconcile starts. */
   | { readonly kind: "started" }
   /** Its turn came, but the cache has lost it; or the namespaces changed. */
   | { readonly kind: "missed" }
@@ -90,12 +86,10 @@ export type ProcessorEvent =
 
 /** An effect of a transition; the controller carries effects out in order. */
 export type ProcessorEffect =
-  /** Reconcile it when its turn comes. */
   | { readonly kind: "submit"; readonly priority: ReconcilePriority }
   | { readonly kind: "schedule"; readonly delayMs: number; readonly timer: Exclude<TimerKind, "resync"> }
   /** Schedule it for this time of the clock, which may be over. */
   | { readonly kind: "scheduleAt"; readonly at: number }
-  /** Schedule it after the longest interval. */
   | { readonly kind: "scheduleResync" }
   | { readonly kind: "cancelTimer" }
   /** The object is gone: forget all that is kept for it, its place in the queue included. */
@@ -118,7 +112,6 @@ export interface ProcessorSettings {
   readonly retry: Retry;
   /** Undefined for never. */
   readonly resyncAfterMs: number | undefined;
-  /** Whether deletions are reconciled as well. */
   readonly onAllEvents: boolean;
 }
 

@@ -179,20 +179,15 @@ export class RunsUnderWay {
     const leftMs = (this.#expired.get(run) ?? run.startedAt + timeoutMs) - clock.now();
     // A timer of Node may ring a part of a millisecond early.
     if (leftMs >= 1) return leftMs;
-    if (this.#expired.has(run)) this.#giveUp(run);
-    else this.#expire(run);
-    return this.#expired.get(run)! - clock.now();
-  }
-
-  #expire(run: ReconcileRun): void {
-    const { clock, timeoutMs } = this.#limits;
+    if (this.#expired.has(run)) return this.#giveUp(run);
     const seconds = Math.round(timeoutMs / 1000);
     this.#expired.set(run, clock.now() + GRACE_MS);
     run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
     run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
+    return GRACE_MS;
   }
 
-  #giveUp(run: ReconcileRun): void {
+  #giveUp(run: ReconcileRun): number {
     const message =
       "the reconcile goes on although its signal is aborted; other primaries take its place, " +
       "and this primary is not reconciled until it returns";
@@ -200,6 +195,7 @@ export class RunsUnderWay {
     this.#expired.set(run, Infinity);
     this.#hung++;
     this.#limits.onPlaceFreed();
+    return Infinity;
   }
 }
 

@@ -106,7 +106,10 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
       if (outcome.postponed !== undefined) return loopFinding(outcome.postponed);
       return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
     case "waiting":
-      return waitingOf(name, outcome);
+      if (outcome.because !== undefined) return { reason: "Deleting", message: outcome.because };
+      // A read-only dependent without an object waits for itself.
+      if (outcome.for.join() === name) return { reason: "NotReady", message: "does not exist yet" };
+      return { reason: "DependencyNotReady", message: `waits for ${outcome.for.join(", ")}` };
     case "failed":
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
@@ -120,13 +123,6 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
 
 function loopFinding(postponed: PostponedWrite): Finding {
   return { reason: "WriteLoop", message: describePostponed(postponed) };
-}
-
-function waitingOf(name: string, { for: blockers, because }: DependentOutcome & { readonly kind: "waiting" }): Finding {
-  if (because !== undefined) return { reason: "Deleting", message: because };
-  // A read-only dependent without an object waits for itself.
-  if (blockers.join() === name) return { reason: "NotReady", message: "does not exist yet" };
-  return { reason: "DependencyNotReady", message: `waits for ${blockers.join(", ")}` };
 }
 
 function notReadyMessage(outcome: DependentOutcome): string {
