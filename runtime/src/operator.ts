@@ -7,8 +7,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "./cli
 import { loadConnection } from "./client/connect/load-connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
-import { checkDefinitions } from "./assemble/check-definitions.js";
-import { checkClusters } from "./assemble/check-clusters.js";
+import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
@@ -104,7 +103,6 @@ interface Session {
   readonly stopping: AbortController;
   /** The stop of the session before, which may be under way. */
   readonly before: Promise<boolean> | undefined;
-  /** The clients of the other clusters. */
   clusters: ReadonlyMap<string, ApiClient>;
   controllers: RunningController[];
   stopped?: Promise<boolean>;
@@ -141,7 +139,7 @@ class RunnableOperator implements Operator {
     this.#session = session;
     const { startTimeoutMs, controllers } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
-    const signal = AbortSignal.any([session.stopping.signal, ...(timeout === undefined ? [] : [timeout])]);
+    const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
     try {
       // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
       if ((await before) === false) this.#logger.warn({}, UNFINISHED);
@@ -152,18 +150,20 @@ class RunnableOperator implements Operator {
       // It may have been stopped while it looked.
       signal.throwIfAborted();
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
-      const clusters = this.#openClusters();
+      const others = Object.entries(this.#options.clusters ?? {});
+      const clusters = new Map(others.map(([name, connection]) => [name, this.#connect(connection)]));
       session.clusters = clusters;
-      if (this.#options.checksCrds === true)
-        await untilAborted(checkDefinitions(controllers, { client, clusters, logger: this.#logger, signal }), signal);
       const logger = this.#logger;
-      const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
+      if (this.#options.checksCrds === true)
+        await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
       const { observer, onLoop } = this.#options;
-      const guarded = observer && this.#guarded("reconciles", observer);
-      const guardedLoop = onLoop && this.#guarded("loops", onLoop);
-      const selectorOf = shareSelectors(controllers);
-      const observers = { observer: guarded, onLoop: guardedLoop };
-      const shared = { client, clusters, informers, logger, ...observers, fieldManagers, selectorOf };
+      const shared = {
+        ...{ client, clusters, fieldManagers, logger },
+        informers: new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger }),
+        observer: observer && this.#guarded("reconciles", observer),
+        onLoop: onLoop && this.#guarded("loops", onLoop),
+        selectorOf: shareSelectors(controllers),
+      };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
@@ -172,10 +172,8 @@ class RunnableOperator implements Operator {
       await this.stop();
       throw reason;
     }
-    this.#logger.info(
-      { controllers: controllers.map(({ name }) => name), server: this.client?.connection.server },
-      "started",
-    );
+    const names = controllers.map(({ name }) => name);
+    this.#logger.info({ controllers: names, server: this.client?.connection.server }, "started");
     return this as ConnectedOperator;
   }
 
@@ -237,11 +235,6 @@ class RunnableOperator implements Operator {
     return this.#client;
   }
 
-  #openClusters(): ReadonlyMap<string, ApiClient> {
-    const clusters = Object.entries(this.#options.clusters ?? {});
-    return new Map(clusters.map(([name, connection]) => [name, this.#connect(connection)]));
-  }
-
   async #closeClient(): Promise<void> {
     this.#isClientClosed = true;
     await this.#client?.close();
@@ -250,10 +243,8 @@ class RunnableOperator implements Operator {
   #connect(connection: Connection | ConnectionOptions): ApiClient {
     const complete = "credentials" in connection ? connection : createConnection(connection);
     const { onRequest } = this.#options;
-    return new ApiClient(complete, {
-      observe: onRequest && this.#guarded("requests", onRequest),
-      logger: this.#logger,
-    });
+    const observe = onRequest && this.#guarded("requests", onRequest);
+    return new ApiClient(complete, { observe, logger: this.#logger });
   }
 
   #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {

@@ -31,13 +31,15 @@ export async function runOperator(
     ...rest,
     controllers,
     logger,
-    ...(startTimeoutMs === undefined ? {} : { startTimeoutMs }),
+    ...(startTimeoutMs !== undefined && { startTimeoutMs }),
   });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);
     await end.asked;
-    if (!(await operator.stop())) process.exitCode = 1;
+    const finished = await operator.stop();
+    logger.info({ finished }, "stopped");
+    if (!finished) process.exitCode = 1;
   } catch (error) {
     logger.error({}, messageOf(error));
     process.exitCode = 1;

@@ -1,10 +1,11 @@
-import { finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import type { Connection } from "../client/connect/connection.js";
-import { checkDependents } from "./check-dependents.js";
+import { checkDependents, type Fail } from "./check-dependents.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import { defaultFinalizerOf } from "../reconcile/finalizer.js";
+import { defaultFinalizerOf, finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import { hasSharedConditions } from "../reconcile/status/status-conditions.js";
-// What the garbage collector deletes needs none, nor what is only read; what is to be orphaned has to be untied before.
+
+// The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
 /** Throws if the settings of a controller cannot work, saying which and what to do. */
 export function checkController(definition: ControllerDefinition): void {
@@ -36,11 +37,9 @@ export function checkController(definition: ControllerDefinition): void {
   checkDependents(definition, fail);
 }
 
-function checkStatusConditions(
-  { statusConditions = false, workflow: { primary } }: ControllerDefinition,
-  fail: (problem: string) => Error,
-): void {
-  if (!statusConditions || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
+function checkStatusConditions({ statusConditions, workflow }: ControllerDefinition, fail: Fail): void {
+  const { primary } = workflow;
+  if (statusConditions !== true || (primary.hasStatusSubresource && hasSharedConditions(primary.schema))) return;
   const what = primary.hasStatusSubresource
     ? "a list status.conditions that several can write (x-kubernetes-list-type: map, with the key type)"
     : "a status subresource";
@@ -58,11 +57,14 @@ export function checkControllers(definitions: readonly ControllerDefinition[]): 
 function checkPair(one: ControllerDefinition, other: ControllerDefinition): void {
   if (one.name === other.name) throw new Error(`two controllers are named "${one.name}"`);
   const finalizer = finalizerNameOf(one);
-  if (finalizerNameOf(other) !== finalizer || !sharePrimaries(one, other)) return;
+  const { plural, group } = one.workflow.primary;
+  // The objects are the same in every version.
+  const isOfOneKind = plural === other.workflow.primary.plural && group === other.workflow.primary.group;
+  if (!isOfOneKind || finalizerNameOf(other) !== finalizer) return;
+  if (one.onAllEvents === true || other.onAllEvents === true) return;
   // One that needs none still removes what is left over of its name.
   if (finalizerOf(one) === undefined && finalizerOf(other) === undefined) return;
   const renamed = finalizerOf(one) === undefined ? one : other;
-  const { plural, group } = one.workflow.primary;
   const domain = finalizer.slice(0, finalizer.indexOf("/"));
   throw new Error(
     `controllers "${one.name}" and "${other.name}" share the finalizer "${finalizer}" of ${group === "" ? plural : `${plural}.${group}`}: ` +
@@ -71,14 +73,7 @@ function checkPair(one: ControllerDefinition, other: ControllerDefinition): void
   );
 }
 
-// Whether both put finalizers on the same objects, or remove them; these are the same in every version.
-function sharePrimaries(one: ControllerDefinition, other: ControllerDefinition): boolean {
-  const [{ plural, group }, { primary }] = [one.workflow.primary, other.workflow];
-  if (one.onAllEvents === true || other.onAllEvents === true) return false;
-  return plural === primary.plural && group === primary.group;
-}
-
-function checkNumbers(definition: ControllerDefinition, fail: (problem: string) => Error): void {
+function checkNumbers(definition: ControllerDefinition, fail: Fail): void {
   const { maxConcurrentReconciles, maxReconciliationIntervalMs, reconcileTimeoutMs } = definition;
   if (maxConcurrentReconciles !== undefined && !(maxConcurrentReconciles >= 1))
     throw fail(`has ${maxConcurrentReconciles} for maxConcurrentReconciles; it needs 1 or more`);
@@ -93,7 +88,8 @@ export function checkNamespaces(controller: string, namespaces: readonly string[
   if (namespaces === undefined) return;
   if (!Array.isArray(namespaces))
     throw new TypeError(`the namespaces of controller "${controller}" are ${describe(namespaces)}, and not a list`);
-  const wrong = (namespaces as readonly unknown[]).findIndex((each) => typeof each !== "string" || !isLabel(each));
+  const isName = (each: unknown) => typeof each === "string" && each.length <= 63 && LABEL.test(each);
+  const wrong = namespaces.findIndex((each) => !isName(each));
   if (wrong === -1) return;
   throw new TypeError(
     `${describe(namespaces[wrong])}, which controller "${controller}" is to watch, is no name of a namespace`,
@@ -102,11 +98,6 @@ export function checkNamespaces(controller: string, namespaces: readonly string[
 
 function describe(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
-}
-
-// The name of a namespace is a DNS label (1.36, ValidateNamespaceName).
-function isLabel(name: string): boolean {
-  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
 }
 
 /** Returns the namespaces that a controller watches, all of them if undefined. Throws if it asks for one that the connection lacks. */

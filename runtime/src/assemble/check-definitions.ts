@@ -1,29 +1,36 @@
-import type { Logger } from "../base/logger.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { checkCrds } from "../operate/check-crds.js";
+import { checkCrds, type CheckCrdsOptions } from "../operate/check-crds.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
-/** Where definitions are looked up. */
-export interface DefinitionCheck {
+/** Throws if a dependent lives in a cluster for which the operator has no connection. */
+export function checkClusters(controllers: readonly ControllerDefinition[], clusters: readonly string[]): void {
+  for (const { name, workflow } of controllers)
+    for (const { name: dependent, cluster } of workflow.dependents.filter(isKubernetes))
+      if (cluster !== undefined && !clusters.includes(cluster))
+        throw new Error(
+          `dependent "${dependent}" of controller "${name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
+            `connection in its option clusters, which has ${clusters.join(", ") || "none"}`,
+        );
+}
+
+interface DefinitionCheck extends CheckCrdsOptions {
   readonly client: ApiClient;
-  /** The clients of the other clusters, by their names. */
+  /** Those of the other clusters, by their names. */
   readonly clusters: ReadonlyMap<string, ApiClient>;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
 }
 
 /** Compares the kinds that controllers need with what their clusters serve; throws if one differs. */
 export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
-  { client, clusters, logger, signal }: DefinitionCheck,
+  { client, clusters, ...options }: DefinitionCheck,
 ): Promise<void> {
   const check = (cluster: ApiClient, name?: string) =>
     checkCrds(
       cluster,
       controllers.flatMap((controller) => definitionsOf(controller, name)),
-      { logger, signal },
+      options,
     );
   await Promise.all([check(client), ...[...clusters].map(([name, cluster]) => check(cluster, name))]);
 }

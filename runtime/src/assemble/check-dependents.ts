@@ -5,30 +5,28 @@ import {
   type ExternalDependent,
   type KubernetesDependent,
   type ObjectState,
+  type RemovedDependent,
   type WorkflowDefinition,
 } from "../workflow/definition/workflow-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
 
-/**
- * Throws if the settings of a dependent of any workflow of a controller contradict each other, saying which and what to do; `fail` knows
- * the controller.
- */
-export function checkDependents(
-  { workflow, workflows = {} }: Pick<ControllerDefinition, "workflow" | "workflows">,
-  fail: (problem: string) => Error,
-): void {
+/** Makes the error of a problem that a controller has. */
+export type Fail = (problem: string) => Error;
+
+/** Throws if the settings of a dependent of any workflow contradict each other, saying which and what to do. */
+export function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fail: Fail): void {
   for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
-  checkRemoved(workflow, { workflow, where: "" }, fail);
-  for (const [name, each] of Object.entries(workflows)) {
-    if (each.removed !== undefined)
-      throw fail(
-        `states in its workflow "${name}" what is removed, and that is for its own one to say; state it there`,
-      );
-    checkRemoved(workflow, { workflow: each, where: ` in its workflow "${name}"` }, fail);
+  const named = Object.entries(workflows).map(([name, each]) => ({ each, where: ` in its workflow "${name}"` }));
+  for (const { each, where } of [{ each: workflow, where: "" }, ...named]) {
+    if (each !== workflow && each.removed !== undefined)
+      throw fail(`states${where} what is removed, and that is for its own one to say; state it there`);
+    const present = Object.entries(workflow.removed ?? {}).find(([name, removed]) => hasRemoved(each, name, removed));
+    if (present !== undefined)
+      throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
   }
 }
 
-function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => Error): void {
+function checkWorkflow(workflow: WorkflowDefinition, fail: Fail): void {
   for (const dependent of workflow.dependents) {
     const problem = isKubernetes(dependent)
       ? problemOfObject(dependent, workflow.primary)
@@ -38,28 +36,20 @@ function checkWorkflow(workflow: WorkflowDefinition, fail: (problem: string) => 
   checkShared(workflow, fail);
 }
 
-function checkRemoved(
-  own: WorkflowDefinition,
-  { workflow, where }: { readonly workflow: WorkflowDefinition; readonly where: string },
-  fail: (problem: string) => Error,
-): void {
-  const present = Object.entries(own.removed ?? {}).find(([name, { resource, namespace, cluster }]) =>
-    workflow.dependents.some((each) => {
-      if (!isKubernetes(each) || each.mode === "readOnly" || each.name !== name) return false;
-      return isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster;
-    }),
+function hasRemoved({ dependents }: WorkflowDefinition, name: string, removed: RemovedDependent): boolean {
+  const { resource, namespace, cluster } = removed;
+  const written = dependents.filter(isKubernetes).filter((each) => each.mode !== "readOnly" && each.name === name);
+  return written.some(
+    (each) => isSameKind(each.resource, resource) && each.namespace === namespace && each.cluster === cluster,
   );
-  if (present !== undefined)
-    throw fail(`says that dependent "${present[0]}" is removed, and has it${where}; take it out of one of them`);
 }
 
 // Each would take the resources of the other for its own, and a bulk dependent would delete them.
-function checkShared({ dependents }: WorkflowDefinition, fail: (problem: string) => Error): void {
+function checkShared({ dependents }: WorkflowDefinition, fail: Fail): void {
   const users = new Map<string, string>();
   for (const dependent of dependents) {
-    if (isKubernetes(dependent) || !isAmbiguous(dependent)) continue;
+    if (isKubernetes(dependent) || dependent.source.kind !== "eventSource" || !isAmbiguous(dependent)) continue;
     const { source } = dependent;
-    if (source.kind !== "eventSource") continue;
     const other = users.get(source.name);
     users.set(source.name, dependent.name);
     if (other !== undefined)
@@ -75,22 +65,17 @@ function isAmbiguous({ isOwn, state, create, update, delete: remove }: ExternalD
   return isWritten && isOwn === undefined && state === undefined;
 }
 
-type Dependent = KubernetesDependent;
-
-function problemOfObject(dependent: Dependent, primary: ResourceDefinition): string | undefined {
+function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
   return (
     problemOfMode(dependent) ??
     problemOfOperations(dependent) ??
     problemOfLink(dependent, primary) ??
-    problemOfPlace(dependent) ??
-    problemOfSource(dependent)
+    problemOfPlace(dependent)
   );
 }
 
-function problemOfExternal(
-  { desired, bulk, create, update, idOf, state, source }: ExternalDependent,
-  primary: ResourceDefinition,
-): string | undefined {
+function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefinition): string | undefined {
+  const { desired, bulk, create, update, idOf, state, source } = dependent;
   const isWritten = create !== undefined || update !== undefined;
   if (isWritten && desired === undefined)
     return "has no desired(); state what it should be, or leave out create and update";
@@ -103,7 +88,7 @@ function problemOfExternal(
   if (state === undefined) return undefined;
   if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
-  if (state.kind !== "status") return problemOfState(state, { primary, isBulk: bulk !== undefined });
+  if (state.kind !== "status") return problemOfState(state, primary, bulk !== undefined);
   if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
   if (state.kind === "status" && !primary.hasStatusSubresource)
     return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
@@ -111,10 +96,7 @@ function problemOfExternal(
 }
 
 // The primary owns the objects, so they are where it is.
-function problemOfState(
-  state: ObjectState,
-  { primary, isBulk }: { readonly primary: ResourceDefinition; readonly isBulk: boolean },
-): string | undefined {
+function problemOfState(state: ObjectState, primary: ResourceDefinition, isBulk: boolean): string | undefined {
   const names = { configMap: "ConfigMaps", secret: "Secrets" };
   const [kinds, scope] =
     state.kind === "resource" ? [state.resource.plural, state.resource.scope] : [names[state.kind], "Namespaced"];
@@ -125,7 +107,7 @@ function problemOfState(
   return `keeps ids in ${kinds}, and ${kindNameOf(primary)} ${place}; keep them in its status`;
 }
 
-function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): string | undefined {
+function problemOfOperations({ mode, onDelete, operations = {} }: KubernetesDependent): string | undefined {
   if (mode === "createOnly" && operations.update !== undefined)
     return "is createOnly and has an own update; what exists is left as it is";
   if (onDelete === "orphan" && operations.delete === false)
@@ -134,7 +116,7 @@ function problemOfOperations({ mode, onDelete, operations = {} }: Dependent): st
   return isIdle ? "is neither created nor updated; make it readOnly" : undefined;
 }
 
-function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): string | undefined {
+function problemOfMode({ mode = "managed", desired, ...rest }: KubernetesDependent): string | undefined {
   if (mode !== "readOnly")
     return desired === undefined
       ? "has no desired(); state what it should be, or make it readOnly if somebody else makes it"
@@ -146,7 +128,8 @@ function problemOfMode({ mode = "managed", desired, ...rest }: Dependent): strin
 }
 
 // An owner has to be in the namespace of what it owns, or in none (1.36, garbage collection).
-function problemOfLink({ mode, garbageCollected, resource, cluster }: Dependent, primary: ResourceDefinition) {
+function problemOfLink(dependent: KubernetesDependent, primary: ResourceDefinition): string | undefined {
+  const { mode, garbageCollected, resource, cluster } = dependent;
   if (mode === "readOnly" || !garbageCollected) return undefined;
   const advice = "state garbageCollected: false, so that the runtime deletes it";
   if (cluster !== undefined)
@@ -156,15 +139,12 @@ function problemOfLink({ mode, garbageCollected, resource, cluster }: Dependent,
   return undefined;
 }
 
-function problemOfPlace({ namespace, resource }: Dependent): string | undefined {
-  if (namespace === undefined || resource.scope === "Namespaced") return undefined;
-  return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
-}
-
-function problemOfSource({ eventSource, filters, labelSelector, fieldSelector, cluster }: Dependent) {
+function problemOfPlace({ namespace, resource, eventSource, ...rest }: KubernetesDependent): string | undefined {
+  if (namespace !== undefined && resource.scope !== "Namespaced")
+    return `states the namespace "${namespace}", and ${kindNameOf(resource)} is cluster-scoped; leave the namespace out`;
   if (eventSource === undefined) return undefined;
-  const settings = { filters, labelSelector, fieldSelector, cluster };
-  const needless = Object.entries(settings).find(([, value]) => value !== undefined)?.[0];
+  const settings = ["filters", "labelSelector", "fieldSelector", "cluster"] as const;
+  const needless = settings.find((name) => rest[name] !== undefined);
   return needless === undefined
     ? undefined
     : `shares event source "${eventSource}" and states ${needless}, which is for that source to say`;

@@ -18,13 +18,14 @@ import type { EventFilters } from "../cache/resource-change.js";
 /** What drivers are made of. */
 export interface DriverParts {
   readonly client: ApiClient;
-  /** The clients of other clusters, by their names. */
-  readonly clusters?: ReadonlyMap<string, ApiClient> | undefined;
+  /** The clients of the other clusters that dependents live in, by their names. */
+  readonly clusters: ReadonlyMap<string, ApiClient>;
+  /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
   readonly fieldManagers: readonly string[];
   /** Writes as the controller does. */
   readonly writer: Writer;
   readonly sources: ControllerSources;
-  readonly loops?: LoopListener | undefined;
+  readonly loops: LoopListener;
   readonly externals: ExternalDependents;
 }
 
@@ -39,23 +40,19 @@ export class DriverFactory {
     this.#parts = parts;
   }
 
-  /** Makes the driver of a dependent. */
   create({ definition }: Pick<PlanNode, "definition">): DependentDriver {
-    const { externals, sources } = this.#parts;
+    const { externals, sources, client: own, clusters } = this.#parts;
     if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;
-    this.#check(definition, source);
-    const client = () => this.#clientOf(definition, source);
+    const { name, mode, garbageCollected, cluster } = definition;
+    if (mode !== "readOnly" && garbageCollected && isElsewhere(source.source))
+      throw new Error(
+        `dependent "${name}" shares event source "${source.source.name}", which watches another cluster, where the garbage collector ` +
+          "knows nothing of its primary; state garbageCollected: false, so that the runtime deletes it",
+      );
+    const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
     const writer = this.#writerOf(definition, source, client);
     return new KubernetesDriver({ definition, source, writer, client, controller: this.#definition.name });
-  }
-
-  #check({ name, mode, garbageCollected }: KubernetesDependent, { source }: DependentSource): void {
-    if (mode === "readOnly" || !garbageCollected || !isElsewhere(source)) return;
-    throw new Error(
-      `dependent "${name}" shares event source "${source.name}", which watches another cluster, where the garbage collector knows nothing ` +
-        "of its primary; state garbageCollected: false, so that the runtime deletes it",
-    );
   }
 
   #writerOf(
@@ -64,24 +61,18 @@ export class DriverFactory {
     client: () => ApiClient,
   ): Writer {
     const { name, fieldManager: ofController = name } = this.#definition;
-    const { writer, fieldManagers } = this.#parts;
+    const { writer, fieldManagers, loops: listener } = this.#parts;
     const manager = fieldManager ?? ofController;
     // A source of the user may be in a cluster of its own.
     const place = isElsewhere(source) ? source.name : "";
     if (place === "" && manager === ofController && serverSideApply) return writer;
     const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, serverSideApply]);
-    let found = this.#writers.get(key);
-    if (found === undefined) {
-      const sender = new Sender({ client, fieldManager: manager, fieldManagers, listener: this.#parts.loops });
-      found = new Writer(sender, { serverSideApply });
-      this.#writers.set(key, found);
-    }
-    return found;
-  }
-
-  #clientOf({ cluster }: KubernetesDependent, { source }: DependentSource): ApiClient {
-    const { client, clusters } = this.#parts;
-    return (cluster === undefined ? source.client : clusters?.get(cluster)) ?? client;
+    const known = this.#writers.get(key);
+    if (known !== undefined) return known;
+    const sender = new Sender({ client, fieldManager: manager, fieldManagers, listener });
+    const made = new Writer(sender, { serverSideApply });
+    this.#writers.set(key, made);
+    return made;
   }
 }
 
@@ -129,11 +120,11 @@ function placeOf(controller: ControllerDefinition, dependent: KubernetesDependen
 /** Returns what a controller watches of a dependent. */
 export function watchOf(
   { filters, cluster, mode, labelSelector: _stated, ...dependent }: KubernetesDependent,
-  clusters: ReadonlyMap<string, ApiClient> | undefined,
+  clusters: DriverParts["clusters"],
   labelSelector: string | undefined,
 ): DependentWatch {
   const isActivatedLater = dependent.activationCondition !== undefined;
-  const connection = cluster === undefined ? undefined : clusters?.get(cluster)?.connection;
+  const connection = cluster === undefined ? undefined : clusters.get(cluster)?.connection;
   if (cluster !== undefined && connection === undefined)
     throw new Error(`dependent "${dependent.name}" lives in cluster "${cluster}", which the operator does not know`);
   return {

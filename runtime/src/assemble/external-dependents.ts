@@ -1,8 +1,6 @@
-// What the external dependents of one controller are made of: what is to be known of each, and where the ids of its resources are kept.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import { labelValueOf, OWNER_INDEX } from "../base/primary-link.js";
-import { kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
-import { messageOf } from "../base/logger.js";
+import { coreKindOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { ResourceView } from "../cache/resource-view.js";
@@ -18,33 +16,26 @@ import {
 import { StatusState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { RememberedState } from "../workflow/dependents/remembered-state.js";
-import { isKubernetes, type ExternalDependent, type ObjectState } from "../workflow/definition/workflow-definition.js";
+import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
 
-/** What states are written with. */
-export interface ExternalParts {
+interface ExternalParts {
   readonly client: ApiClient;
-  /** Who writes. */
   readonly fieldManager: string;
   /** All controllers of the operator: they share what the answers bring. */
   readonly fieldManagers: readonly string[];
-  /** What the controller sees of its primaries. */
   readonly primaries: ResourceView;
 }
 
-/** The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps. */
-export const STATE_SOURCE = "external-state";
+// The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.
+const STATE_SOURCE = "external-state";
 
-const CORE = { group: "", version: "v1", scope: "Namespaced", apiVersion: "v1", schema: {} } as const;
-const FLAGS = { hasStatusSubresource: false, isCustom: false } as const;
-const CONFIG_MAP: ResourceDefinition = { ...CORE, ...FLAGS, kind: "ConfigMap", plural: "configmaps" };
-const SECRET: ResourceDefinition = { ...CORE, ...FLAGS, kind: "Secret", plural: "secrets" };
+const CONFIG_MAP: ResourceDefinition = coreKindOf("ConfigMap", "configmaps");
+const SECRET: ResourceDefinition = coreKindOf("Secret", "secrets");
 
-const NO_STATE: ReadonlyMap<string, string> = new Map<string, string>();
-
-/** The external dependents of one controller. */
+/** What is to be known of the external dependents of one controller, and where the ids of their resources are kept. */
 export class ExternalDependents {
   /** What is to be known of each, in their order. */
   readonly watches: readonly ExternalWatch[];
@@ -61,7 +52,7 @@ export class ExternalDependents {
     this.#definition = definition;
     this.#parts = parts;
     this.#label = labelValueOf(definition.name);
-    const externals = externalsOf(definition);
+    const externals = dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
     for (const each of externals) {
       const store = this.#createStore(each);
       if (store !== undefined) this.#stores.set(each.name, new RememberedState(store));
@@ -70,7 +61,6 @@ export class ExternalDependents {
     this.sources = [...this.#stateViews.values()];
   }
 
-  /** Makes the driver of a dependent. */
   createDriver(definition: ExternalDependent, source: ExternalResources): ExternalDriver {
     const state = this.#stores.get(definition.name);
     return new ExternalDriver({ definition, source, state, onReleased: (released) => this.#tellReleased(released) });
@@ -78,14 +68,10 @@ export class ExternalDependents {
 
   #tellReleased({ primary: about, dependent, item = "", message, logger }: ReleasedResource): void {
     const { name: component } = this.#definition;
-    const subject = `${dependent} ${item}`;
-    const content = { component, about, type: "Warning", reason: "DeletionFailed", message, subject } as const;
-    writeEvent(this.#parts.client, content).catch((error: unknown) =>
-      logger.debug({ dependent }, `no Event could be written about it: ${messageOf(error)}`),
-    );
+    const content = { component, about, reason: "DeletionFailed", message, subject: `${dependent} ${item}` };
+    void writeEvent({ client: this.#parts.client, logger, fields: { dependent } }, content);
   }
 
-  /** Says that a primary is gone. */
   forget(primary: ObjectKey): void {
     for (const store of this.#stores.values()) store.forget(primary);
   }
@@ -107,7 +93,7 @@ export class ExternalDependents {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
     const withState = (primary: KubernetesObject, context: FetchContext) => {
-      const state = this.#stores.get(name)?.read(primary) ?? NO_STATE;
+      const state: ReadonlyMap<string, string> = this.#stores.get(name)?.read(primary) ?? new Map();
       return fetch(primary, { ...context, state } as FetchContext);
     };
     return { ...origin, fetch: withState };
@@ -115,22 +101,25 @@ export class ExternalDependents {
 
   #createStore({ name, state, bulk }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
+    const { primaries } = this.#parts;
     if (state?.kind === "status")
       return new StatusState({
         path: state.path,
         isBulk: bulk !== undefined,
-        latest: (object) => this.#latestOf(object),
-        mergePatchStatus: ({ metadata }, status) =>
-          this.#operations(primary, this.#parts.primaries).mergePatchStatus({
-            metadata: { name: metadata.name, namespace: metadata.namespace },
+        latest: (object) => {
+          const known = primaries.get(keyOf(object.metadata))?.object;
+          return known?.metadata.uid === object.metadata.uid ? known! : object;
+        },
+        mergePatchStatus: ({ metadata: { name: own, namespace } }, status) =>
+          this.#operations(primary, primaries).mergePatchStatus({
+            metadata: { name: own, namespace },
             status,
           } as never),
       });
     if (state === undefined) return undefined;
-    const kind = kindOfState(state);
+    const kind = state.kind === "resource" ? state.resource : state.kind === "secret" ? SECRET : CONFIG_MAP;
     const { view } = this.#stateViewOf(kind);
-    const { client, fieldManager, fieldManagers } = this.#parts;
-    const sender = new Sender({ client, fieldManager, fieldManagers });
+    const sender = new Sender(this.#parts);
     return new ObjectStateStore({
       ...{ dependent: name, isBulk: bulk !== undefined, state, primary, label: this.#label, view },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
@@ -156,26 +145,8 @@ export class ExternalDependents {
     return source;
   }
 
-  #latestOf(primary: KubernetesObject): KubernetesObject {
-    const known = this.#parts.primaries.get(keyOf(primary.metadata) as ObjectKey)?.object;
-    return known?.metadata.uid === primary.metadata.uid ? known! : primary;
-  }
-
   #operations(definition: ResourceDefinition, cache: ResourceView): KindOperations<KubernetesObject> {
-    const { client, fieldManager, fieldManagers } = this.#parts;
     // An id that is not kept is lost with the process, so it is never held back.
-    return new KindOperations(
-      { definition, cache },
-      { sender: new Sender({ client, fieldManager, fieldManagers }), isUrgent: true },
-    );
+    return new KindOperations({ definition, cache }, { sender: new Sender(this.#parts), isUrgent: true });
   }
-}
-
-function externalsOf(definition: ControllerDefinition): readonly ExternalDependent[] {
-  return dependentsOf(definition).flatMap((each) => (isKubernetes(each) ? [] : [each]));
-}
-
-function kindOfState(state: ObjectState): ResourceDefinition {
-  if (state.kind === "resource") return state.resource;
-  return state.kind === "secret" ? SECRET : CONFIG_MAP;
 }

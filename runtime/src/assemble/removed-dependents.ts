@@ -1,5 +1,6 @@
 import { findError, type ApiError } from "../base/errors.js";
 import { selectorOf } from "../base/primary-link.js";
+import type { ApiClient } from "../client/api-client.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { KindSource } from "../sources/kind/kind-source.js";
 import { byDefaultAnnotations } from "../sources/mappers.js";
@@ -15,12 +16,6 @@ import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { DriverParts } from "./dependent-drivers.js";
 
-/** The watch of a dependent, which shows what other dependents of the kind left as well. */
-interface WatchedDependent {
-  readonly dependent: KubernetesDependent;
-  readonly source: KnownObjects;
-}
-
 const NOT_SERVED = new Error("its kind is not served");
 
 // A watch that failed is not begun again by every reconcile.
@@ -34,7 +29,8 @@ export class RemovedDependents implements RemovedKinds {
   readonly watched: readonly WatchedKind[];
   readonly #definition: ControllerDefinition;
   readonly #parts: DriverParts;
-  readonly #dependents: readonly WatchedDependent[];
+  /** The watch of a dependent shows what other dependents of the kind left as well. */
+  readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: KnownObjects }[];
   readonly #kinds = new Map<KnownObjects["cache"], WatchedKind>();
   readonly #opened = new Map<string, Promise<WatchedKind>>();
   readonly #failures = new Map<string, { readonly at: number; readonly error: unknown }>();
@@ -69,10 +65,20 @@ export class RemovedDependents implements RemovedKinds {
 
   async #watch(name: string, removed: RemovedDependent): Promise<WatchedKind> {
     const { sources } = this.#parts;
-    const { resource } = removed;
+    const { resource, namespace, cluster } = removed;
+    const { name: controller, workflow } = this.#definition;
+    const client = this.#clientOf(cluster);
+    const isElsewhere = cluster !== undefined;
     // Nobody has to install what is looked for only to be removed, so no watch of it may complain.
-    if (!(await this.#clientOf(removed).isServed(resource))) throw NOT_SERVED;
-    const source = this.#createSource(`removed ${name} (${resource.plural})`, removed);
+    if (!(await client.isServed(resource))) throw NOT_SERVED;
+    const connection = isElsewhere ? client.connection : undefined;
+    const source = new KindSource({
+      name: `removed ${name} (${resource.plural})`,
+      request: { definition: resource, labelSelector: selectorOf([controller]), isMetadataOnly: true, connection },
+      namespaces: namespace === undefined ? "sameAsController" : [namespace],
+      isInternal: true,
+      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
+    });
     try {
       await sources.register(source);
       // After the stop nothing is started any more, and what is not known must not be taken for gone.
@@ -85,54 +91,28 @@ export class RemovedDependents implements RemovedKinds {
     return this.#kindOf(removed, { cache: source.view, activate: nothing, deactivate: nothing });
   }
 
-  #createSource(name: string, { resource, namespace, cluster }: RemovedDependent): KindSource {
-    const { name: controller, workflow } = this.#definition;
-    const isElsewhere = cluster !== undefined;
-    return new KindSource({
-      name,
-      request: {
-        definition: resource,
-        labelSelector: selectorOf([controller]),
-        isMetadataOnly: true,
-        connection: isElsewhere ? this.#clientOf({ cluster }).connection : undefined,
-      },
-      namespaces: namespace === undefined ? "sameAsController" : [namespace],
-      isInternal: true,
-      mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
-    });
-  }
-
-  #kindOf(place: Pick<RemovedDependent, "resource" | "cluster">, source: KnownObjects): WatchedKind {
-    let kind = this.#kinds.get(source.cache);
-    if (kind === undefined) {
-      const drivers = {
-        delete: this.#driverOf(place, source, "delete"),
-        orphan: this.#driverOf(place, source, "orphan"),
-      };
-      kind = { resource: place.resource, cluster: place.cluster, driverFor: (policy) => drivers[policy] };
-      this.#kinds.set(source.cache, kind);
-    }
+  #kindOf({ resource, cluster }: Pick<RemovedDependent, "resource" | "cluster">, source: KnownObjects): WatchedKind {
+    const known = this.#kinds.get(source.cache);
+    if (known !== undefined) return known;
+    const { fieldManager = this.#definition.name, name: controller } = this.#definition;
+    const { fieldManagers } = this.#parts;
+    const client = () => this.#clientOf(cluster);
+    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
+    const driverOf = (onDelete: "delete" | "orphan") => {
+      const { definition: kept } = source.cache;
+      const definition = { name: "removed", resource: kept, dependsOn: [], garbageCollected: false, onDelete };
+      return new KubernetesDriver({ definition, source, writer, client, controller });
+    };
+    const drivers = { delete: driverOf("delete"), orphan: driverOf("orphan") };
+    const kind: WatchedKind = { resource, cluster, driverFor: (policy) => drivers[policy] };
+    this.#kinds.set(source.cache, kind);
     return kind;
   }
 
-  #driverOf(
-    place: Pick<RemovedDependent, "resource" | "cluster">,
-    source: KnownObjects,
-    onDelete: "delete" | "orphan",
-  ): KubernetesDriver {
-    const { fieldManager = this.#definition.name, name: controller } = this.#definition;
-    const client = () => this.#clientOf(place);
-    const { definition: resource } = source.cache;
-    const definition = { name: "removed", resource, dependsOn: [], garbageCollected: false, onDelete };
-    const { fieldManagers } = this.#parts;
-    const writer = new Writer(new Sender({ client, fieldManager, fieldManagers }));
-    return new KubernetesDriver({ definition, source, writer, client, controller });
-  }
-
-  #clientOf({ cluster }: Pick<RemovedDependent, "cluster">) {
+  #clientOf(cluster: string | undefined): ApiClient {
     const { client, clusters } = this.#parts;
     if (cluster === undefined) return client;
-    const found = clusters?.get(cluster);
+    const found = clusters.get(cluster);
     if (found === undefined) throw new Error(`it lived in cluster "${cluster}", which the operator does not know`);
     return found;
   }

@@ -1,6 +1,5 @@
 import { systemClock } from "../base/clock.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
@@ -9,7 +8,7 @@ import { ControllerSources, type SourcesListener } from "../sources/controller-s
 import type { KindSource } from "../sources/kind/kind-source.js";
 import { createPrimarySource } from "../sources/kind/primary-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
-import { DriverFactory, watchOf, type SelectorOf } from "./dependent-drivers.js";
+import { DriverFactory, watchOf, type DriverParts, type SelectorOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
@@ -33,33 +32,20 @@ import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** What the controllers of an operator share. */
-export interface SharedParts {
-  readonly client: ApiClient;
-  /** The clients of the other clusters that dependents live in, by their names. */
-  readonly clusters?: ReadonlyMap<string, ApiClient>;
+export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "fieldManagers"> {
   readonly informers: SharedInformers;
   readonly logger: Logger;
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
-  /** The field managers of all controllers and their dependents, whose entries in managed fields are kept. */
-  readonly fieldManagers: readonly string[];
-  /** Returns what the watches of dependents select. */
   readonly selectorOf: SelectorOf;
-}
-
-/** Returns under which name a controller writes. */
-export function fieldManagerOf({ fieldManager, name }: ControllerDefinition): string {
-  return fieldManager ?? name;
 }
 
 /** Returns all names under which a controller writes. */
 export function fieldManagersOf(definition: ControllerDefinition): readonly string[] {
-  const fieldManager = fieldManagerOf(definition);
-  const ofConditions = definition.statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
-  const ofDependents = dependentsOf(definition)
-    .filter(isKubernetes)
-    .flatMap((each) => each.fieldManager ?? []);
-  return [...new Set([fieldManager, ...ofConditions, ...ofDependents])];
+  const { name, fieldManager = name, statusConditions } = definition;
+  const ofConditions = statusConditions === true ? [conditionsManagerOf(fieldManager)] : [];
+  const dependents = dependentsOf(definition).filter(isKubernetes);
+  return [...new Set([fieldManager, ...ofConditions, ...dependents.flatMap((each) => each.fieldManager ?? [])])];
 }
 
 /** A controller with everything that it watches, from one start to one stop. */
@@ -69,7 +55,6 @@ export class RunningController {
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
-  /** Takes the events of the sources. */
   readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
@@ -78,13 +63,11 @@ export class RunningController {
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
     const { client, logger, observer, onLoop, fieldManagers } = shared;
-    const { name, workflow, indexes } = definition;
-    const fieldManager = fieldManagerOf(definition);
+    const { name, workflow, indexes, fieldManager = name } = definition;
     this.definition = definition;
+    const { labelSelector, fieldSelector } = definition;
     const primary = createPrimarySource({
-      definition: workflow.primary,
-      labelSelector: definition.labelSelector,
-      fieldSelector: definition.fieldSelector,
+      ...{ definition: workflow.primary, labelSelector, fieldSelector },
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
     });
     const primaries = primary.view;
@@ -98,7 +81,8 @@ export class RunningController {
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
     }));
-    const sender = new Sender({ client, fieldManager, fieldManagers, listener: loops });
+    const senderOf = (name: string) => new Sender({ client, fieldManager: name, fieldManagers, listener: loops });
+    const sender = senderOf(fieldManager);
     const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
@@ -110,14 +94,7 @@ export class RunningController {
         primary: { definition: workflow.primary, cache: primaries },
         finalizer: finalizerNameOf(definition),
       }),
-      ...(definition.statusConditions === true
-        ? {
-            conditionsSender: new Sender({
-              ...{ client, fieldManagers, listener: loops },
-              fieldManager: conditionsManagerOf(fieldManager),
-            }),
-          }
-        : {}),
+      ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
       namespaces: () => sources.namespaces,
     });
     const onReconciled: ReconcileObserver = (event) => {
@@ -126,9 +103,8 @@ export class RunningController {
       if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);
     };
-    const controller = (this.#controller = new Controller(definition, {
-      ...{ primaries, runner, logger, observer: onReconciled },
-    }));
+    const surroundings = { primaries, runner, logger, observer: onReconciled };
+    const controller = (this.#controller = new Controller(definition, surroundings));
     this.#listener = {
       onPrimaryChange(change) {
         if (change.kind === "deleted") {
@@ -157,7 +133,6 @@ export class RunningController {
     return this.#controller.stop(deadlineMs);
   }
 
-  /** Resolves when the last reconcile has ended, however long after the stop that is. */
   whenIdle(): Promise<void> {
     return this.#controller.whenIdle();
   }
@@ -173,11 +148,10 @@ export class RunningController {
    * not watched any more does not count as deleted. Throws, and leaves everything as it is, if one cannot be watched now.
    */
   async setNamespaces(namespaces: readonly string[] | undefined): Promise<void> {
+    const { name } = this.definition;
     if (namespaces?.length === 0)
-      throw new Error(
-        `controller "${this.definition.name}" cannot watch no namespaces; pass undefined to watch all of them`,
-      );
-    checkNamespaces(this.definition.name, namespaces);
+      throw new Error(`controller "${name}" cannot watch no namespaces; pass undefined to watch all of them`);
+    checkNamespaces(name, namespaces);
     // As JOSDK does: nothing is begun that might see the secondaries of one set of namespaces and the primaries of the other.
     this.#namespaceChanges++;
     this.#controller.pause();
@@ -218,7 +192,6 @@ export class RunningController {
     return this.#loops.postponed;
   }
 
-  /** What keeps it from starting. */
   get failures(): readonly string[] {
     return this.#sources.failures;
   }
@@ -229,24 +202,19 @@ export class RunningController {
   }
 }
 
-/** What the event sources of a controller are made of. */
-interface SourceParts extends SharedParts {
-  readonly primary: KindSource;
-  readonly externals: ExternalDependents;
-}
-
-function createSources(definition: ControllerDefinition, parts: SourceParts): ControllerSources {
-  const { client, clusters, informers, logger, primary, externals } = parts;
-  const { name: controller, onAllEvents } = definition;
+function createSources(
+  definition: ControllerDefinition,
+  { primary, externals, selectorOf, ...shared }: SharedParts & { primary: KindSource; externals: ExternalDependents },
+): ControllerSources {
+  const { client, clusters, informers, logger } = shared;
+  const { name: controller, fieldManager = controller, onAllEvents } = definition;
   const namespaces = namespacesOf(definition, client.connection);
-  const fieldManager = fieldManagerOf(definition);
   const dependents = dependentsOf(definition);
+  const watches = dependents.filter(isKubernetes).map((each) => watchOf(each, clusters, selectorOf(definition, each)));
   const facts = { controller, primary: primary.view.definition, namespaces, fieldManager };
   return new ControllerSources({
     ...{ controller, primary, namespaces, fieldManager, onAllEvents, client, informers, logger },
-    dependents: dependents
-      .filter(isKubernetes)
-      .map((each) => watchOf(each, clusters, parts.selectorOf(definition, each))),
+    dependents: watches,
     externals: externals.watches,
     sources: [...sourcesOfUser(definition, facts), ...externals.sources, ...kindsAskedFor(dependents).map(crdSource)],
   });

@@ -27,6 +27,11 @@ export const systemClock: Clock = {
   },
 };
 
+/** Returns a time as `metav1.Time` has it. */
+export function timestampOf(time: Date): string {
+  return time.toISOString().replace(/\.\d+Z$/, "Z");
+}
+
 /** Waits for `ms`; rejects with the signal's reason as soon as it is aborted. */
 export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
   signal?.throwIfAborted();

@@ -66,6 +66,15 @@ export interface ResourceClass<Resource extends KubernetesObject = KubernetesObj
   create(init: Input): Resource;
 }
 
+/** Returns the definition of a namespaced kind of the core group. */
+export function coreKindOf<Resource extends KubernetesObject>(
+  kind: string,
+  plural: string,
+): ResourceDefinition<Resource> {
+  const version = { group: "", version: "v1", apiVersion: "v1" };
+  return { ...version, kind, plural, scope: "Namespaced", hasStatusSubresource: false, isCustom: false, schema: {} };
+}
+
 /** Returns `Kind.version.group` of a definition, for messages and as a map key. */
 export function kindNameOf({ group, version, kind }: ResourceDefinition): string {
   return group === "" ? `${kind}.${version}` : `${kind}.${version}.${group}`;

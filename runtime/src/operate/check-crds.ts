@@ -4,7 +4,7 @@ import { isApiError } from "../base/errors.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { crdNameOf, kindNameOf, type ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
-import { customResourceDefinition, type CustomResourceDefinition } from "../client/custom-resource-definition.js";
+import { customResourceDefinition } from "../client/custom-resource-definition.js";
 
 /** Where a check says that it waits, and what ends it. */
 export interface CheckCrdsOptions {
@@ -26,9 +26,8 @@ export async function checkCrds(
   { logger, signal }: CheckCrdsOptions,
 ): Promise<void> {
   const { server } = client.connection;
-  const custom = [...new Map([...definitions].map((each) => [kindNameOf(each), each])).values()].filter(
-    ({ isCustom }) => isCustom,
-  );
+  const kinds = new Map([...definitions].map((each) => [kindNameOf(each), each]));
+  const custom = [...kinds.values()].filter(({ isCustom }) => isCustom);
   const backoff = new Backoff(BACKOFF);
   for (;;) {
     try {
@@ -38,10 +37,8 @@ export async function checkCrds(
     } catch (error) {
       if (error instanceof UnfitError || signal.aborted) throw error;
       const retryAfterMs = Math.round(backoff.next());
-      logger.warn(
-        { server, retryAfterMs },
-        `cannot check the CustomResourceDefinitions: ${messageOf(error)}; trying again`,
-      );
+      const problem = `cannot check the CustomResourceDefinitions: ${messageOf(error)}`;
+      logger.warn({ server, retryAfterMs }, `${problem}; trying again`);
       await sleep(retryAfterMs, signal);
     }
   }
@@ -58,22 +55,16 @@ async function problemsOf(client: ApiClient, definition: ResourceDefinition, sig
   const problems: string[] = [];
   const { scope, names, versions } = crd.spec;
   if (names.kind !== definition.kind) problems.push(`${name} is of kind ${names.kind}, and not ${definition.kind}`);
+  const scopes = `${describeScope(scope)} in the cluster and ${describeScope(definition.scope)} in the operator`;
   if (scope !== definition.scope)
-    problems.push(
-      `${name} is ${describeScope(scope)} in the cluster and ${describeScope(definition.scope)} in the operator; run gen-operator generate with the CRD of the cluster`,
-    );
-  if (!versions.some((version) => version.name === definition.version && version.served)) {
-    const served = versions.filter((version) => version.served).map((version) => version.name);
+    problems.push(`${name} is ${scopes}; run gen-operator generate with the CRD of the cluster`);
+  const served = versions.filter((version) => version.served).map((version) => version.name);
+  if (!served.includes(definition.version))
     problems.push(`${name} does not serve ${definition.version}, only ${served.join(", ")}`);
-  }
   return problems;
 }
 
-async function readCrd(
-  client: ApiClient,
-  name: string,
-  signal: AbortSignal,
-): Promise<CustomResourceDefinition | undefined> {
+async function readCrd(client: ApiClient, name: string, signal: AbortSignal) {
   try {
     return await client.get({ definition: customResourceDefinition }, { name }, { signal });
   } catch (error) {

@@ -22,13 +22,9 @@ export interface OperatorHealth {
   readonly controllers: { readonly [name: string]: ControllerHealth };
 }
 
-/** What is asked about its health. */
-export interface HealthSubject {
+interface HealthSubject extends Omit<ControllerHealth, "sources"> {
   readonly definition: { readonly name: string };
-  readonly isStarted: boolean;
-  readonly givenUp: GivenUp;
-  readonly postponed: readonly PostponedWrite[];
-  health(): { readonly [source: string]: SourceHealth };
+  health(): ControllerHealth["sources"];
 }
 
 /** Returns the health of an operator from that of its controllers, of which there are `count` once all are there; it is stopped if none is given. */

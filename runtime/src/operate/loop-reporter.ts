@@ -1,30 +1,18 @@
 import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import { messageOf, type Logger } from "../base/logger.js";
-import type { ApiClient } from "../client/api-client.js";
+import type { Logger } from "../base/logger.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-import { writeEvent } from "./kubernetes-event.js";
+import { writeEvent, type EventTarget } from "./kubernetes-event.js";
+
+type LoopWrite = Parameters<LoopListener["onLoop"]>[0];
 
 /** An object that was written over and over, because somebody undoes it, or because its desired state never settles. */
-export interface LoopEvent {
+export interface LoopEvent extends LoopWrite {
   readonly controller: string;
   /** Absent if the object is none of a dependent. */
   readonly dependent?: string;
   /** `namespace/name` of the primary. */
   readonly primary: ObjectKey;
-  /** The kind of the object, such as `Deployment.v1.apps`. */
-  readonly kind: string;
-  /** `namespace/name` of the object. */
-  readonly object: ObjectKey;
-  readonly loop: PostponedWrite["loop"];
-  /** What is written each time, such as `spec.replicas`; empty if it is the object itself. */
-  readonly paths: readonly string[];
-  /** How many writes belong to the loop so far. */
-  readonly writes: number;
-  /** Whether the loop was found with this write. */
-  readonly isNew: boolean;
-  /** How long the object is left alone from now on. */
-  readonly pauseMs: number;
 }
 
 /** Told of every write that belongs to a loop; must not throw. */
@@ -33,7 +21,7 @@ export type LoopObserver = (event: LoopEvent) => void;
 /** What the reporter of a controller works with. */
 export interface LoopReporterOptions {
   readonly controller: string;
-  readonly client: Pick<ApiClient, "get" | "create" | "mergePatch">;
+  readonly client: EventTarget["client"];
   readonly logger: Logger;
   readonly observer?: LoopObserver | undefined;
   /** Reconciles a primary, because the pause of an object is over. */
@@ -41,17 +29,11 @@ export interface LoopReporterOptions {
   readonly clock?: Clock;
 }
 
-/** A write that is postponed, and for which primary. */
-interface Waiting {
-  readonly postponed: PostponedWrite;
-  readonly cancel: () => void;
-}
-
 /** Tells people of loops, once each, and comes back to what was postponed. */
 export class LoopReporter implements LoopListener {
   readonly #options: LoopReporterOptions;
-  /** By primary and object. */
-  readonly #waiting = new Map<string, Waiting>();
+  /** The writes that wait, by primary and object. */
+  readonly #waiting = new Map<string, { readonly postponed: PostponedWrite; readonly cancel: () => void }>();
   #isClosed = false;
 
   constructor(options: LoopReporterOptions) {
@@ -66,7 +48,7 @@ export class LoopReporter implements LoopListener {
   onLoop(written: LoopWrite, { primary, dependent }: WriteCause): void {
     if (primary === undefined) return;
     const { controller, observer } = this.#options;
-    const at = { controller, primary: keyOf(primary.metadata), ...(dependent === undefined ? {} : { dependent }) };
+    const at = { controller, primary: keyOf(primary.metadata), ...(dependent !== undefined && { dependent }) };
     const event: LoopEvent = { ...at, ...written };
     if (written.isNew) this.#announce(primary, event);
     observer?.(event);
@@ -104,12 +86,7 @@ export class LoopReporter implements LoopListener {
     const message = `${kind} ${object} was written ${writes} times ${why}; it is written less and less often from now on`;
     logger.warn({ controller, dependent, primary, object, paths, writes }, message);
     const subject = `${kind} ${object}`;
-    const content = { component, about, type: "Warning", reason: "WriteLoop", message, subject } as const;
-    // What is missing is most likely the permission; the line in the log has said it all.
-    writeEvent(client as ApiClient, content).catch((error: unknown) =>
-      logger.debug({ controller, dependent, primary }, `no Event could be written about it: ${messageOf(error)}`),
-    );
+    const target = { client, logger, fields: { controller, dependent, primary } };
+    void writeEvent(target, { component, about, reason: "WriteLoop", message, subject });
   }
 }
-
-type LoopWrite = Parameters<LoopListener["onLoop"]>[0];

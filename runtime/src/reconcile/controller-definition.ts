@@ -2,10 +2,8 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { DependentDefinition, WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
-import type { RateLimiterFactory, RateLimitOptions } from "../schedule/rate-limiter.js";
 import type { Reconciler } from "./reconciler.js";
-import type { Retry, RetryOptions } from "../schedule/retry.js";
-import type { EventFilters } from "../cache/resource-change.js";
+import type { ScheduleSettings } from "../schedule/schedule-settings.js";
 
 /** What is known of a controller when its event sources are made. */
 export interface EventSourceFacts {
@@ -18,7 +16,7 @@ export interface EventSourceFacts {
 }
 
 /** Everything about one controller: its workflow, the user's reconciler and the settings; generated from the spec. */
-export interface ControllerDefinition {
+export interface ControllerDefinition extends ScheduleSettings {
   /** Names the controller in logs, and is its field manager unless one is given. */
   readonly name: string;
   readonly workflow: WorkflowDefinition;
@@ -40,26 +38,6 @@ export interface ControllerDefinition {
   readonly fieldManager?: string;
   /** The finalizer of the primaries; `<plural>.<group>/finalizer` unless given. */
   readonly finalizer?: string;
-  /** When a failed reconcile is tried again: options of the usual retry, or an own one. */
-  readonly retry?: RetryOptions | Retry;
-  /** How often one primary is reconciled at most; as often as something happens unless given. */
-  readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
-  /** Reconciles a primary again when nothing happened for this long; 10 hours unless given, 0 for never. */
-  readonly maxReconciliationIntervalMs?: number;
-  /** Whether changes that leave the generation of the primary as it is are passed over; true unless given. */
-  readonly generationAware?: boolean;
-  /**
-   * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
-   * `filters` ask for; true unless given. False: `filters` decide alone.
-   */
-  readonly defaultFilters?: boolean;
-  /** Which events of primaries cause a reconcile; all unless given. Deletions are only filtered by `generic`. */
-  readonly filters?: Omit<EventFilters<never>, "onDelete">;
-  /**
-   * Whether `reconcile` is called for every event, the deletion of a primary included; false unless given. Then there are no finalizers,
-   * no cleanup and no dependents.
-   */
-  readonly onAllEvents?: boolean;
   /**
    * Whether the runtime keeps conditions in the status of the primaries: `Ready`, and one for each dependent that is not; false unless
    * given. They are written as a field manager of their own, beside what the reconciler writes.
@@ -69,22 +47,12 @@ export interface ControllerDefinition {
   readonly serverSideApply?: boolean;
   /** Finds primaries by the values that these functions return, through `context.primaries.byIndex`. */
   readonly indexes?: { readonly [name: string]: PrimaryIndexFunction };
-  /**
-   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its place to other primaries; its own
-   * primary waits for its end. Default: 30 minutes. 0 for never.
-   */
-  readonly reconcileTimeoutMs?: number;
-  /** How many primaries are reconciled at once; 50 unless given. */
-  readonly maxConcurrentReconciles?: number;
 }
 
 /** Returns the values under which an index finds a primary. */
 export type PrimaryIndexFunction<Primary = never> = (primary: Primary) => ReturnType<IndexFunction>;
 
 /** Returns the dependents of all workflows of a controller, those of its own first. */
-export function dependentsOf({
-  workflow,
-  workflows = {},
-}: Pick<ControllerDefinition, "workflow" | "workflows">): readonly DependentDefinition[] {
+export function dependentsOf({ workflow, workflows = {} }: ControllerDefinition): readonly DependentDefinition[] {
   return [workflow, ...Object.values(workflows)].flatMap(({ dependents }) => dependents);
 }

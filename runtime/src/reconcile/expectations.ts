@@ -9,14 +9,14 @@ import type {
   Expectations,
 } from "../workflow/definition/context.js";
 
-/** With what expectations are kept. */
-export interface ExpectationRegistryOptions {
+interface ExpectationRegistryOptions {
   readonly clock: Clock;
   /** Asks for a primary to be reconciled: what was expected of it did not come in time. */
   onTimeout(primary: ObjectKey): void;
 }
 
 type AnyExpectation = Expectation<never>;
+type Arguments = ExpectationArguments<KubernetesObject>;
 
 interface Kept {
   readonly expectation: AnyExpectation;
@@ -38,7 +38,6 @@ export class ExpectationRegistry {
     this.#options = options;
   }
 
-  /** Of how many primaries something is expected. */
   get size(): number {
     return this.#kept.size;
   }
@@ -63,10 +62,7 @@ export class ExpectationRegistry {
   }
 
   /** Tells what became of the expectation; a fulfilled one is forgotten, also if that was noticed after its time. */
-  async check(
-    primary: ObjectKey,
-    args: ExpectationArguments<KubernetesObject>,
-  ): Promise<ExpectationResult | undefined> {
+  async check(primary: ObjectKey, args: Arguments): Promise<ExpectationResult | undefined> {
     const kept = this.#kept.get(primary);
     if (kept === undefined) return undefined;
     const { name } = kept.expectation;
@@ -77,7 +73,6 @@ export class ExpectationRegistry {
     return { name, status: "fulfilled" };
   }
 
-  /** Forgets what is expected of a primary. */
   forget(primary: ObjectKey): void {
     this.#kept.get(primary)?.cancel();
     this.#kept.delete(primary);
@@ -97,7 +92,7 @@ export function expectationsOf(
   args: { readonly primary: KubernetesObject; readonly context: Context },
 ): Expectations<KubernetesObject> {
   // The context is made for this primary, so it fits.
-  const fitting = args as ExpectationArguments<KubernetesObject>;
+  const fitting = args as Arguments;
   return {
     get current() {
       return registry.get(key)?.name;
@@ -124,10 +119,7 @@ function check({ name, timeoutMs, isFulfilled }: AnyExpectation): void {
     throw fail(`needs a timeoutMs of more than 0: "${name}" has ${String(timeoutMs)}`);
 }
 
-async function isFulfilled(
-  { name, isFulfilled }: AnyExpectation,
-  args: ExpectationArguments<KubernetesObject>,
-): Promise<boolean> {
+async function isFulfilled({ name, isFulfilled }: AnyExpectation, args: Arguments): Promise<boolean> {
   try {
     return await isFulfilled(args as never);
   } catch (error) {

@@ -1,13 +1,7 @@
 // What a controller itself writes to its primaries. Every write states the uid, so that a primary that is gone is not made anew. (The
 // status subresource of custom resources does not look at it when it applies: one that was made anew gets its own status a moment later.)
 import { isApiError, TerminalError } from "../base/errors.js";
-import {
-  keyOf,
-  type KubernetesObject,
-  type ObjectMeta,
-  type ObjectRef,
-  describeObject,
-} from "../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import { ownedBy, type DecodedResource } from "../decode/decode-resource.js";
 import { jsonDiff } from "../match/json-patch.js";
 import { addFinalizer, applyFinalizer } from "../write/finalizers.js";
@@ -143,36 +137,25 @@ function writeStatus(write: PrimaryWrite, primary: WithStatus, status: object): 
 }
 
 // A primary of which nothing but its fields is stated is the one that was reconciled.
-function identityOf({
-  metadata: { name, namespace, uid },
-}: KubernetesObject): ObjectRef & { uid?: string | undefined } {
+function identityOf({ metadata }: KubernetesObject): Pick<ObjectMeta, "name" | "namespace" | "uid"> {
+  const { name, namespace, uid } = metadata;
   return { name, uid, ...(namespace === undefined ? {} : { namespace }) };
 }
 
-function checkIsPrimary(
-  { target: { definition } }: PrimaryWrite,
-  primary: KubernetesObject,
-  { name, namespace }: Partial<ObjectMeta>,
-): void {
-  const isOther =
-    (name !== undefined && name !== primary.metadata.name) ||
-    (namespace !== undefined && namespace !== primary.metadata.namespace);
-  if (isOther)
-    throw new TerminalError(
-      `the reconciler of ${describeObject(definition, primary.metadata)} wants to write another object, ` +
-        `"${keyOf({ ...primary.metadata, ...(name && { name }), ...(namespace && { namespace }) })}"; use context.resources for that`,
-    );
+function checkIsPrimary({ target }: PrimaryWrite, { metadata }: KubernetesObject, stated: Partial<ObjectMeta>): void {
+  const { name = metadata.name, namespace = metadata.namespace } = stated;
+  if (name === metadata.name && namespace === metadata.namespace) return;
+  throw new TerminalError(
+    `the reconciler of ${describeObject(target.definition, metadata)} wants to write another object, ` +
+      `"${keyOf({ name, namespace })}"; use context.resources for that`,
+  );
 }
 
 // The API server answers 404 at subresources, 409 to what would create the object, and 422 if there is another one (1.36). It answers
 // the same where a version or a value was tested, and where the object is not valid.
-async function isGone(
-  { target, sender }: PrimaryWrite,
-  { metadata }: KubernetesObject,
-  error: unknown,
-): Promise<boolean> {
-  const isCandidate = isApiError(error, 404) || isApiError(error, 409) || isApiError(error, 422);
-  if (!isCandidate) return false;
+async function isGone({ target, sender }: PrimaryWrite, object: KubernetesObject, error: unknown): Promise<boolean> {
+  const { metadata } = object;
+  if (!isApiError(error, 404) && !isApiError(error, 409) && !isApiError(error, 422)) return false;
   const { causes } = error;
   if (causes.some(({ field }) => field === "metadata.uid")) return true;
   if (error.code === 422 && causes.length > 0) return false;

@@ -19,9 +19,8 @@ export class SecondaryAccess {
   constructor(sources: SecondarySources, { primary, dependents }: WorkflowDefinition) {
     this.#sources = sources;
     this.#primary = primary;
-    this.#activated = dependents
-      .filter(isKubernetes)
-      .filter(({ activationCondition }) => activationCondition !== undefined);
+    const kubernetes = dependents.filter(isKubernetes);
+    this.#activated = kubernetes.filter(({ activationCondition }) => activationCondition !== undefined);
   }
 
   /** Returns the one of a type; throws if there are several. */
@@ -34,7 +33,7 @@ export class SecondaryAccess {
     const found = typeof type === "string" ? all : latestOf(all as KubernetesObject[]);
     if (found.length <= 1) return found[0];
     throw new Error(
-      `${found.length} resources of the type ${nameOfType(type)} belong to ${this.#describe(primary)}; ask for one by its name, for those ` +
+      `${found.length} resources of the type ${nameOfType(type)} belong to ${describeObject(this.#primary, primary.metadata)}; ask for one by its name, for those ` +
         "of one event source, or for all of them by secondaries()",
     );
   }
@@ -61,11 +60,9 @@ export class SecondaryAccess {
   ): unknown {
     const isNamespaced = typeof type === "string" || type.scope === "Namespaced";
     const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
-    const found = sources.flatMap((source) => {
-      if (source.get === undefined)
-        throw new Error(`event source "${source.name}" cannot look up a resource by its name`);
-      return source.get(key) ?? [];
-    });
+    const blind = sources.find(({ get }) => get === undefined);
+    if (blind !== undefined) throw new Error(`event source "${blind.name}" cannot look up a resource by its name`);
+    const found = sources.flatMap((source) => source.get?.(key) ?? []);
     return typeof type === "string" ? found[0] : latestOf(found as KubernetesObject[])[0];
   }
 
@@ -76,21 +73,12 @@ export class SecondaryAccess {
     const isInactive = this.#activated.some(({ resource }) => hasType({ type: resource }, type));
     if (name === undefined && isInactive) return found;
     const which = name === undefined ? "no event source" : `no event source "${name}"`;
-    throw new Error(
-      `${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${this.#describeSources()}`,
-    );
-  }
-
-  #describeSources(): string {
     const sources = this.#sources.names().map((name) => {
       const type = nameOfType(this.#sources.get(name)?.type);
       return type === undefined ? `"${name}"` : `${type} ("${name}")`;
     });
-    return sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
-  }
-
-  #describe({ metadata }: KubernetesObject): string {
-    return describeObject(this.#primary, metadata);
+    const there = sources.length === 0 ? "there are none" : `there are ${sources.join(", ")}`;
+    throw new Error(`${which} of the controller of ${this.#primary.plural} has the type ${nameOfType(type)}; ${there}`);
   }
 }
 
@@ -99,14 +87,11 @@ function latestOf(objects: readonly KubernetesObject[]): readonly KubernetesObje
   if (objects.length <= 1) return objects;
   const latest = new Map<string, KubernetesObject>();
   for (const object of objects) {
+    const { resourceVersion = "" } = object.metadata;
     const key = keyOf(object.metadata);
-    const known = latest.get(key);
-    if (known === undefined || compareResourceVersions(versionOf(known), versionOf(object)) < 0)
+    const known = latest.get(key)?.metadata;
+    if (known === undefined || compareResourceVersions(known.resourceVersion ?? "", resourceVersion) < 0)
       latest.set(key, object);
   }
   return [...latest.values()];
-}
-
-function versionOf({ metadata }: KubernetesObject): string {
-  return metadata.resourceVersion ?? "";
 }

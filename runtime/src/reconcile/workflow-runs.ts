@@ -20,7 +20,6 @@ import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 export interface WorkflowDependencies {
   /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows of the controller. */
   driverOf(node: PlanNode, index: number): DependentDriver;
-  /** All event sources of the controller. */
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
@@ -39,12 +38,11 @@ interface CompiledWorkflow {
 
 type Kind = "reconcile" | "cleanup";
 
-/** The workflows of one controller, made once. */
+/** The workflows of one controller. */
 export class ControllerWorkflows {
   readonly own: CompiledWorkflow;
   readonly named: ReadonlyMap<string, CompiledWorkflow>;
   readonly dependencies: WorkflowDependencies;
-  /** The dependents of all workflows. */
   readonly dependents: readonly SeenDependent[];
 
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
@@ -68,8 +66,7 @@ export class ControllerWorkflows {
 
   /** The live dependents of all workflows, and what event sources know. */
   createSecondary(primary: KubernetesObject): object {
-    const { dependents, dependencies } = this;
-    return createSecondary({ primary, dependents, sources: dependencies.secondaries });
+    return createSecondary({ primary, dependents: this.dependents, sources: this.dependencies.secondaries });
   }
 
   /** Says that a primary is gone, so that what was watched for it alone is watched no more. */
@@ -79,19 +76,16 @@ export class ControllerWorkflows {
   }
 }
 
-/** What the runs of one reconcile have to do with. */
-export interface RunsOptions {
+interface RunsOptions {
   readonly primary: KubernetesObject;
   readonly scope: ReconcileScope;
-  /** Is told what the workflow of the controller did. */
   onResult(result: WorkflowResult): void;
 }
 
-/** The runs of the workflows in one reconcile or cleanup of one primary. */
+/** The runs of the workflows in one reconcile of one primary. */
 export class WorkflowRuns {
   /** What the functions of the user are called with; set before the first run. */
   context: Context | undefined;
-  /** The results of all cleanups there were. */
   readonly cleanups: WorkflowResult[] = [];
   /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
@@ -132,18 +126,14 @@ export class WorkflowRuns {
   /** What the reconciler runs another workflow by; throws if the controller was not given it. */
   other(wanted: string | WorkflowDefinition): WorkflowInvocation {
     const { named } = this.#workflows;
-    const workflow =
-      typeof wanted === "string"
-        ? named.get(wanted)
-        : [...named.values()].find(({ definition }) => definition === wanted);
-    if (workflow !== undefined) return this.#invocationOf(workflow);
-    const names = [...named.keys()].map((each) => `"${each}"`);
-    const there = names.length === 0 ? "it has none besides its own" : `it has ${names.join(", ")}`;
-    throw new Error(
-      typeof wanted === "string"
-        ? `the controller has no workflow "${wanted}"; ${there}`
-        : `the workflow is none of the "workflows" of the controller; ${there}`,
-    );
+    const found = [...named].find(([name, { definition }]) => name === wanted || definition === wanted);
+    if (found !== undefined) return this.#invocationOf(found[1]);
+    const names = [...named.keys()].map((each) => `"${each}"`).join(", ");
+    const isName = typeof wanted === "string";
+    const problem = isName
+      ? `the controller has no workflow "${wanted}"`
+      : 'the workflow is none of the "workflows" of the controller';
+    throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
   /** Waits for a function of the user and for what it started: a run that nobody waited for still writes. */
@@ -161,11 +151,9 @@ export class WorkflowRuns {
     if (this.#started.get(own)?.has("cleanup") === true) return;
     const isLeft = ({ isGarbageCollected, capabilities }: DependentDriver) =>
       !isGarbageCollected && capabilities.remove;
-    const names = own.plan.nodes
-      .filter((_, index) => isLeft(own.drivers[index]!))
-      .map(({ definition }) => definition.name);
-    if (names.length === 0) return;
-    const what = `nobody deletes what there is of ${names.join(", ")}`;
+    const left = own.plan.nodes.filter((_, index) => isLeft(own.drivers[index]!));
+    if (left.length === 0) return;
+    const what = `nobody deletes what there is of ${left.map(({ definition }) => definition.name).join(", ")}`;
     this.#options.scope.logger.warn({}, `cleanup() did not call context.workflow.cleanup(), so that ${what}`);
   }
 

@@ -4,7 +4,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
-import { createPrimaryFilter, isEdit, type PrimaryFilter, type PrimaryFilterOptions } from "./primary-filter.js";
+import { createPrimaryFilter, isEdit, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
 import {
   isDeletionNext,
@@ -15,10 +15,9 @@ import {
   type ProcessorSettings,
   type Transition,
 } from "./processor-state.js";
-import { rateLimiterFactoryOf, type RateLimiterFactory, type RateLimitOptions } from "./rate-limiter.js";
+import { rateLimiterFactoryOf, type RateLimiterFactory } from "./rate-limiter.js";
 import { ReconcileRun, RunsUnderWay, type RunSurroundings } from "./reconcile-run.js";
 import {
-  failedOutcome,
   type GivenUp,
   type PrimaryLookup,
   type PrimaryOutcome,
@@ -26,23 +25,13 @@ import {
   type ReconcileEvent,
   type ReconcileObserver,
 } from "./reconcile-scope.js";
-import { guardedRetryOf, type Retry, type RetryOptions } from "./retry.js";
+import { guardedRetryOf } from "./retry.js";
+import type { ScheduleSettings } from "./schedule-settings.js";
 import { WorkQueue } from "./work-queue.js";
 
-/** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
-export interface ScheduleSettings extends Pick<PrimaryFilterOptions, "defaultFilters" | "generationAware" | "filters"> {
-  /** Names the controller in logs. */
+interface ControllerFacts extends ScheduleSettings {
   readonly name: string;
   readonly workflow: { readonly primary: { readonly kind: string } };
-  readonly retry?: RetryOptions | Retry;
-  readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
-  /** Default: 10 hours. 0 for never. */
-  readonly maxReconciliationIntervalMs?: number;
-  /** Default: 30 minutes. 0 for never. */
-  readonly reconcileTimeoutMs?: number;
-  readonly onAllEvents?: boolean;
-  /** Default: 50 */
-  readonly maxConcurrentReconciles?: number;
 }
 
 /** What a controller works with. Event sources fill the caches. */
@@ -70,6 +59,8 @@ const TIMER: ProcessorEvent = { kind: "timer" };
 const STARTED: ProcessorEvent = { kind: "started" };
 const MISSED: ProcessorEvent = { kind: "missed" };
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
+// A runner that broke its promise not to throw.
+const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false } as const;
 
 /**
  * Decides when primaries are reconciled: each one at a time, many at once, until each is as desired.
@@ -78,7 +69,7 @@ const NO_TRANSITION: Transition = { state: undefined, effects: [] };
  * but `stop` runs to its end in one turn of the event loop, so no event comes in between. `Result` is the result of a workflow.
  */
 export class Controller<Result = unknown> {
-  readonly #definition: ScheduleSettings;
+  readonly #definition: ControllerFacts;
   readonly #dependencies: ControllerDependencies<Result>;
   readonly #clock: Clock;
   readonly #settings: ProcessorSettings;
@@ -90,18 +81,16 @@ export class Controller<Result = unknown> {
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
-  /** The last error of each primary that is given up. */
-  readonly #givenUp = new Map<KnownPrimary, string>();
+  readonly #lastErrors = new Map<KnownPrimary, string>();
   #isStarted = false;
   #isPaused = false;
   #isStopped = false;
   #isAborted = false;
-  /** Whether reconciles start later by themselves. */
   #isWaking = false;
   #onIdle = () => {};
   #idle: Promise<void> | undefined;
 
-  constructor(definition: ScheduleSettings, dependencies: ControllerDependencies<Result>) {
+  constructor(definition: ControllerFacts, dependencies: ControllerDependencies<Result>) {
     const { maxReconciliationIntervalMs: longest = MAX_RECONCILIATION_INTERVAL_MS } = definition;
     const { clock = systemClock, random = Math.random, runner, logger } = dependencies;
     this.#definition = definition;
@@ -153,10 +142,7 @@ export class Controller<Result = unknown> {
     this.#wakeUp();
   }
 
-  /**
-   * Starts no further reconcile and waits up to `deadlineMs` for the running ones, then aborts their signals. Tells whether all of them
-   * ended in time.
-   */
+  /** Starts nothing more, waits for what runs, and then aborts its signals; tells whether all of it ended in time. */
   async stop(deadlineMs: number): Promise<boolean> {
     this.#isStopped = true;
     for (const primary of this.#primaries.values()) {
@@ -180,7 +166,6 @@ export class Controller<Result = unknown> {
     await this.#idle;
   }
 
-  /** Takes a change of a primary. */
   onPrimaryChange(change: PrimaryChange): void {
     if (this.#isStopped) return;
     const { kind, key, object, old, isInitial = false } = change;
@@ -200,7 +185,6 @@ export class Controller<Result = unknown> {
     if (isMarkedForDeletion) this.#endRunOf(key);
   }
 
-  /** Takes a change of a secondary of these primaries. */
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {
     if (this.#isStopped) return;
     const kind = "secondary";
@@ -218,12 +202,11 @@ export class Controller<Result = unknown> {
     return primary !== undefined && isImminent(primary.state, this.#settings);
   }
 
-  /** The primaries whose last reconcile failed without a quick retry left. */
   get givenUp(): GivenUp {
-    const primaries = [...this.#givenUp]
+    const primaries = [...this.#lastErrors]
       .slice(0, MAX_GIVEN_UP)
       .map(([{ key: primary, state }, error]) => ({ primary, failures: state.failures, error }));
-    return { count: this.#givenUp.size, primaries };
+    return { count: this.#lastErrors.size, primaries };
   }
 
   /** Counts the objects that the controller keeps, to find leaks. */
@@ -257,12 +240,8 @@ export class Controller<Result = unknown> {
 
   /** Passes an event to the processor. The look-up comes late: a filter of the user may have sent an event meanwhile. */
   #tell(key: ObjectKey, event: ProcessorEvent): void {
-    const primary = this.#primaries.get(key);
-    if (primary === undefined) this.#meet(key, event);
-    else this.#apply(primary, event);
-  }
-
-  #meet(key: ObjectKey, event: ProcessorEvent): void {
+    const known = this.#primaries.get(key);
+    if (known !== undefined) return void this.#apply(known, event);
     const { state, effects } = transitionOf(undefined, event, this.#settings);
     if (state === undefined) return;
     const primary = new KnownPrimary(key, state, this.#timing);
@@ -306,10 +285,12 @@ export class Controller<Result = unknown> {
   }
 
   #release(primary: KnownPrimary): void {
-    primary.forgetObject();
+    // What a successor with this name gets anew.
+    primary.seen = undefined;
+    primary.limiter = undefined;
     this.#queue.delete(primary);
     primary.cancelTimer();
-    this.#givenUp.delete(primary);
+    this.#lastErrors.delete(primary);
     this.#dependencies.runner.release?.(primary.key);
   }
 
@@ -347,19 +328,10 @@ export class Controller<Result = unknown> {
     primary.run = run;
     if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
     this.#runs.add();
-    this.#run(run).then(
-      (ended) => this.#finish(primary, run, ended),
-      (error: unknown) => this.#finish(primary, run, failedOutcome(error) as PrimaryOutcome<Result>),
+    this.#dependencies.runner.run(run).then(
+      (outcome) => this.#finish(primary, run, outcome),
+      (error: unknown) => this.#finish(primary, run, { ...BROKEN, failure: { error, isHandled: false } }),
     );
-  }
-
-  // A runner without `async` may throw.
-  #run(run: ReconcileRun): Promise<PrimaryOutcome<Result>> {
-    try {
-      return this.#dependencies.runner.run(run);
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
   }
 
   #finish(primary: KnownPrimary, run: ReconcileRun, outcome: PrimaryOutcome<Result>): void {
@@ -373,8 +345,8 @@ export class Controller<Result = unknown> {
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event, now);
     primary.run = undefined;
-    if (transition.state?.isGivenUp === true) this.#givenUp.set(primary, messageOf(outcome.failure?.error));
-    else this.#givenUp.delete(primary);
+    if (transition.state?.isGivenUp === true) this.#lastErrors.set(primary, messageOf(outcome.failure?.error));
+    else this.#lastErrors.delete(primary);
     const { observer } = this.#dependencies;
     if (observer !== undefined) this.#report(observer, run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
     if (this.#runs.size === 0) this.#onIdle();

@@ -12,9 +12,7 @@ export interface PrimaryTiming {
   readonly clock: Clock;
   /** Returns a number from 0 to 1. */
   random(): number;
-  /** The longest interval. */
   readonly resyncAfterMs: number;
-  /** Called when a primary is due. */
   onDue(primary: KnownPrimary): void;
 }
 
@@ -26,11 +24,9 @@ export class KnownPrimary implements Queued {
   waiting: ReconcilePriority | undefined = undefined;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
-  /** The reconcile under way. */
   run: ReconcileRun | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
-  seen: { -readonly [Member in keyof Seen]: Seen[Member] } | undefined = undefined;
-  /** Its longest interval. */
+  seen: Seen | undefined = undefined;
   readonly resyncAfterMs: number;
   readonly #timing: PrimaryTiming;
   #dueAt = Infinity;
@@ -58,7 +54,6 @@ export class KnownPrimary implements Queued {
     if (this.#timer === undefined || this.#timer.at > this.#dueAt) this.#arm(delayMs);
   }
 
-  /** Cancels the timer. */
   cancelTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -81,17 +76,10 @@ export class KnownPrimary implements Queued {
     else this.#timing.onDue(this);
   }
 
-  /** Remembers what a reconcile sees. */
   see({ uid, generation, deletionTimestamp }: ObjectMeta): void {
     const seen = (this.seen ??= { uid, generation, isDeleting: false });
     seen.uid = uid;
     seen.generation = generation;
     seen.isDeleting = deletionTimestamp !== undefined;
-  }
-
-  /** Forgets the predecessor with this name. */
-  forgetObject(): void {
-    this.seen = undefined;
-    this.limiter = undefined;
   }
 }

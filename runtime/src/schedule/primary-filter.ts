@@ -1,24 +1,17 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ResourceChange } from "../cache/resource-change.js";
-import type { EventFilters } from "../cache/resource-change.js";
+import type { EventFilters, ResourceChange } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
+import type { ScheduleSettings } from "./schedule-settings.js";
 
 /** What the last reconcile of a primary saw of it. */
 export interface Seen {
-  readonly uid: string | undefined;
-  readonly generation: number | undefined;
-  readonly isDeleting: boolean;
+  uid: string | undefined;
+  generation: number | undefined;
+  isDeleting: boolean;
 }
 
-/** What decides which changes of primaries cause a reconcile. */
-export interface PrimaryFilterOptions {
-  /** Whether changes are passed over that bring nothing a reconcile acts on; true unless given. */
-  readonly defaultFilters?: boolean | undefined;
-  /** Whether the default filter passes over changes that leave the generation as it is; true unless given. */
-  readonly generationAware?: boolean | undefined;
-  /** The user's filters, which a change has to pass as well. */
-  readonly filters?: EventFilters<never> | undefined;
+interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
   /** Tells whether a primary should have the finalizer of the controller and does not. */
   lacksFinalizer(primary: KubernetesObject): boolean;
   readonly logger: Logger;
@@ -29,10 +22,7 @@ type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
 /** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
 export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
 
-/**
- * Tells whether a primary is a new generation, another object, or marked for deletion since the last reconcile saw it; also if it has no
- * generation to tell by.
- */
+/** Tells whether a primary was edited, replaced or marked for deletion since a reconcile saw it; without a generation it always was. */
 export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): boolean {
   const { uid, generation, deletionTimestamp } = metadata;
   if (seen === undefined || generation === undefined || seen.uid !== uid) return true;

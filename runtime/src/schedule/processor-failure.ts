@@ -2,13 +2,17 @@ import { findError, stackOf, type ApiError, type RetryAfterError } from "../base
 import { messageOf } from "../base/logger.js";
 import {
   isImminent,
+  logOf,
   resync,
+  waitFor,
+  withLog,
   type PrimaryState,
   type ProcessorEffect,
   type ProcessorEvent,
   type ProcessorSettings,
   type Transition,
 } from "./processor-state.js";
+import { partsOf } from "./retry.js";
 
 // A retry that is further away than this keeps its time, however many changes fail before it (JOSDK 5.4).
 const SHORT_WAIT_MS = 5_000;
@@ -28,36 +32,35 @@ export function afterFailure(
   const isPending = isImminent(running, settings);
   if (isPending && running.isEdited) {
     const state: PrimaryState = { ...running, running: "nothing" };
-    const isLast = settings.retry.isLastAttempt(retry);
+    const last = settings.retry.isLastAttempt(retry) ? "warn" : undefined;
     const log = isEnded
-      ? ended(error)
-      : logOf(error, { what: "and runs again for a new change", isHandled, isLast, isSuperseded: true });
+      ? logOf("debug", `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`)
+      : failureLog(error, { what: "and runs again for a new change", isHandled, last });
     return { state, effects: [log, { kind: "submit", priority }] };
   }
   const failures = running.failures + 1;
   const holdMs = Math.min(FIRST_HOLD_MS * HOLD_FACTOR ** (failures - 1), LONGEST_HOLD_MS);
   const state: PrimaryState = { ...running, running: "nothing", failures, isGivenUp: false, heldUntil: now + holdMs };
   const giveUp = (): Transition => {
-    const log = logOf(error, { what: "and is not tried again before something changes", isHandled, isLast: true });
+    const log = failureLog(error, {
+      what: "and is not tried again before something changes",
+      isHandled,
+      last: "error",
+    });
     const given: PrimaryState = { ...state, isGivenUp: true };
-    const next = isPending ? hold(given, holdMs) : resync(given, settings);
-    return { state: next.state, effects: [log, ...next.effects] };
+    return withLog(isPending ? waitFor(given, "hold", holdMs) : resync(given, settings), log);
   };
   const retryIn = (waiting: PrimaryState, retryAfterMs: number): Transition => {
     const fields = { retryAfterMs, attempt: waiting.retry?.attempt ?? 0 };
-    const what = waiting.isGivenUp ? "and is tried again less and less often" : undefined;
-    const log = logOf(error, { what, isHandled, isLast: waiting.isGivenUp, fields });
-    if (isPending && holdMs < retryAfterMs) {
-      const next = hold(waiting, holdMs);
-      return { state: next.state, effects: [log, ...next.effects] };
-    }
-    const effect = { kind: "schedule", delayMs: retryAfterMs, timer: "retry" } as const;
-    return { state: { ...waiting, timer: "retry" }, effects: [log, effect] };
+    const slow = { what: "and is tried again less and less often", last: "error" } as const;
+    const isHeld = isPending && holdMs < retryAfterMs;
+    const next = isHeld ? waitFor(waiting, "hold", holdMs) : waitFor(waiting, "retry", retryAfterMs);
+    return withLog(next, failureLog(error, { ...(waiting.isGivenUp && slow), isHandled, fields }));
   };
-  if (everyPart(error, (part) => findError(part, "TerminalError") !== undefined)) return giveUp();
-  const retryAfter = findError<RetryAfterError>(error, "RetryAfterError");
+  if (partsOf(error).every((part) => findError(part, "TerminalError") !== undefined)) return giveUp();
+  const askedMs = findError<RetryAfterError>(error, "RetryAfterError")?.retryAfterMs ?? NaN;
   // NaN or a negative number would be no pause at all.
-  if (retryAfter !== undefined && isDelay(retryAfter.retryAfterMs)) return retryIn(state, retryAfter.retryAfterMs);
+  if (Number.isFinite(askedMs) && askedMs >= 0) return retryIn(state, askedMs);
   const remainingMs = (retry?.dueAt ?? now) - now;
   if (remainingMs > SHORT_WAIT_MS) return retryIn({ ...state, isGivenUp: running.isGivenUp }, remainingMs);
   const next = settings.retry.next(retry, error);
@@ -70,47 +73,24 @@ export function afterFailure(
 
 /** Returns when the next attempt is made after a failure with these effects; `undefined` if there is none. */
 export function retryAfterMsOf(effects: readonly ProcessorEffect[]): number | undefined {
-  for (const effect of effects) {
-    if (effect.kind === "release") return undefined;
-    if (effect.kind === "submit") return 0;
-    if (effect.kind === "schedule") return effect.delayMs;
-  }
-  return undefined;
-}
-
-function hold(state: PrimaryState, delayMs: number): Transition {
-  return { state: { ...state, timer: "hold" }, effects: [{ kind: "schedule", delayMs, timer: "hold" }] };
-}
-
-function isDelay(ms: number): boolean {
-  return Number.isFinite(ms) && ms >= 0;
-}
-
-function ended(error: unknown): ProcessorEffect {
-  const message = `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`;
-  return { kind: "log", level: "debug", message, fields: {} };
+  const next = effects.find(({ kind }) => kind === "release" || kind === "submit" || kind === "schedule");
+  if (next?.kind === "submit") return 0;
+  return next?.kind === "schedule" ? next.delayMs : undefined;
 }
 
 interface FailureLog {
-  readonly what?: string | undefined;
+  readonly what?: string;
   readonly isHandled: boolean;
-  readonly isLast: boolean;
-  readonly isSuperseded?: boolean;
+  /** The level if no quick retry is left; absent if one is. */
+  readonly last?: "warn" | "error" | undefined;
   readonly fields?: object;
 }
 
 // A failure with retries left is no error yet, a conflict is normal, and the user's handler reports what it handled.
-function logOf(error: unknown, { what, isHandled, isLast, isSuperseded, fields = {} }: FailureLog): ProcessorEffect {
-  const isConflict = everyPart(error, (part) => findError<ApiError>(part, "ApiError")?.code === 409);
-  const quiet = isConflict ? "info" : isHandled ? "debug" : "warn";
-  const level = !isLast ? quiet : isSuperseded === true ? "warn" : "error";
+function failureLog(error: unknown, { what, isHandled, last, fields = {} }: FailureLog): ProcessorEffect {
+  const isConflict = partsOf(error).every((part) => findError<ApiError>(part, "ApiError")?.code === 409);
+  const level = last ?? (isConflict ? "info" : isHandled ? "debug" : "warn");
   const message = `reconcile failed${what === undefined ? "" : `, ${what}`}: ${messageOf(error)}`;
   const stack = stackOf(error);
-  return { kind: "log", level, message, fields: stack === undefined ? fields : { ...fields, stack } };
-}
-
-// A retry helps if one of several failures may go away.
-function everyPart(error: unknown, holds: (part: unknown) => boolean): boolean {
-  const parts: unknown[] = error instanceof AggregateError && error.errors.length > 0 ? error.errors : [error];
-  return parts.every(holds);
+  return logOf(level, message, stack === undefined ? fields : { ...fields, stack });
 }

@@ -7,22 +7,15 @@ import type { Retry, RetryState } from "./retry.js";
 /** The events of a primary that no reconcile has seen yet (JOSDK ResourceState.EventingState). */
 export type Eventing =
   | "none"
-  /** An event came; the state in the cache is not reconciled yet. */
   | "event"
   /** Our finalizer was removed: events are dropped until the primary is gone or re-created. */
   | "finalizerRemoved"
-  /** The primary is gone. */
   | "deleted"
   /** The primary is gone, and another event came after that. */
   | "additionalAfterDelete";
 
 /** The meaning of a timer; `hold` ends the pause after a failure for events that came during it. */
 export type TimerKind = "retry" | "reschedule" | "resync" | "limit" | "hold";
-
-/** Where the retries of a primary stand, with the time of the next one. */
-export interface ScheduledRetry extends RetryState {
-  readonly dueAt: number;
-}
 
 /** All that the processor knows of one primary. */
 export interface PrimaryState {
@@ -31,11 +24,11 @@ export interface PrimaryState {
   readonly running: "nothing" | "primary" | "deletion";
   /** Why the next reconcile runs: the first few reasons. */
   readonly reasons: readonly ReconcileReason[];
-  /** The highest of all reasons. */
   readonly priority: ReconcilePriority;
   /** Whether the primary itself was edited, replaced or deleted since its last reconcile started. */
   readonly isEdited: boolean;
-  readonly retry: ScheduledRetry | undefined;
+  /** Where its retries stand, with the time of the next one. */
+  readonly retry: (RetryState & { readonly dueAt: number }) | undefined;
   /** Reconciles that failed since the last success. */
   readonly failures: number;
   /** Whether the last reconcile failed and no quick retry is left. */
@@ -44,7 +37,6 @@ export interface PrimaryState {
   readonly heldUntil: number | undefined;
   /** Reconciles in a row that asked for another one almost at once. */
   readonly hurries: number;
-  /** What the timer of the primary stands for. */
   readonly timer: TimerKind | undefined;
   /** The last state of a primary that is gone, where deletions are reconciled. */
   readonly lastKnown: DecodedResource | undefined;
@@ -75,9 +67,7 @@ export type ProcessorEvent =
     }
   | { readonly kind: "secondary"; readonly reason: ReconcileReason; readonly isKnown: boolean }
   | { readonly kind: "timer" }
-  /** Its turn came, but the rate limit makes it wait. */
   | { readonly kind: "limited"; readonly delayMs: number }
-  /** Its turn came, and its reconcile starts. */
   | { readonly kind: "started" }
   /** Its turn came, but the cache has lost it; or the namespaces changed. */
   | { readonly kind: "missed" }
@@ -96,12 +86,10 @@ export type ProcessorEvent =
 
 /** An effect of a transition; the controller carries effects out in order. */
 export type ProcessorEffect =
-  /** Reconcile it when its turn comes. */
   | { readonly kind: "submit"; readonly priority: ReconcilePriority }
   | { readonly kind: "schedule"; readonly delayMs: number; readonly timer: Exclude<TimerKind, "resync"> }
   /** Schedule it for this time of the clock, which may be over. */
   | { readonly kind: "scheduleAt"; readonly at: number }
-  /** Schedule it after the longest interval. */
   | { readonly kind: "scheduleResync" }
   | { readonly kind: "cancelTimer" }
   /** The object is gone: forget all that is kept for it, its place in the queue included. */
@@ -122,9 +110,8 @@ export interface Transition {
 /** The settings of a controller that the processor needs. */
 export interface ProcessorSettings {
   readonly retry: Retry;
-  /** After how long a primary is reconciled again for no reason; undefined for never. */
+  /** Undefined for never. */
   readonly resyncAfterMs: number | undefined;
-  /** Whether deletions are reconciled as well. */
   readonly onAllEvents: boolean;
 }
 
@@ -160,13 +147,9 @@ export const RUNNING_STATE: PrimaryState = { ...NEW_STATE, running: "primary" };
 /** The transition after a success without events: most primaries wait for the longest interval, and share this. */
 const REST: Transition = { state: { ...NEW_STATE, timer: "resync" }, effects: SCHEDULE_RESYNC };
 
-/** Why a primary is marked, and whether the primary itself changed. */
-export interface Mark {
-  readonly reason: ReconcileReason;
-  readonly isEdit?: boolean;
-}
+type Mark = { readonly reason: ReconcileReason; readonly isEdit?: boolean };
 
-/** Returns the state with one more reason to reconcile. */
+/** Returns the state with one more reason to reconcile; `isEdit` tells whether the primary itself changed. */
 export function markState(state: PrimaryState, eventing: Eventing, { reason, isEdit = false }: Mark): PrimaryState {
   const { reasons } = state;
   const isNews =
@@ -194,6 +177,16 @@ export function isImminent(state: PrimaryState, { onAllEvents }: ProcessorSettin
   const { eventing, running } = state;
   if (eventing === "event") return true;
   return onAllEvents && (eventing === "additionalAfterDelete" || (eventing === "deleted" && running !== "deletion"));
+}
+
+/** Returns a transition with one more effect, which comes first. */
+export function withLog({ state, effects }: Transition, log: ProcessorEffect): Transition {
+  return { state, effects: [log, ...effects] };
+}
+
+/** Returns the effect of a line in the log. */
+export function logOf(level: Exclude<LogLevel, "silent">, message: string, fields: object = {}): ProcessorEffect {
+  return { kind: "log", level, message, fields };
 }
 
 /** Returns the state of a primary that waits for the clock. */

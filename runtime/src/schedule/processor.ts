@@ -9,11 +9,13 @@ import {
   CANCEL_TIMER,
   isDeleted,
   isDeletionNext,
+  logOf,
   markState,
   NEW_STATE,
   resync,
   RUNNING_STATE,
   waitFor,
+  withLog,
   type PrimaryState,
   type ProcessorEffect,
   type ProcessorEvent,
@@ -51,25 +53,25 @@ export function transitionOf(
   event: ProcessorEvent,
   settings: ProcessorSettings,
 ): Transition {
+  if (event.kind === "changed") return afterChange(state ?? NEW_STATE, event, settings);
+  if (event.kind === "deleted") return afterDeletion(state, event, settings);
+  if (event.kind === "secondary" && event.isKnown) return afterSecondary(state ?? NEW_STATE, event, settings);
+  // An unknown primary gets an event of its own later.
+  if (state === undefined) return stay(state);
   switch (event.kind) {
-    case "changed":
-      return afterChange(state ?? NEW_STATE, event, settings);
     case "secondary":
-      // An unknown primary gets an event of its own later.
-      return state === undefined && !event.isKnown ? stay(state) : afterSecondary(state ?? NEW_STATE, event, settings);
-    case "deleted":
-      return afterDeletion(state, event, settings);
+      return afterSecondary(state, event, settings);
     case "timer":
-      return state === undefined ? stay(state) : afterTimer(state);
+      return afterTimer(state);
     case "limited":
-      return state === undefined ? stay(state) : afterLimit(state, event.delayMs);
+      return waitFor(state, "limit", Math.max(SHORTEST_LIMIT_MS, event.delayMs));
     case "started":
-      return state === undefined ? stay(state) : afterStart(state, settings);
+      return afterStart(state, settings);
     case "missed":
-      if (state === undefined || state.running !== "nothing" || isDeletionNext(state, settings)) return stay(state);
+      if (state.running !== "nothing" || isDeletionNext(state, settings)) return stay(state);
       return { state: undefined, effects: RELEASE };
     case "finished":
-      return state === undefined ? stay(state) : afterFinish(state, event, settings);
+      return afterFinish(state, event, settings);
   }
 }
 
@@ -102,24 +104,20 @@ function afterChange(state: PrimaryState, event: EventOf<"changed">, settings: P
   return submitUnlessHeld(markState(state, isDeletionNext(state, settings) ? "additionalAfterDelete" : "event", event));
 }
 
-function afterSecondary(
-  state: PrimaryState,
-  { reason }: EventOf<"secondary">,
-  settings: ProcessorSettings,
-): Transition {
+function afterSecondary(state: PrimaryState, event: EventOf<"secondary">, settings: ProcessorSettings): Transition {
   if (state.eventing === "finalizerRemoved") return stay(state);
-  if (!isDeleted(state)) return submitUnlessHeld(markState(state, "event", { reason }));
-  if (!settings.onAllEvents) return stay(state);
-  return submitUnlessHeld(markState(state, "additionalAfterDelete", { reason }));
+  const isGone = isDeleted(state);
+  if (isGone && !settings.onAllEvents) return stay(state);
+  return submitUnlessHeld(markState(state, isGone ? "additionalAfterDelete" : "event", event));
 }
 
 function afterDeletion(
   state: PrimaryState | undefined,
   event: EventOf<"deleted">,
-  settings: ProcessorSettings,
+  { onAllEvents }: ProcessorSettings,
 ): Transition {
   const { isKnown, isStarted } = event;
-  if (settings.onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
+  if (onAllEvents && (isStarted || (state?.running ?? "nothing") !== "nothing"))
     return submit(withDeletion(state ?? NEW_STATE, event));
   if (state === undefined) return isKnown ? recreated(NEW_STATE, NO_EFFECTS) : stay(state);
   // The running reconcile notices at its end.
@@ -146,10 +144,6 @@ function afterTimer(state: PrimaryState): Transition {
   return submit(markState(idle, eventing === "none" ? "event" : eventing, { reason }));
 }
 
-function afterLimit(state: PrimaryState, delayMs: number): Transition {
-  return waitFor(state, "limit", Math.max(SHORTEST_LIMIT_MS, delayMs));
-}
-
 function afterStart(state: PrimaryState, settings: ProcessorSettings): Transition {
   const { retry, failures, isGivenUp, hurries, lastKnown, isFinalStateUnknown } = state;
   const past = { retry, failures, isGivenUp, hurries };
@@ -159,16 +153,17 @@ function afterStart(state: PrimaryState, settings: ProcessorSettings): Transitio
 }
 
 function afterFinish(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
-  if (running.running === "deletion") return afterDeletionFinish(running, event, settings);
+  if (running.running === "deletion") return afterDeletionRun(running, event, settings);
   const { outcome, uid, knownUid, isKnown } = event;
   const isGone = isDeleted(running) || !isKnown;
   // The reconciled object is gone, and with it the meaning of the outcome.
   if ((isGone || uid !== knownUid) && !isDeletionNext(running, settings)) {
-    const logs: ProcessorEffect[] = [];
-    if (outcome.failure !== undefined)
-      logs.push({ kind: "log", level: "debug", message: wentMeanwhile(outcome.failure.error), fields: {} });
-    if (!isKnown) return { state: undefined, effects: [...logs, ...RELEASE] };
-    return recreated(isGone ? NEW_STATE : running, [...logs, ...RELEASE]);
+    const next = isKnown ? recreated(isGone ? NEW_STATE : running, RELEASE) : { state: undefined, effects: RELEASE };
+    if (outcome.failure === undefined) return next;
+    return withLog(
+      next,
+      logOf("debug", `the primary went while it was reconciled: ${messageOf(outcome.failure.error)}`),
+    );
   }
   if (outcome.failure !== undefined) return afterFailure(running, event, settings);
   return afterSuccess(succeeded(running), event, settings);
@@ -191,11 +186,8 @@ function afterSuccess(state: PrimaryState, event: EventOf<"finished">, settings:
   const { rescheduleAfterMs } = outcome;
   if (rescheduleAfterMs === undefined) return resync(NEW_STATE, settings);
   if (rescheduleAfterMs >= 0) return reschedule(state, rescheduleAfterMs);
-  const next = resync(state, settings);
-  return {
-    state: next.state,
-    effects: [warning(`a reschedule after ${rescheduleAfterMs} ms is ignored`), ...next.effects],
-  };
+  const warning = logOf("warn", `a reschedule after ${rescheduleAfterMs} ms is ignored`);
+  return withLog(resync(state, settings), warning);
 }
 
 function reschedule(state: PrimaryState, askedMs: number): Transition {
@@ -207,14 +199,10 @@ function reschedule(state: PrimaryState, askedMs: number): Transition {
   const message =
     `rescheduleAfterMs was below ${HURRY_MS} ms ${hurries} times in a row; ` +
     `the next reschedules of this primary wait longer and longer, up to ${LONGEST_HURRY_MS} ms`;
-  return { state: next.state, effects: [warning(message), ...next.effects] };
+  return withLog(next, logOf("warn", message));
 }
 
-function afterDeletionFinish(
-  running: PrimaryState,
-  event: EventOf<"finished">,
-  settings: ProcessorSettings,
-): Transition {
+function afterDeletionRun(running: PrimaryState, event: EventOf<"finished">, settings: ProcessorSettings): Transition {
   const { outcome, uid, isKnown } = event;
   if (outcome.failure !== undefined) {
     const next = afterFailure(running, event, settings);
@@ -222,19 +210,10 @@ function afterDeletionFinish(
     const isGivenUp = running.eventing === "deleted" && next.state?.isGivenUp === true;
     return isGivenUp && isKnown ? recreated(NEW_STATE, [...next.effects, ...RELEASE]) : next;
   }
-  const warnings =
-    outcome.rescheduleAfterMs === undefined ? NO_EFFECTS : [warning("a reschedule of a deleted primary is ignored")];
   const wasReplaced = running.lastKnown?.object.metadata.uid !== uid;
   const next = wasReplaced ? submitAnew(succeeded(running)) : gone(isKnown);
-  return warnings.length === 0 ? next : { state: next.state, effects: [...warnings, ...next.effects] };
-}
-
-function warning(message: string): ProcessorEffect {
-  return { kind: "log", level: "warn", message, fields: {} };
-}
-
-function wentMeanwhile(error: unknown): string {
-  return `the primary went while it was reconciled: ${messageOf(error)}`;
+  if (outcome.rescheduleAfterMs === undefined) return next;
+  return withLog(next, logOf("warn", "a reschedule of a deleted primary is ignored"));
 }
 
 // A successor with the same name may exist, and its event may have been dropped.
@@ -243,10 +222,7 @@ function gone(isKnown: boolean): Transition {
 }
 
 function recreated({ reasons, priority }: PrimaryState, effects: readonly ProcessorEffect[]): Transition {
-  const waiting = { ...NEW_STATE, reasons, priority };
-  const state =
-    reasons.length > 0
-      ? { ...waiting, eventing: "event" as const }
-      : markState(waiting, "event", { reason: RECREATED });
+  const waiting: PrimaryState = { ...NEW_STATE, reasons, priority, eventing: "event" };
+  const state = reasons.length > 0 ? waiting : markState(waiting, "event", { reason: RECREATED });
   return { state, effects: [...effects, ...SUBMIT[state.priority]] };
 }

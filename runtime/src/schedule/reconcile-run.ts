@@ -15,7 +15,6 @@ const GRACE_MS = 30_000;
 /** Where the reconciles of a controller run. */
 export interface RunSurroundings {
   readonly controller: string;
-  /** The kind of the primaries. */
   readonly kind: string;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -23,13 +22,8 @@ export interface RunSurroundings {
   isImminent(key: ObjectKey): boolean;
 }
 
-/** What a reconcile starts from. */
-export interface RunStart {
-  readonly entry: DecodedResource;
-  /** As it was before the reconcile started. */
-  readonly state: PrimaryState;
-  readonly startedAt: number;
-}
+/** What a reconcile starts from; `state` is as it was before. */
+type RunStart = Pick<ReconcileRun, "entry" | "startedAt"> & { readonly state: PrimaryState };
 
 /** One reconcile under way. */
 export class ReconcileRun implements ReconcileScope {
@@ -80,12 +74,10 @@ export class ReconcileRun implements ReconcileScope {
     return this.#signal;
   }
 
-  /** The object that is reconciled. */
   get uid(): string | undefined {
     return this.entry.object.metadata.uid;
   }
 
-  /** Aborts the signal. */
   abort(reason: Error): void {
     this.#abort.abort(reason);
   }
@@ -121,7 +113,6 @@ export interface RunLimits {
   readonly clock: Clock;
   /** After how long the signal of a reconcile is aborted; 0 for never. */
   readonly timeoutMs: number;
-  /** The reconciles under way. */
   runs(): Iterable<ReconcileRun>;
   /** Called when a reconcile has lost its place, because it does not end although its signal is aborted. */
   onPlaceFreed(): void;
@@ -146,13 +137,11 @@ export class RunsUnderWay {
     return this.size - this.#hung;
   }
 
-  /** Adds a reconcile that has just started. */
   add(): void {
     this.size++;
     if (this.#cancel === undefined && this.#limits.timeoutMs > 0) this.#checkAfter(this.#limits.timeoutMs);
   }
 
-  /** Takes out a reconcile that has ended. */
   delete(run: ReconcileRun): void {
     run.tasks.close();
     this.size--;
@@ -190,20 +179,15 @@ export class RunsUnderWay {
     const leftMs = (this.#expired.get(run) ?? run.startedAt + timeoutMs) - clock.now();
     // A timer of Node may ring a part of a millisecond early.
     if (leftMs >= 1) return leftMs;
-    if (this.#expired.has(run)) this.#giveUp(run);
-    else this.#expire(run);
-    return this.#expired.get(run)! - clock.now();
-  }
-
-  #expire(run: ReconcileRun): void {
-    const { clock, timeoutMs } = this.#limits;
+    if (this.#expired.has(run)) return this.#giveUp(run);
     const seconds = Math.round(timeoutMs / 1000);
     this.#expired.set(run, clock.now() + GRACE_MS);
     run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
     run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
+    return GRACE_MS;
   }
 
-  #giveUp(run: ReconcileRun): void {
+  #giveUp(run: ReconcileRun): number {
     const message =
       "the reconcile goes on although its signal is aborted; other primaries take its place, " +
       "and this primary is not reconciled until it returns";
@@ -211,6 +195,7 @@ export class RunsUnderWay {
     this.#expired.set(run, Infinity);
     this.#hung++;
     this.#limits.onPlaceFreed();
+    return Infinity;
   }
 }
 
@@ -240,7 +225,6 @@ export class RunningTasks {
     }
   }
 
-  /** Ends the watch. */
   close(): void {
     this.#isClosed = true;
     this.#cancel?.();
@@ -260,18 +244,11 @@ export class RunningTasks {
 }
 
 // A logger whose lines say which reconcile they belong to, and why it runs.
-function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: RunFacts): Logger {
-  const write = (level: keyof Logger, more: object, message: string) => {
+function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
+  const at = (level: keyof Logger) => (more: object, message: string) => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
     const object = { namespace, name, uid, resourceVersion, generation };
     logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
   };
-  return {
-    debug: (more, message) => write("debug", more, message),
-    info: (more, message) => write("info", more, message),
-    warn: (more, message) => write("warn", more, message),
-    error: (more, message) => write("error", more, message),
-  };
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
-
-type RunFacts = Pick<ReconcileScope, "entry" | "reasons">;

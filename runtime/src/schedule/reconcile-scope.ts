@@ -1,6 +1,7 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
+import type { ResourceView } from "../cache/resource-view.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { RunningTasks } from "./reconcile-run.js";
 
@@ -33,7 +34,7 @@ export interface PrimaryOutcome<Result = unknown> {
   readonly isFinalizerRemoved: boolean;
   readonly wroteStatus: boolean;
   readonly wroteResource: boolean;
-  /** What the workflow did; absent if it was not reached. */
+  /** Absent if it was not reached. */
   readonly workflow?: Result;
   /** Why it failed; `isHandled` if the error status handler dealt with it, which makes it quiet while retries are left. */
   readonly failure?: { readonly error: unknown; readonly isHandled: boolean };
@@ -41,7 +42,7 @@ export interface PrimaryOutcome<Result = unknown> {
 
 /** Does the work of a reconcile; knows nothing of when. */
 export interface PrimaryRunner<Result> {
-  /** Reconciles one primary; a failure is part of the outcome. */
+  /** A failure is part of the outcome. */
   run(scope: ReconcileScope): Promise<PrimaryOutcome<Result>>;
   /** Tells whether a primary should have the finalizer of the controller and does not. */
   lacksFinalizer(primary: KubernetesObject): boolean;
@@ -50,10 +51,7 @@ export interface PrimaryRunner<Result> {
 }
 
 /** The primaries as they are known now. */
-export interface PrimaryLookup {
-  get(key: ObjectKey): DecodedResource | undefined;
-  has(key: ObjectKey): boolean;
-}
+export type PrimaryLookup = Pick<ResourceView, "get" | "has">;
 
 /** What an observer is told at the end of every reconcile; `Result` is that of its workflow. */
 export interface ReconcileEvent<Result = unknown> {
@@ -94,12 +92,6 @@ export interface GivenUp {
   readonly count: number;
   /** The first of them. */
   readonly primaries: readonly GivenUpPrimary[];
-}
-
-/** Returns the outcome of a reconcile that broke its promise not to throw. */
-export function failedOutcome(error: unknown): PrimaryOutcome {
-  const nothing = { isFinalizerRemoved: false, wroteStatus: false, wroteResource: false };
-  return { kind: "reconcile", ...nothing, failure: { error, isHandled: false } };
 }
 
 /** Returns a reason in words, as log lines show it: `primary updated`, `web home/page changed`, `retry 2`. */

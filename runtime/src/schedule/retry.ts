@@ -87,9 +87,11 @@ function askedMs(error: unknown): number {
   return Math.max(0, ...partsOf(error).map((part) => findError<ApiError>(part, "ApiError")?.retryAfterMs ?? 0));
 }
 
-function partsOf(error: unknown): readonly unknown[] {
-  if (!(error instanceof AggregateError) || error.errors.length === 0) return [error];
-  return error.errors.flatMap((part: unknown) => (part === error ? [] : partsOf(part)));
+/** Returns the errors that an aggregate consists of, at any depth; of another error itself. */
+export function partsOf(error: unknown): readonly unknown[] {
+  const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const parts = all.flatMap((part) => (part === error ? [] : partsOf(part)));
+  return parts.length === 0 ? [error] : parts;
 }
 
 function isOutage(error: unknown, code: number | undefined): boolean {
@@ -100,15 +102,11 @@ function mayGoAway(_error: unknown, code: number | undefined): boolean {
   return code === undefined || !REFUSALS.includes(code);
 }
 
-/** What the retry of a definition works with. */
-export interface RetrySurroundings {
-  readonly logger: Logger;
-  /** Returns a number from 0 to 1. Default: `Math.random` */
-  readonly random?: (() => number) | undefined;
-}
-
 /** Returns the retry of a definition, which has options or a retry of its own; if that one throws, the default decides. */
-export function guardedRetryOf(retry: RetryOptions | Retry | undefined, { logger, random }: RetrySurroundings): Retry {
+export function guardedRetryOf(
+  retry: RetryOptions | Retry | undefined,
+  { logger, random }: { readonly logger: Logger; readonly random?: (() => number) | undefined },
+): Retry {
   if (retry === undefined || !("next" in retry)) return createRetry(retry, random);
   const fallback = createRetry({}, random);
   const guarded = <Result>(decide: (by: Retry) => Result): Result => {

@@ -21,8 +21,7 @@ export interface Queued {
  * the groups take turns: however many items one group has, it delays an item of another by one turn. Every operation takes constant time.
  */
 export class WorkQueue<Item extends Queued> {
-  readonly #edits = new FairQueue<Item>("edit");
-  readonly #background = new FairQueue<Item>("background");
+  readonly #queues = { edit: new FairQueue<Item>("edit"), background: new FairQueue<Item>("background") };
   /** How many edits were handed out while the background waited. */
   #editsInARow = 0;
 
@@ -31,33 +30,26 @@ export class WorkQueue<Item extends Queued> {
     if (item.waiting === "edit" || item.waiting === priority) return;
     this.delete(item);
     item.waiting = priority;
-    this.#queueOf(priority).push(item);
+    this.#queues[priority].push(item);
   }
 
   /** Hands out the item whose turn it is. */
   take(): Item | undefined {
-    const isBackgroundsTurn = this.#edits.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
-    if (this.#background.size > 0 && isBackgroundsTurn) {
-      this.#editsInARow = 0;
-      return this.#background.shift();
-    }
-    this.#editsInARow = this.#background.size > 0 ? this.#editsInARow + 1 : 0;
-    return this.#edits.shift();
+    const { edit, background } = this.#queues;
+    const isBackgroundsTurn = edit.size === 0 || this.#editsInARow >= BACKGROUND_SHARE - 1;
+    const isBackground = background.size > 0 && isBackgroundsTurn;
+    this.#editsInARow = background.size > 0 && !isBackground ? this.#editsInARow + 1 : 0;
+    return isBackground ? background.shift() : edit.shift();
   }
 
   /** Forgets an item. If it is added again, it may take the place that it had. */
   delete(item: Item): void {
-    if (item.waiting !== undefined) this.#queueOf(item.waiting).size--;
+    if (item.waiting !== undefined) this.#queues[item.waiting].size--;
     item.waiting = undefined;
   }
 
-  /** How many items wait to be handed out. */
   get size(): number {
-    return this.#edits.size + this.#background.size;
-  }
-
-  #queueOf(priority: ReconcilePriority): FairQueue<Item> {
-    return priority === "edit" ? this.#edits : this.#background;
+    return this.#queues.edit.size + this.#queues.background.size;
   }
 }
 
@@ -67,7 +59,6 @@ class FairQueue<Item extends Queued> {
   readonly #lines = new Map<string, Fifo<Item>>();
   /** The lines that have items, the line whose turn is next first. */
   readonly #turns = new Fifo<Fifo<Item>>();
-  /** How many items wait. */
   size = 0;
 
   constructor(priority: ReconcilePriority) {
@@ -84,7 +75,6 @@ class FairQueue<Item extends Queued> {
     this.size++;
   }
 
-  /** Takes the next item; the turn goes to the next group. */
   shift(): Item | undefined {
     for (let line = this.#turns.shift(); line !== undefined; line = this.#turns.shift()) {
       let item = line.shift();

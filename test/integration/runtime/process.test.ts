@@ -48,6 +48,7 @@ interface Line {
   readonly level: string;
   readonly message: string;
   readonly stack?: string;
+  readonly finished?: boolean;
 }
 
 suite("the process of an operator", (test) => {
@@ -95,13 +96,15 @@ suite("the process of an operator", (test) => {
     );
     assert.is(await ended, 0, output());
     assert.ok(lines().some(({ message }) => message === "stopping"));
+    const { level, message, finished } = lines().at(-1)!;
+    assert.equal({ level, message, finished }, { level: "info", message: "stopped", finished: true });
     assert.match(output(), "the owner goes on");
   });
 
   test("a reconcile that does not end at the stop makes the exit code 1", async () => {
     await using server = await startPageServer();
     const path = "/apis/example.com/v1/namespaces/default/pages";
-    const { child, ended, output } = run(
+    const { child, ended, lines, output } = run(
       programOf(server, {
         reconciler: '{ reconcile: () => { console.error("it hangs"); return new Promise(() => {}); } }',
         options: "stopTimeoutMs: 100",
@@ -113,6 +116,7 @@ suite("the process of an operator", (test) => {
     await waitFor("it hangs", () => output().includes("it hangs"));
     child.kill("SIGTERM");
     assert.is(await ended, 1, output());
+    assert.is(lines().find(({ message }) => message === "stopped")?.finished, false);
   });
 
   for (const [what, code] of [

@@ -1,11 +1,11 @@
 import { findError, isApiError } from "../../base/errors.js";
 import { messageOf } from "../../base/logger.js";
-import { checkControl, type ErrorArguments, type ErrorControl, type Reconciler } from "../reconciler.js";
+import type { ControllerDefinition } from "../controller-definition.js";
+import { checkControl, type ErrorArguments, type ErrorControl } from "../reconciler.js";
 import type { ReconcileScope } from "../../schedule/reconcile-scope.js";
 
-/** What reporting an error needs. */
-export interface ErrorReporting {
-  readonly reconciler: Pick<Reconciler<never, never, object, object>, "updateErrorStatus"> | undefined;
+interface ErrorReporting {
+  readonly reconciler: ControllerDefinition["reconciler"];
   readonly args: ErrorArguments<unknown, object>;
   readonly scope: ReconcileScope;
   writeStatus(status: object): Promise<void>;
@@ -15,12 +15,8 @@ export interface ErrorReporting {
  * Lets the user's reconciler report an error, and writes the status that it returns; never throws. Returns its control, which says that it
  * knows about the error.
  */
-export async function reportError({
-  reconciler,
-  args,
-  scope,
-  writeStatus,
-}: ErrorReporting): Promise<ErrorControl<object> | undefined> {
+export async function reportError(reporting: ErrorReporting): Promise<ErrorControl<object> | undefined> {
+  const { reconciler, args, scope, writeStatus } = reporting;
   if (reconciler?.updateErrorStatus === undefined) return undefined;
   let control: ErrorControl<object> | undefined;
   try {
@@ -30,7 +26,7 @@ export async function reportError({
     control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
     if (control?.status !== undefined) await writeStatus(control.status);
   } catch (error) {
-    logFailure(error, { scope, isRetried: isRetried(control) && findError(args.error, "TerminalError") === undefined });
+    logFailure(error, scope, isRetried(control) && findError(args.error, "TerminalError") === undefined);
   }
   return control;
 }
@@ -41,15 +37,13 @@ export function isRetried(control: ErrorControl<object> | undefined): boolean {
 }
 
 // The error that was to be reported is what matters: it is logged where it is retried.
-function logFailure(error: unknown, { scope, isRetried }: { scope: ReconcileScope; isRetried: boolean }): void {
+function logFailure(error: unknown, scope: ReconcileScope, isRetried: boolean): void {
   const { logger, retry } = scope;
-  const message = `the status could not report the error: ${messageOf(error)}`;
+  const what = "the status could not report the error";
+  const message = `${what}: ${messageOf(error)}`;
   const comesAgain = scope.isNextReconcileImminent() || (isRetried && !retry.isLastAttempt);
   if (!comesAgain) return logger.error({}, message);
   if (!isApiError(error, 409) && !isApiError(error, 422)) return logger.warn({}, message);
-  logger.info(
-    {},
-    "the status could not report the error, because the primary changed meanwhile; it is reconciled again",
-  );
+  logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
   logger.debug({}, message);
 }

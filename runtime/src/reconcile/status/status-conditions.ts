@@ -1,5 +1,6 @@
 // Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
 // They have a field manager of their own, so that the runtime and the reconciler keep each other's fields.
+import { timestampOf } from "../../base/clock.js";
 import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
 import type { StatusCondition } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
@@ -28,9 +29,13 @@ export interface StatusFacts {
 type Reason = "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
 
 interface Finding {
+  /** Default: `False` */
+  readonly status?: StatusCondition["status"];
   readonly reason: Reason;
   readonly message: string;
 }
+
+type NamedFinding = Finding & { readonly name: string };
 
 // The reason of `Ready` is the first of these that a dependent has.
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
@@ -39,42 +44,27 @@ const READY = "Ready";
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have. Other conditions of `conditionTypesOf` are over. */
-export function statusConditionsOf({
-  workflow,
-  error,
-  isSkipped = false,
-  isCleanup = false,
-  postponed = [],
-  before,
-  generation,
-  now,
-}: StatusFacts): StatusCondition[] {
+export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
+  const { workflow, postponed = [], before, generation, now } = facts;
   const outcomes = Object.entries(workflow?.dependents ?? {});
   const found = outcomes.flatMap(([name, outcome]) => {
     const finding = findingOf(name, outcome);
     return finding === undefined ? [] : [{ name, ...finding }];
   });
   const own = postponed.map((each) => ({ name: each.object, ...loopFinding(each) }));
-  const ready = readyOf([...found, ...own], { error, isCleanup, isSkipped });
-  const condition = (
-    type: string,
-    status: StatusCondition["status"],
-    { reason, message }: Finding,
-  ): StatusCondition => {
+  const ready = readyOf([...found, ...own], facts);
+  const condition = (type: string, { status = "False", reason, message }: Finding): StatusCondition => {
     const known = before.find((each) => each.type === type);
     return {
       type,
       status,
       reason,
       message: shortened(message),
-      lastTransitionTime: known?.status === status ? known.lastTransitionTime : timeOf(now),
+      lastTransitionTime: known?.status === status ? known.lastTransitionTime : timestampOf(now),
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   };
-  return [
-    condition(READY, ready.status, ready),
-    ...found.map(({ name, ...finding }) => condition(conditionTypeOf(name), "False", finding)),
-  ];
+  return [condition(READY, ready), ...found.map((finding) => condition(conditionTypeOf(finding.name), finding))];
 }
 
 /** Returns the type of the condition of a dependent: `DeploymentReady` of "deployment". */
@@ -94,25 +84,17 @@ export function hasSharedConditions(schema: Schema): boolean {
   return conditions?.["x-kubernetes-list-type"] === "map" && keys?.length === 1 && keys[0] === "type";
 }
 
-function readyOf(
-  found: readonly (Finding & { readonly name: string })[],
-  {
-    error,
-    isCleanup,
-    isSkipped,
-  }: { readonly error: unknown; readonly isCleanup: boolean; readonly isSkipped: boolean },
-): Finding & { readonly status: StatusCondition["status"] } {
+function readyOf(found: readonly NamedFinding[], { error, isCleanup, isSkipped }: StatusFacts): Finding {
   if (isSkipped) return { status: "Unknown", reason: "NotRun", message: "the reconciler did not run the workflow" };
-  const status = "False";
   const reason = REASONS.find((each) => found.some((finding) => finding.reason === each));
-  if (reason !== undefined) return { status, reason, message: found.map(told).join("; ") };
-  if (error !== undefined) return { status, reason: "Failed", message: messageOf(error) };
-  if (isCleanup) return { status, reason: "Deleting", message: "the primary is being deleted" };
+  if (reason !== undefined) return { reason, message: found.map(told).join("; ") };
+  if (error !== undefined) return { reason: "Failed", message: messageOf(error) };
+  if (isCleanup) return { reason: "Deleting", message: "the primary is being deleted" };
   return { status: "True", reason: "Ready", message: "everything is as desired" };
 }
 
 // The error of a dependent names the dependent already.
-function told({ name, reason, message }: Finding & { readonly name: string }): string {
+function told({ name, reason, message }: NamedFinding): string {
   return reason === "Failed" ? message : `${name}: ${message}`;
 }
 
@@ -124,7 +106,10 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
       if (outcome.postponed !== undefined) return loopFinding(outcome.postponed);
       return outcome.isReady ? undefined : { reason: "NotReady", message: notReadyMessage(outcome) };
     case "waiting":
-      return waitingOf(name, outcome);
+      if (outcome.because !== undefined) return { reason: "Deleting", message: outcome.because };
+      // A read-only dependent without an object waits for itself.
+      if (outcome.for.join() === name) return { reason: "NotReady", message: "does not exist yet" };
+      return { reason: "DependencyNotReady", message: `waits for ${outcome.for.join(", ")}` };
     case "failed":
       return { reason: "Failed", message: messageOf(outcome.error) };
     case "deleted":
@@ -138,13 +123,6 @@ function findingOf(name: string, outcome: DependentOutcome): Finding | undefined
 
 function loopFinding(postponed: PostponedWrite): Finding {
   return { reason: "WriteLoop", message: describePostponed(postponed) };
-}
-
-function waitingOf(name: string, { for: blockers, because }: DependentOutcome & { readonly kind: "waiting" }): Finding {
-  if (because !== undefined) return { reason: "Deleting", message: because };
-  // A read-only dependent without an object waits for itself.
-  if (blockers.join() === name) return { reason: "NotReady", message: "does not exist yet" };
-  return { reason: "DependencyNotReady", message: `waits for ${blockers.join(", ")}` };
 }
 
 function notReadyMessage(outcome: DependentOutcome): string {
@@ -165,9 +143,4 @@ function shortened(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
   // The API server would replace half a surrogate pair, and the message would differ each time.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
-}
-
-// As metav1.Time has it.
-function timeOf(now: Date): string {
-  return now.toISOString().replace(/\.\d+Z$/, "Z");
 }

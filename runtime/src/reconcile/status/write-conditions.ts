@@ -4,8 +4,7 @@ import { conditionTypesOf, statusConditionsOf, type StatusFacts } from "./status
 
 type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
-/** What became of a primary. */
-export interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup" | "postponed"> {
+interface ConditionsToWrite extends Pick<StatusFacts, "workflow" | "error" | "isCleanup" | "postponed"> {
   /** The state that was reconciled. */
   readonly primary: KubernetesObject;
   /** The names of the dependents. */
@@ -35,11 +34,7 @@ export async function writeConditions(
   const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
   const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
-  await writePrimary(
-    write,
-    { primary: latest, status: wanted },
-    ({ wroteStatus = false }) => (isWritten = wroteStatus),
-  );
+  await writePrimary(write, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
   return isWritten;
 }
 

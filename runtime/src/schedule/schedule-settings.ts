@@ -1,0 +1,34 @@
+import type { EventFilters } from "../cache/resource-change.js";
+import type { RateLimiterFactory, RateLimitOptions } from "./rate-limiter.js";
+import type { Retry, RetryOptions } from "./retry.js";
+
+/** The settings that decide when primaries are reconciled; they are part of the definition of a controller. */
+export interface ScheduleSettings {
+  /** When a failed reconcile is tried again: options of the usual retry, or an own one. */
+  readonly retry?: RetryOptions | Retry;
+  /** How often one primary is reconciled at most; as often as something happens unless given. */
+  readonly rateLimit?: RateLimitOptions | RateLimiterFactory;
+  /** Reconciles a primary again when nothing happened for this long; 10 hours unless given, 0 for never. */
+  readonly maxReconciliationIntervalMs?: number;
+  /** Whether changes that leave the generation of the primary as it is are passed over; true unless given. */
+  readonly generationAware?: boolean;
+  /**
+   * Whether an update of a primary has to be a new generation, the begin of its deletion, or the loss of its finalizer, besides what
+   * `filters` ask for; true unless given. False: `filters` decide alone.
+   */
+  readonly defaultFilters?: boolean;
+  /** Which events of primaries cause a reconcile; all unless given. Deletions are only filtered by `generic`. */
+  readonly filters?: Omit<EventFilters<never>, "onDelete">;
+  /**
+   * Whether `reconcile` is called for every event, the deletion of a primary included; false unless given. Then there are no finalizers,
+   * no cleanup and no dependents.
+   */
+  readonly onAllEvents?: boolean;
+  /**
+   * After how long the signal of a reconcile is aborted. A reconcile that goes on all the same loses its place to other primaries; its own
+   * primary waits for its end. Default: 30 minutes. 0 for never.
+   */
+  readonly reconcileTimeoutMs?: number;
+  /** How many primaries are reconciled at once; 50 unless given. */
+  readonly maxConcurrentReconciles?: number;
+}
