@@ -83,7 +83,8 @@ export class LoopDetector {
     const times = this.#added(known?.input === write.input ? known.times : [], { now, most: writes });
     // Most objects are written once: they need no second list.
     const isSame = known?.content === write.content;
-    const sameTimes = known === undefined ? times : this.#added(isSame ? known.sameTimes : [], { now, most: sameWrites });
+    const sameTimes =
+      known === undefined ? times : this.#added(isSame ? known.sameTimes : [], { now, most: sameWrites });
     const kind =
       before?.kind ?? (sameTimes.length === sameWrites ? "undone" : times.length === writes ? "unsettled" : undefined);
     const loop = kind && {

@@ -75,11 +75,12 @@ export const crdPresent: Condition<unknown, unknown, never> = async ({ dependent
   const { definition, client = context.client } = dependent;
   if (definition === undefined)
     throw new Error("crdPresent is about kinds of Kubernetes, which this dependent is none of");
-  const source = client === context.client ? context.eventSources.get(crdNameOf(definition)) : undefined;
+  const { connection } = client;
+  const source = connection === context.client.connection ? context.eventSources.get(crdNameOf(definition)) : undefined;
   const watched = source as Partial<ServedKind> | undefined;
   if (watched?.isServed !== undefined) return watched.isServed;
-  const checks = served.get(client) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
-  served.set(client, checks);
+  const checks = served.get(connection) ?? new Map<string, { isServed: Promise<boolean>; checkedAt: number }>();
+  served.set(connection, checks);
   const kind = `${definition.apiVersion}/${definition.kind}`;
   const last = checks.get(kind);
   if (last !== undefined && ((await last.isServed) || performance.now() - last.checkedAt < CHECK_AGAIN_AFTER_MS))
