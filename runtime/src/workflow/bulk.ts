@@ -32,7 +32,6 @@ export interface BulkSurroundings {
   dependents(): readonly BulkRun[];
 }
 
-/** What is done with each of several items. */
 interface ItemWork {
   /** The bulk dependents whose items of the same keys may hold an item back. */
   readonly others: readonly BulkRun[];
@@ -52,9 +51,7 @@ export class BulkRun {
   readonly #wanted = new Set<string>();
   /** The keys of the items that must not exist. */
   readonly #unwanted = new Set<string>();
-  /** The outcomes of all items that are done. */
   readonly #outcomes = new Map<string, DependentOutcome>();
-  /** The callbacks that wait for the outcome of an item. */
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
@@ -218,13 +215,10 @@ export class BulkRun {
     for (const tell of this.#listeners.get(key) ?? []) tell(complete);
   }
 
-  /** Waits for the outcome of an item. */
   async #awaitOutcome(key: string): Promise<DependentOutcome> {
     const known = this.#outcomes.get(key);
     if (known !== undefined) return known;
-    const listeners = this.#listeners.get(key) ?? [];
-    this.#listeners.set(key, listeners);
-    return new Promise((resolve) => listeners.push(resolve));
+    return new Promise((resolve) => this.#listeners.set(key, [...(this.#listeners.get(key) ?? []), resolve]));
   }
 
   #hasLive(key: string): boolean {

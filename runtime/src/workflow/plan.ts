@@ -41,12 +41,6 @@ export type NodeState = { readonly hasItems?: boolean } & (
   | { readonly kind: "deleted"; readonly isGone: boolean }
 );
 
-/** The dependents that may be reconciled or deleted now, all at once. */
-export interface Steps {
-  readonly reconcile: readonly number[];
-  readonly delete: readonly number[];
-}
-
 /** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
 export function buildPlan({ dependents }: WorkflowDefinition): Plan {
   const indexes = new Map<string, number>();
@@ -124,8 +118,8 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
   return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
 }
 
-/** Returns everything that may be done now. */
-export function nextSteps(plan: Plan, states: readonly NodeState[]): Steps {
+/** Returns the dependents that may be reconciled or deleted now, all at once. */
+export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
   const free = (kind: NodeState["kind"]) =>
     [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && heldBy(plan, states, index).length === 0);
   return { reconcile: free("pending"), delete: free("condemned") };
@@ -149,16 +143,6 @@ export function condemn(
   // An inactive dependent counts as absent: only what depends on it is deleted.
   if (!isActive) next[index] = { kind: "inactive" };
   return next;
-}
-
-/** Returns the states with which a cleanup starts: everything must go. */
-export function condemnAll({ nodes }: Plan, because: string): NodeState[] {
-  return nodes.map(() => ({ kind: "condemned", because }));
-}
-
-/** Returns the states with which a reconcile starts. */
-export function pendAll({ nodes }: Plan): NodeState[] {
-  return nodes.map(() => ({ kind: "pending" }));
 }
 
 /** Returns the optional dependencies of a dependent that are not wanted, so that it goes on without them. */

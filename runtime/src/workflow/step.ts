@@ -3,10 +3,7 @@ import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { Context } from "./definition/context.js";
-import type { NodeDefinition, StepRetry } from "./definition/workflow-definition.js";
-
-const FIRST_INTERVAL_MS = 1_000;
-const MULTIPLIER = 1.5;
+import type { NodeDefinition } from "./definition/workflow-definition.js";
 
 /** Calls a function of the user under a name, so that a message can say which one does not return. */
 export type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
@@ -27,7 +24,7 @@ export interface StepSurroundings {
 
 /** What the body of a step works with. */
 export interface Step {
-  /** Its signal is aborted when the step runs out of time. */
+  /** With a signal that is aborted when the step runs out of time. */
   readonly context: Context;
   /** Calls a function of the user; throws instead of returning what comes too late. */
   readonly track: Track;
@@ -55,7 +52,9 @@ export async function takeStep<Result>(
       } catch (error) {
         if (retry === undefined || attempt >= retry.maxAttempts || signal.aborted || isSettled(error)) throw error;
       }
-      await time.limit(sleep(intervalMsOf(retry, attempt), signal, around.clock));
+      const { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity } = retry;
+      const delayMs = Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
+      await time.limit(sleep(delayMs, signal, around.clock));
     }
   } finally {
     time.end();
@@ -86,7 +85,6 @@ interface StepTime {
   readonly step: Step;
   /** Begins with the first attempt: waiting for a place is no work. */
   begin(): void;
-  /** Rejects when the time is over. */
   limit<Result>(work: Promise<Result>): Promise<Result>;
   end(): void;
 }
@@ -148,13 +146,6 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
 // An error that says when to try again means the reconcile: nothing is held up until then.
 function isSettled(error: unknown): boolean {
   return ["TerminalError", "RetryAfterError"].some((name) => findError(error, name) !== undefined);
-}
-
-function intervalMsOf(
-  { initialIntervalMs = FIRST_INTERVAL_MS, multiplier = MULTIPLIER, maxIntervalMs = Infinity }: StepRetry,
-  attempt: number,
-): number {
-  return Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
 }
 
 // A context has private parts, so its members are asked for on itself.

@@ -101,18 +101,10 @@ export interface DetailOptions<Detail> {
   readonly type?: DetailType<Detail>;
 }
 
-/** What became of things besides the dependents. */
-export interface ResultAddition {
-  readonly removed?: { readonly [name: string]: DependentOutcome };
-  /** More errors, by names. */
-  readonly errors: ReadonlyMap<string, unknown>;
-  readonly isReady: boolean;
-}
-
-/** Creates the result of a run from what became of each dependent. */
+/** Creates the result of a run from what became of each dependent, and of things besides. */
 export function createWorkflowResult(
   outcomes: readonly (readonly [name: string, DependentOutcome])[],
-  { removed, errors: others, isReady = true }: Partial<ResultAddition> = {},
+  { removed, errors: others, isReady = true }: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
 ): WorkflowResult {
   const named = (holds: (outcome: DependentOutcome) => boolean) =>
     outcomes.flatMap(([name, outcome]) => (holds(outcome) ? name : []));

@@ -1,13 +1,12 @@
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
+import type { DeleteOptions } from "../../client/call-options.js";
 import type { ExternalOrigin } from "../../sources/external/external-watch.js";
 import type { Context } from "./context.js";
-import type { Operations } from "./operations.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context } from "./context.js";
-export type { CreateArguments, DeleteArguments, DeletionOptions, Operations, UpdateArguments } from "./operations.js";
 
 /** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
 export interface DependentArguments<Primary, Secondary> {
@@ -118,6 +117,45 @@ export type DependentMatcher<Resource = never> = (
   live: Resource,
   context: Context,
 ) => boolean | Promise<boolean>;
+
+/** What the own `create` of a dependent is called with. */
+export interface CreateArguments<Primary, Secondary, Input> extends DependentArguments<Primary, Secondary> {
+  readonly desired: Input;
+  /** Creates the object as the runtime does. A dependent that is not created is waited for. */
+  next(): Promise<void>;
+}
+
+/** What the own `update` of a dependent is called with. */
+export interface UpdateArguments<Primary, Secondary, Input, Live> extends DependentArguments<Primary, Secondary> {
+  readonly desired: Input;
+  readonly live: Live;
+  /** Makes the object as desired if it is not, as the runtime does. */
+  next(): Promise<void>;
+}
+
+/** What the own `delete` of a dependent is called with. */
+export interface DeleteArguments<Primary, Secondary, Live> extends DependentArguments<Primary, Secondary> {
+  readonly live: Live;
+  /**
+   * Deletes the object as the runtime does, unless it was created anew meanwhile. An object that is not deleted is left. Default of
+   * `propagationPolicy`: what the API server does for the kind, mostly `Background`
+   */
+  next(options?: Pick<DeleteOptions, "propagationPolicy">): Promise<void>;
+}
+
+/**
+ * What stands in the place of what the runtime does with the object of a dependent, or with each item. `false`: it is never done.
+ *
+ * The functions may be called again for the same object: they must be idempotent.
+ */
+export interface Operations<Primary = never, Secondary = never, Input = never, Live = never> {
+  /** Called when there is no object. `false`: somebody else creates it, and it is waited for. */
+  readonly create?: false | ((args: CreateArguments<Primary, Secondary, Input>) => void | Promise<void>);
+  /** Called when there is an object; with a `matcher` only if it differs. `false`: it is left as it is. */
+  readonly update?: false | ((args: UpdateArguments<Primary, Secondary, Input, Live>) => void | Promise<void>);
+  /** Called when the object must not exist, unless the garbage collector deletes it. `false`: it is left. */
+  readonly delete?: false | ((args: DeleteArguments<Primary, Secondary, Live>) => void | Promise<void>);
+}
 
 /** A dependent that is an object of Kubernetes, or a set of them. */
 export interface KubernetesDependent extends NodeDefinition {

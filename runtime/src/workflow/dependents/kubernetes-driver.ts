@@ -1,6 +1,7 @@
 import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
+import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
@@ -8,8 +9,6 @@ import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
-import { callOwn } from "./operations.js";
-import type { DeletionOptions } from "../definition/workflow-definition.js";
 
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions extends LiveObjectsOptions {
@@ -131,7 +130,7 @@ export class KubernetesDriver implements DependentDriver {
     const { definition, writer } = this.#options;
     const { primary, notes } = run;
     const cause = this.#causeOf(run);
-    const remove = async (options?: DeletionOptions) => {
+    const remove = async (options?: DeleteOptions) => {
       if (definition.onDelete === "orphan") await writer.untie(this.#target, live, { primary, cause });
       else await writer.delete(this.#target, live.object, { ...options, cause });
     };
@@ -178,4 +177,21 @@ export class KubernetesDriver implements DependentDriver {
   get #target() {
     return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
+}
+
+// Calls an own operation, whose `next` does `work` at most once, and only while the operation runs. Returns what `work` did; `failed` if the
+// operation caught the error of `work`.
+async function callOwn<Result>(
+  { name, call, args }: { name: string; call: (args: never) => unknown; args: object },
+  work: (options?: DeleteOptions) => Promise<Result>,
+): Promise<Result | "notCalled" | "failed"> {
+  let done: Promise<Result> | undefined;
+  let isOver = false;
+  const next = async (options?: DeleteOptions): Promise<void> => {
+    if (isOver) throw new Error(`next() was called after ${name}() returned; await it there`);
+    await (done ??= work(options));
+  };
+  await call({ ...args, next } as never);
+  isOver = true;
+  return done === undefined ? "notCalled" : (done as Promise<Result>).catch(() => "failed" as const);
 }
