@@ -15,9 +15,8 @@ import {
   type ExternalResources,
   type ReleasedResource,
 } from "../workflow/dependents/external-driver.js";
-import { StatusState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
+import { createStatusState, RememberedState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
-import { RememberedState } from "../workflow/dependents/remembered-state.js";
 import { isKubernetes, type ExternalDependent, type ObjectState } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { KindOperations } from "../write/kind-operations.js";
@@ -116,7 +115,7 @@ export class ExternalDependents {
   #createStore({ name, state, bulk }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
     if (state?.kind === "status")
-      return new StatusState({
+      return createStatusState({
         path: state.path,
         isBulk: bulk !== undefined,
         latest: (object) => this.#latestOf(object),

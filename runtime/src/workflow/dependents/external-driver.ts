@@ -5,7 +5,7 @@ import { messageOf, type Logger } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
-import type { RememberedState } from "./remembered-state.js";
+import type { RememberedState } from "./external-state.js";
 import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */

@@ -1,5 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -22,8 +22,8 @@ export class KubernetesDriver implements DependentDriver {
   readonly source: KnownObjects;
   readonly isGarbageCollected: boolean;
   readonly capabilities: DependentDriver["capabilities"];
+  readonly objects: LiveObjects;
   readonly #options: KubernetesDriverOptions;
-  readonly #objects: LiveObjects;
 
   constructor(options: KubernetesDriverOptions) {
     const { mode, operations, garbageCollected, onDelete } = options.definition;
@@ -33,7 +33,7 @@ export class KubernetesDriver implements DependentDriver {
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
     this.source = options.source;
     this.#options = options;
-    this.#objects = new LiveObjects(options);
+    this.objects = new LiveObjects(options);
   }
 
   get client(): ApiClient {
@@ -48,7 +48,7 @@ export class KubernetesDriver implements DependentDriver {
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const object = completeDesired(desired, { dependent, primary, definition, controller, namespaces, item });
     const id = keyOf(object.metadata);
-    const rival = run.notes.claim(dependent.name, this.#objects.place, id);
+    const rival = run.notes.claim(dependent.name, this.objects.place, id);
     if (rival === dependent.name) return { id, object };
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
@@ -58,22 +58,11 @@ export class KubernetesDriver implements DependentDriver {
 
   find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
     const isKnown = wanted !== undefined && this.capabilities.write;
-    return isKnown ? this.#objects.tied(run.primary, wanted.id) : this.#objects.single(run);
+    return isKnown ? this.objects.tied(run.primary, wanted.id) : this.objects.single(run);
   }
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {
-    return this.#objects.items(run);
-  }
-
-  /**
-   * Returns the objects of the controller in the kind and cluster of this dependent that are tied to a primary and meant, whichever dependent
-   * they were written as.
-   */
-  findLeftovers(
-    { primary }: Pick<DriverRun, "primary">,
-    isMeant: (dependent: string, id: ObjectKey) => boolean,
-  ): readonly DecodedResource[] {
-    return this.#objects.leftovers(primary, isMeant);
+    return this.objects.items(run);
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
@@ -154,12 +143,12 @@ export class KubernetesDriver implements DependentDriver {
   ): Promise<DecodedResource | undefined> {
     // An item may get another name; the object with the old name is not the one that is written.
     const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
-    const live = isNamed ? found : this.#objects.tied(primary, id);
+    const live = isNamed ? found : this.objects.tied(primary, id);
     // Another dependent had the object, and deletes it just now.
     const removal = notes.removals.get(live?.object.metadata.uid ?? "");
     if (removal === undefined) return live;
     await Promise.allSettled([removal]);
-    return this.#objects.tied(primary, id);
+    return this.objects.tied(primary, id);
   }
 
   /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
