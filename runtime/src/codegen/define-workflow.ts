@@ -52,6 +52,9 @@ export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<ke
 
 type RequiredOf<Needed> = Extract<Needed, string>;
 
+/** The names of what is there whenever a dependent is, as it cannot exist without it. */
+type NeededBy<Needed, Waits extends WaitsFor> = RequiredOf<Needed> | Waits[RequiredOf<Needed>];
+
 type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
 
 type BulkOf<Name extends string, Resource, Bulk> = [Bulk] extends [undefined]
@@ -92,13 +95,13 @@ export interface WorkflowBuilder<
     options: ObjectOptions<Resource, Input, Mode> &
       DesiredOption<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         WantedOf<Input, Bulk>,
         Mode
       > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,
@@ -107,7 +110,7 @@ export interface WorkflowBuilder<
       > & {
         readonly operations?: Operations<
           Primary,
-          SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+          SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
           NoInfer<Input>,
           NoInfer<Resource>
         >;
@@ -115,7 +118,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
+    Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
@@ -137,7 +140,7 @@ export interface WorkflowBuilder<
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
     options: ExternalOptions<
       Primary,
-      SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+      SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
       SecondaryOf<Nodes, never, Sources & Bulks>,
       Resource,
       Wanted,
@@ -145,7 +148,7 @@ export interface WorkflowBuilder<
     > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,
@@ -155,7 +158,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
+    Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }

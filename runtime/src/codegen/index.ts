@@ -29,10 +29,9 @@ export type {
   OnlyOfBulkDependents,
   OnlyOfWrittenDependents,
 } from "./dependent-options.js";
-export type { Explicit, ExplicitReconciler } from "./explicit.js";
 export type { Kept } from "./kept.js";
 export type { MapperContext } from "./mapper-context.js";
-export type { Narrowed, NarrowedReconciler } from "./narrowed.js";
+export type { Explicit, ExplicitReconciler, Narrowed, NarrowedReconciler } from "./narrowed.js";
 export { parseResource, SchemaError } from "./parse-resource.js";
 
 // Types of resources
