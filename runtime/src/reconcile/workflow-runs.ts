@@ -93,7 +93,7 @@ export class WorkflowRuns {
   context: Context | undefined;
   /** The results of all cleanups there were. */
   readonly cleanups: WorkflowResult[] = [];
-  /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
+  /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #options: RunsOptions;

@@ -18,7 +18,7 @@ import {
 import type { Step } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
-/** A run as one step sees it: with the context and the time of the step. */
+/** A run as one step sees it. */
 export type StepRun = DriverRun & Step;
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
@@ -35,7 +35,6 @@ export interface Target {
   written?: Exclude<WriteOutcome, "waiting" | "absent">;
 }
 
-/** Returns the live object of a target. */
 function liveOf({ driver, item, wanted }: Target, run: FindRun): Live | undefined {
   return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
 }

@@ -1,6 +1,7 @@
 // One step of a run: reconciles or deletes one object, in a place that others wait for, within a time, and with retries.
 import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
+import { untilAborted } from "../base/promises.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { Context } from "./definition/context.js";
 import type { NodeDefinition } from "./definition/workflow-definition.js";
@@ -16,7 +17,7 @@ export interface StepSurroundings {
   readonly context: Context;
   readonly track: Track;
   readonly clock: Clock;
-  /** Takes a write that is still in flight when the time of its step is over. */
+  /** Is told of every write that may still be in flight when the time of its step is over. */
   linger?(write: Promise<unknown>): void;
   /** The places of the controller, after those of a bulk dependent; a step has one of each while it works. */
   readonly places: readonly Place[];
@@ -96,7 +97,6 @@ function unlimited({ context, track }: StepSurroundings): StepTime {
 function limited(timeoutMs: number, { context, track, clock, linger }: StepSurroundings): StepTime {
   const controller = new AbortController();
   const { signal } = controller;
-  const writes = new Set<Promise<unknown>>();
   let cancel: (() => void) | undefined;
   /** The name of the function of the user that the step waits for. */
   let awaited: string | undefined;
@@ -107,10 +107,6 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
   const onGivenUp = () => controller.abort(context.signal.reason);
   context.signal.addEventListener("abort", onGivenUp);
   if (context.signal.aborted) onGivenUp();
-  const isOver = new Promise<never>((_, reject) =>
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
-  );
-  isOver.catch(() => {});
   const step: Step = {
     context: withSignal(context, signal),
     async track(what, task) {
@@ -120,25 +116,20 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
       awaited = undefined;
       return result;
     },
-    async write(write) {
+    write(write) {
       const written = write();
-      writes.add(written);
-      try {
-        return await written;
-      } finally {
-        writes.delete(written);
-      }
+      linger?.(written);
+      return written;
     },
   };
   return {
     step,
     begin: () => void (cancel ??= clock.schedule(timeoutMs, onTimeout)),
-    limit: (work) => Promise.race([work, isOver]),
+    limit: (work) => untilAborted(work, signal),
     end() {
       cancel?.();
       // The signal of a controller lives as long as the controller, so nothing may stay tied to it.
       context.signal.removeEventListener("abort", onGivenUp);
-      for (const write of writes) linger?.(write);
     },
   };
 }

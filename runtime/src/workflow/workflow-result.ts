@@ -144,16 +144,12 @@ function detailIn<Detail>(
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
-/** Tells whether nothing is left to do or to wait for. A dependent that must not exist is settled when it is gone. */
+// Whether nothing is left to do or to wait for.
 function isSettled(outcome: DependentOutcome): boolean {
-  const { kind, items } = outcome;
-  const isDone =
-    "isReady" in outcome
-      ? outcome.isReady && outcome.postponed === undefined
-      : kind === "deleted"
-        ? outcome.isGone
-        : kind === "inactive" || kind === "left";
-  return isDone && (items === undefined || Object.values(items).every(isSettled));
+  const { kind, items = {} } = outcome;
+  if (kind === "failed" || kind === "waiting" || (kind === "deleted" && !outcome.isGone)) return false;
+  if ("isReady" in outcome && (!outcome.isReady || outcome.postponed !== undefined)) return false;
+  return Object.values(items).every(isSettled);
 }
 
 function isOfType(detail: unknown, type: unknown): boolean {

@@ -41,6 +41,7 @@ export function completeDesired(
   { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
 ): DesiredObject {
   const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
+  const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
   const which = item === undefined ? "" : ` for its item "${item}"`;
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
   if (typeof desired !== "object" || desired === null)
@@ -53,13 +54,13 @@ export function completeDesired(
   const metadata = rest.metadata;
   if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
   const isNamespaced = resource.scope === "Namespaced";
-  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? primary.metadata.namespace) : undefined;
+  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? home) : undefined;
   if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
   if (namespace !== undefined && namespaces !== undefined && !namespaces.includes(namespace))
     throw fail(
       `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
     );
-  if (garbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
+  if (garbageCollected && definition.scope === "Namespaced" && namespace !== home)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
         "primary is allowed; state garbageCollected: false in the workflow spec",
@@ -70,15 +71,19 @@ export function completeDesired(
   const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
   if (other !== label)
     throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
-  const { name: ownerName, uid = "" } = primary.metadata;
   const owner = { apiVersion: definition.apiVersion, kind: definition.kind, name: ownerName, uid };
   const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
+  const annotationsOfPrimary = {
+    [PRIMARY_NAME]: ownerName,
+    ...(home === undefined ? {} : { [PRIMARY_NAMESPACE]: home }),
+    [PRIMARY_TYPE]: typeOfPrimary(definition),
+  };
   const link = {
     ...(namespace === undefined ? {} : { namespace }),
     labels: { ...metadata.labels, [CONTROLLER_LABEL]: label },
     annotations: {
       ...metadata.annotations,
-      ...(garbageCollected ? {} : annotationsOfPrimary(primary, definition)),
+      ...(garbageCollected ? {} : annotationsOfPrimary),
       [DEPENDENT_NAME]: name,
       [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
       ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
@@ -114,15 +119,6 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
     Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
     ownerReferences.every(({ uid }) => owners.has(uid))
   );
-}
-
-function annotationsOfPrimary(
-  { metadata }: KubernetesObject,
-  definition: ResourceDefinition,
-): { [key: string]: string } {
-  const { name, namespace } = metadata;
-  const place = namespace === undefined ? {} : { [PRIMARY_NAMESPACE]: namespace };
-  return { [PRIMARY_NAME]: name, ...place, [PRIMARY_TYPE]: typeOfPrimary(definition) };
 }
 
 // Only equality can be checked here without a parser; other requirements are left to the user.
