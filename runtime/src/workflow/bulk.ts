@@ -24,7 +24,6 @@ const NOT_RETURNED = "desired() does not return it";
 /** What the items of a dependent need of the run. */
 export interface BulkSurroundings {
   readonly around: StepSurroundings;
-  /** Returns the run as the dependent sees it. */
   run(): DriverRun;
   /** The bulk dependents that this one names in itemsDependOn. */
   needed(): readonly BulkRun[];
@@ -47,9 +46,7 @@ export class BulkRun {
   readonly #node: Target;
   readonly #surroundings: BulkSurroundings;
   readonly #places: Semaphore;
-  /** The keys of the items that should exist. */
   readonly #wanted = new Set<string>();
-  /** The keys of the items that must not exist. */
   readonly #unwanted = new Set<string>();
   readonly #outcomes = new Map<string, DependentOutcome>();
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();

@@ -27,9 +27,7 @@ export interface Target {
   readonly driver: DependentDriver;
   /** The key, if it is an item of a bulk dependent. */
   readonly item?: string | undefined;
-  /** The results of its conditions, as far as they were asked. */
   readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] };
-  /** What `desired` returned. */
   desired?: { readonly object: unknown };
   wanted?: Wanted;
   written?: Exclude<WriteOutcome, "waiting" | "absent">;

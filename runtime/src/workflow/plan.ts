@@ -6,13 +6,10 @@ import {
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
 
-/**
- * Why a dependent waits for another: it cannot exist without it, it waits for it only if it is wanted, or its items wait for the items of the
- * same keys.
- */
+// A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
 type EdgeKind = "required" | "optional" | "items";
 
-/** An edge of the graph, as one of its two ends sees it; `node` is the index of the other end. */
+// An edge of the graph, as one of its two ends sees it; `node` is the index of the other end.
 interface Edge {
   readonly node: number;
   readonly kind: EdgeKind;

@@ -1,10 +1,7 @@
-import type { KubernetesDependent } from "./definition/workflow-definition.js";
+import type { WatchedKind } from "./prune/leftovers.js";
 
 /** Returns the cluster and kind of objects, whose keys tell them apart there. */
-export function placeOf({
-  cluster = "",
-  resource,
-}: Pick<KubernetesDependent, "resource"> & { readonly cluster?: string | undefined }): string {
+export function placeOf({ cluster = "", resource }: Pick<WatchedKind, "cluster" | "resource">): string {
   return JSON.stringify([cluster, resource.group, resource.kind]);
 }
 

@@ -39,7 +39,6 @@ export interface RunOptions
   readonly plan: Plan;
   /** As many as the plan has nodes, in its order. */
   readonly drivers: readonly DependentDriver[];
-  /** The event sources of the user, whose resources stand beside the dependents. */
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];

@@ -108,7 +108,10 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
   context.signal.addEventListener("abort", onGivenUp);
   if (context.signal.aborted) onGivenUp();
   const step: Step = {
-    context: withSignal(context, signal),
+    // A context has private parts, so its members are asked for on itself.
+    context: new Proxy(context, {
+      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
+    }),
     async track(what, task) {
       awaited = what;
       const result = await track(what, task);
@@ -137,11 +140,4 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
 // An error that says when to try again means the reconcile: nothing is held up until then.
 function isSettled(error: unknown): boolean {
   return ["TerminalError", "RetryAfterError"].some((name) => findError(error, name) !== undefined);
-}
-
-// A context has private parts, so its members are asked for on itself.
-function withSignal(context: Context, signal: AbortSignal): Context {
-  return new Proxy(context, {
-    get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
-  });
 }

@@ -137,7 +137,10 @@ function detailIn<Detail>(
   if (item !== undefined) outcome = ownOf(outcome.items ?? {}, item);
   if (outcome === undefined) throw new Error(`dependent "${name}" has no item "${item}"`);
   const detail: unknown = outcome.conditions?.[condition]?.detail;
-  if (detail === undefined || type === undefined || isOfType(detail, type)) return detail as Detail | undefined;
+  if (detail === undefined || type === undefined) return detail as Detail | undefined;
+  const isOfType =
+    typeof type === "string" ? typeof detail === type : detail instanceof (type as abstract new () => unknown);
+  if (isOfType) return detail as Detail;
   const where = `the ${condition} of dependent "${name}"${item === undefined ? "" : `, item "${item}"`}`;
   const expected = typeof type === "string" ? `of type ${type}` : `a ${(type as { name: string }).name}`;
   const found = typeof detail === "object" ? JSON.stringify(detail) : `${typeof detail} ${String(detail)}`;
@@ -150,10 +153,6 @@ function isSettled(outcome: DependentOutcome): boolean {
   if (kind === "failed" || kind === "waiting" || (kind === "deleted" && !outcome.isGone)) return false;
   if ("isReady" in outcome && (!outcome.isReady || outcome.postponed !== undefined)) return false;
   return Object.values(items).every(isSettled);
-}
-
-function isOfType(detail: unknown, type: unknown): boolean {
-  return typeof type === "string" ? typeof detail === type : detail instanceof (type as abstract new () => unknown);
 }
 
 function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {

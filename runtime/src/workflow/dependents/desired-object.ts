@@ -29,9 +29,7 @@ export interface DesiredOwner {
   readonly definition: ResourceDefinition;
   /** The namespaces in which the objects of the dependent are watched; all of them if absent. */
   readonly namespaces?: readonly string[] | undefined;
-  /** The key of the item, of a bulk dependent. */
   readonly item?: string | undefined;
-  /** The name of the controller. */
   readonly controller: string;
 }
 

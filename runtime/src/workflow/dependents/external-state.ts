@@ -35,9 +35,7 @@ export function nest(path: readonly string[], value: unknown): object {
 }
 
 interface StatusStateOptions {
-  /** Leads through the status. */
   readonly path: readonly string[];
-  /** Whether there is an id for each item. */
   readonly isBulk: boolean;
   /** Returns the primary as it was written last. */
   latest(primary: KubernetesObject): KubernetesObject;
@@ -90,7 +88,6 @@ export class RememberedState implements ExternalStateStore {
     if (id === undefined) this.#remember(primary, withId(this.read(primary), key, id));
   }
 
-  /** Forgets a primary that is gone. */
   forget(primary: ObjectKey): void {
     this.#known.delete(primary);
   }

@@ -13,7 +13,6 @@ import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-
 /** What a driver of objects of Kubernetes works with. */
 export interface KubernetesDriverOptions extends LiveObjectsOptions {
   readonly writer: Writer;
-  /** Returns the client of the cluster that the objects are in. */
   client(): ApiClient;
 }
 

@@ -17,15 +17,11 @@ const STATE_ITEM = "gen-operator.dev/external-state-item";
 /** What the objects of one dependent are written with. */
 export interface ObjectStateOptions {
   readonly dependent: string;
-  /** Whether there is an id for each item. */
   readonly isBulk: boolean;
   readonly state: ObjectState;
-  /** The kind of the primaries. */
   readonly primary: ResourceDefinition;
-  /** The value of the label. */
   readonly label: string;
   readonly view: Pick<ResourceView, "get">;
-  /** Returns the objects of the view that a primary owns. */
   ownedBy(primary: KubernetesObject): readonly KubernetesObject[];
   apply(object: Pick<KubernetesObject, "metadata">): Promise<unknown>;
   delete(object: KubernetesObject): Promise<unknown>;

@@ -15,7 +15,6 @@ import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 /** The objects of one kind in one cluster that the controller watches by its label. */
 export interface WatchedKind {
   readonly resource: ResourceDefinition;
-  /** The name of another cluster, if they live there. */
   readonly cluster?: string | undefined;
   /** Returns the driver that finds the objects of all dependents, and removes them as the policy says. */
   driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "objects" | "remove">;
@@ -42,11 +41,9 @@ export interface PruneOptions {
 export interface Leftover {
   readonly kind: WatchedKind;
   readonly live: KubernetesObject;
-  /** The name of its dependent. */
   readonly name: string;
   /** The dependent in the plan; undefined if it is removed. */
   readonly index: number | undefined;
-  /** What `removed` says of it. */
   readonly stated: RemovedDependent | undefined;
 }
 
