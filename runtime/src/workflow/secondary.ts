@@ -14,10 +14,7 @@ export interface SecondaryFacts {
   readonly sources?: SecondarySources | undefined;
 }
 
-/**
- * Returns the live dependents by name, of a bulk dependent its items by their keys, and lists of what each event source of the user has;
- * read when they are asked for. Nothing is there of `hidden` dependents.
- */
+/** Returns the live dependents and lists of what event sources know, by name, read when they are asked for; nothing of `hidden` dependents. */
 export function createSecondary(
   { primary, dependents, sources }: SecondaryFacts,
   hidden: readonly DependentDefinition[] = [],

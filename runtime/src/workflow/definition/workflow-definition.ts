@@ -136,10 +136,7 @@ export interface UpdateArguments<Primary, Secondary, Input, Live> extends Depend
 /** What the own `delete` of a dependent is called with. */
 export interface DeleteArguments<Primary, Secondary, Live> extends DependentArguments<Primary, Secondary> {
   readonly live: Live;
-  /**
-   * Deletes the object as the runtime does, unless it was created anew meanwhile. An object that is not deleted is left. Default of
-   * `propagationPolicy`: what the API server does for the kind, mostly `Background`
-   */
+  /** Deletes the object as the runtime does, unless it was created anew. Without a call it is left. Default: the policy of the API server */
   next(options?: Pick<DeleteOptions, "propagationPolicy">): Promise<void>;
 }
 
@@ -212,10 +209,7 @@ export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolea
   | { readonly kind: "resource"; readonly resource: Kind; readonly path: readonly string[] }
 );
 
-/**
- * A dependent outside Kubernetes, such as a row in a database, or a set of them. A function that is absent cannot be done. `ExternalOptions`
- * of the builder says what each of them is for, and has their types.
- */
+/** A dependent outside Kubernetes, such as a row in a database, or a set of them. `ExternalOptions` says what its functions are for. */
 export interface ExternalDependent extends NodeDefinition {
   readonly source: ExternalOrigin;
   /** Absent if it is only read. */

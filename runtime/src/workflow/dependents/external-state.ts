@@ -55,10 +55,7 @@ export function createStatusState({ path, isBulk, latest, mergePatchStatus }: St
   };
 }
 
-/**
- * Kept ids that are not lost while the process knows them: neither when they cannot be written, nor when somebody deletes the object that
- * keeps them. What somebody changes there counts.
- */
+/** Remembers ids that could not be written, or whose object somebody deleted. An id that somebody changes there counts. */
 export class RememberedState implements ExternalStateStore {
   readonly #kept: ExternalStateStore;
   /** What is known of each primary; a primary that is created again under its name has another uid. */
