@@ -50,10 +50,8 @@ export interface DuplicateDependent<Name extends string> {
 /** What a dependent may depend on: any dependent before it, required or optional. */
 export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
 
-type RequiredOf<Needed> = Extract<Needed, string>;
-
 /** The names of what is there whenever a dependent is, as it cannot exist without it. */
-type NeededBy<Needed, Waits extends WaitsFor> = RequiredOf<Needed> | Waits[RequiredOf<Needed>];
+type NeededBy<Needed, Waits extends WaitsFor> = Extract<Needed, string> | Waits[Extract<Needed, string>];
 
 type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
 

@@ -21,8 +21,7 @@ import type { DependentOutcome } from "./workflow-result.js";
 const MOST_AT_ONCE = 10;
 const NOT_RETURNED = "desired() does not return it";
 
-/** What the items of a dependent need of the run. */
-export interface BulkSurroundings {
+interface BulkSurroundings {
   readonly around: StepSurroundings;
   run(): DriverRun;
   /** The bulk dependents that this one names in itemsDependOn. */

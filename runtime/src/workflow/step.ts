@@ -6,8 +6,8 @@ import type { Semaphore } from "../base/semaphore.js";
 import type { Context } from "./definition/context.js";
 import type { NodeDefinition } from "./definition/workflow-definition.js";
 
-/** Calls a function of the user under a name, so that a message can say which one does not return. */
-export type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+// Calls a function of the user under a name, so that a message can say which one does not return.
+type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
 
 /** Some of the places that steps take turns in. */
 export type Place = Pick<Semaphore, "acquire" | "release">;

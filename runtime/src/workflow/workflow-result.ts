@@ -21,15 +21,13 @@ export type ConditionResults<Details = ConditionDetails> = {
   readonly [Name in keyof Conditions]?: ConditionOutcome<Name extends keyof Details ? Details[Name] : never>;
 };
 
-interface Outcome<Details> {
+/** What a run did with a dependent or with an item of one, or why it did nothing. */
+export type DependentOutcome<Details = ConditionDetails> = {
   /** Absent if none was asked. */
   readonly conditions?: ConditionResults<Details>;
   /** What became of each item of a bulk dependent, by its key. */
   readonly items?: { readonly [key: string]: DependentOutcome<Details> };
-}
-
-/** What a run did with a dependent or with an item of one, or why it did nothing. */
-export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
+} &
   /** `postponed`: it is not as desired, and is left so for a while because it is written over and over. */
   (
     | {

@@ -22,8 +22,7 @@ export interface DesiredObject {
   [field: string]: unknown;
 }
 
-/** Whose object it is that is completed. */
-export interface DesiredOwner {
+interface DesiredOwner {
   readonly dependent: KubernetesDependent;
   readonly primary: KubernetesObject;
   readonly definition: ResourceDefinition;

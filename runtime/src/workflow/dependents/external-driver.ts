@@ -11,8 +11,7 @@ import type { ExternalArguments, ExternalDependent } from "../definition/workflo
 /** Where the resources of an external dependent are known. */
 export type ExternalResources = Omit<ExternalDependentSource, "source">;
 
-/** What a driver of external resources works with. */
-export interface ExternalDriverOptions {
+interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
   /** Keeps the ids of created resources; absent if the dependent has no state. */

@@ -10,8 +10,7 @@ import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from 
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
 
-/** What a driver of objects of Kubernetes works with. */
-export interface KubernetesDriverOptions extends LiveObjectsOptions {
+interface KubernetesDriverOptions extends LiveObjectsOptions {
   readonly writer: Writer;
   client(): ApiClient;
 }
@@ -65,7 +64,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, operations } = this.#options.definition;
+    const { mode, operations, existing, name: dependent } = this.#options.definition;
     const desired = wanted.object as DesiredObject;
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
     const live = known?.object;
@@ -73,7 +72,21 @@ export class KubernetesDriver implements DependentDriver {
     if (live !== undefined && mode === "createOnly") return "unchanged";
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
-    const apply = () => this.#apply(run, desired, { live: known, isForced: isMatch === false });
+    const apply = async (): Promise<WriteOutcome> => {
+      const written = await this.#options.writer.apply(this.#target, desired, {
+        live: known,
+        existing,
+        // An object that is only created has its content from whoever made it.
+        adoption: mode === "createOnly" ? linkOf(desired) : undefined,
+        isOnlyCreated: mode === "createOnly",
+        isForced: isMatch === false,
+        cause: this.#causeOf(run),
+      });
+      if (written.kind === "postponed") return written;
+      if (written.verdict !== undefined && known !== undefined)
+        run.context.logger.debug({ dependent, ...written.verdict }, "the live object was not as desired");
+      return written.kind === "terminating" ? "waiting" : written.kind;
+    };
     const name = live === undefined ? "create" : "update";
     const call = operations?.[name];
     if (call === undefined) return apply();
@@ -82,29 +95,6 @@ export class KubernetesDriver implements DependentDriver {
     if (done === "failed") return "waiting";
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
-  }
-
-  async #apply(
-    run: DriverRun,
-    desired: DesiredObject,
-    { live, isForced }: { readonly live: DecodedResource | undefined; readonly isForced: boolean },
-  ): Promise<WriteOutcome> {
-    const { mode, existing, name } = this.#options.definition;
-    const isOnlyCreated = mode === "createOnly";
-    const written = await this.#options.writer.apply(this.#target, desired, {
-      live,
-      existing,
-      // An object that is only created has its content from whoever made it.
-      adoption: isOnlyCreated ? linkOf(desired) : undefined,
-      isOnlyCreated,
-      isForced,
-      cause: this.#causeOf(run),
-    });
-    if (written.kind === "postponed") return written;
-    const { kind, verdict } = written;
-    if (verdict !== undefined && live !== undefined)
-      run.context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
-    return kind === "terminating" ? "waiting" : kind;
   }
 
   async remove(run: DriverRun, live: Live): Promise<void> {

@@ -14,8 +14,7 @@ export const STATE_LABEL = "gen-operator.dev/external-state";
 const STATE_OF = "gen-operator.dev/external-state-of";
 const STATE_ITEM = "gen-operator.dev/external-state-item";
 
-/** What the objects of one dependent are written with. */
-export interface ObjectStateOptions {
+interface ObjectStateOptions {
   readonly dependent: string;
   readonly isBulk: boolean;
   readonly state: ObjectState;
