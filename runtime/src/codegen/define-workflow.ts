@@ -3,7 +3,6 @@ import type { ResourceClass } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
-  ExternalState,
   Operations,
   OptionalDependency,
   RemovedDependent,
@@ -202,9 +201,9 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   primary: Pick<ResourceClass<Primary>, "definition">,
   { removed = {}, ...options }: WorkflowOptions = {},
 ): StartedWorkflow<Primary, Sources> {
-  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => {
-    return [name, { ...rest, resource: resource.definition }] as const;
-  });
+  const old = Object.entries(removed).map(
+    ([name, each]) => [name, { ...each, resource: each.resource.definition }] as const,
+  );
   const definition = {
     ...options,
     primary: primary.definition,
@@ -219,10 +218,6 @@ interface UntypedOptions {
   readonly cluster?: string;
 }
 
-function stateOf(state: ExternalStateOption): ExternalState {
-  return state.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
-}
-
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   const withDependent = (dependent: object) =>
     builderOf({ ...definition, dependents: [...definition.dependents, dependent as DependentDefinition] });
@@ -234,7 +229,9 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...options,
       ...{ name, resource: resource.definition },
     });
-  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) =>
-    withDependent({ dependsOn: [], ...options, ...(state && { state: stateOf(state) }), name });
+  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) => {
+    const kept = state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
+    return withDependent({ dependsOn: [], ...options, ...(kept && { state: kept }), name });
+  };
   return Object.freeze({ ...definition, dependent, external });
 }

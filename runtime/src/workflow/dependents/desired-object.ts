@@ -1,5 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   CONTROLLER_LABEL,
@@ -14,13 +14,8 @@ import {
   PRIMARY_TYPE,
   typeOfPrimary,
 } from "../../base/primary-link.js";
+import type { Stated } from "../../write/send/plan.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
-
-/** What a user's `desired` returned, completed to what is applied. */
-export interface DesiredObject {
-  metadata: ObjectMeta;
-  [field: string]: unknown;
-}
 
 interface DesiredOwner {
   readonly dependent: KubernetesDependent;
@@ -36,7 +31,7 @@ interface DesiredOwner {
 export function completeDesired(
   desired: unknown,
   { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
-): DesiredObject {
+): Stated {
   const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
   const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
   const which = item === undefined ? "" : ` for its item "${item}"`;
@@ -93,7 +88,7 @@ export function completeDesired(
 }
 
 /** Returns what of a completed object names it and ties it to its primary, without its content. */
-export function linkOf({ metadata }: DesiredObject): DesiredObject {
+export function linkOf({ metadata }: Stated): Stated {
   const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
   const label = labels?.[CONTROLLER_LABEL];
   return {
@@ -108,7 +103,7 @@ export function linkOf({ metadata }: DesiredObject): DesiredObject {
 }
 
 /** Tells whether a live object is tied to the primary as a completed one is. */
-export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean {
+export function hasLink(live: KubernetesObject, desired: Stated): boolean {
   const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
   const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
   return (

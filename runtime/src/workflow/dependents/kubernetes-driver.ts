@@ -3,9 +3,10 @@ import { describeObject, keyOf, type KubernetesObject } from "../../base/kuberne
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
-import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-object.js";
+import { completeDesired, hasLink, linkOf } from "./desired-object.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
@@ -65,7 +66,7 @@ export class KubernetesDriver implements DependentDriver {
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
     const { mode, operations, existing, name: dependent } = this.#options.definition;
-    const desired = wanted.object as DesiredObject;
+    const desired = wanted.object as Stated;
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
@@ -141,7 +142,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
-  async #matches(desired: DesiredObject, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
+  async #matches(desired: Stated, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
     const { matcher, resource, name } = this.#options.definition;
     if (matcher === undefined) return undefined;
     // The matcher does not know of the link, which is needed in any case.
