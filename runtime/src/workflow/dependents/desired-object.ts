@@ -1,6 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
 import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   CONTROLLER_LABEL,
   DEPENDENT_ITEM,
@@ -16,13 +15,10 @@ import {
 } from "../../base/primary-link.js";
 import type { Stated } from "../../write/send/plan.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import type { DriverRun } from "./driver.js";
 
-interface DesiredOwner {
+interface DesiredOwner extends Pick<DriverRun, "primary" | "definition" | "namespaces"> {
   readonly dependent: KubernetesDependent;
-  readonly primary: KubernetesObject;
-  readonly definition: ResourceDefinition;
-  /** The namespaces in which the objects of the dependent are watched; all of them if absent. */
-  readonly namespaces?: readonly string[] | undefined;
   readonly item?: string | undefined;
   readonly controller: string;
 }

@@ -59,11 +59,7 @@ export class ObjectStateStore implements ExternalStateStore {
         if (id !== undefined || ids.has(key)) await this.#keep(primary, withId(ids, key, id));
       });
     this.#turns.set(name, turn);
-    try {
-      await turn;
-    } finally {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    }
+    await turn.finally(() => this.#turns.get(name) === turn && this.#turns.delete(name));
   }
 
   get #isPerItem(): boolean {
