@@ -13,9 +13,8 @@ import {
   type ExternalResources,
   type ReleasedResource,
 } from "../workflow/dependents/external-driver.js";
-import { StatusState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
+import { createStatusState, RememberedState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
-import { RememberedState } from "../workflow/dependents/remembered-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
 import { KindOperations } from "../write/kind-operations.js";
@@ -103,7 +102,7 @@ export class ExternalDependents {
     const { primary } = this.#definition.workflow;
     const { primaries } = this.#parts;
     if (state?.kind === "status")
-      return new StatusState({
+      return createStatusState({
         path: state.path,
         isBulk: bulk !== undefined,
         latest: (object) => {

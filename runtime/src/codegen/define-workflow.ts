@@ -3,7 +3,6 @@ import type { ResourceClass } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
-  ExternalState,
   Operations,
   OptionalDependency,
   RemovedDependent,
@@ -50,7 +49,8 @@ export interface DuplicateDependent<Name extends string> {
 /** What a dependent may depend on: any dependent before it, required or optional. */
 export type DependencyOf<Nodes> = (keyof Nodes & string) | OptionalDependency<keyof Nodes & string>;
 
-type RequiredOf<Needed> = Extract<Needed, string>;
+/** The names of what is there whenever a dependent is, as it cannot exist without it. */
+type NeededBy<Needed, Waits extends WaitsFor> = Extract<Needed, string> | Waits[Extract<Needed, string>];
 
 type LiveOf<Resource, Bulk> = [Bulk] extends [undefined] ? Resource : ItemsOf<Resource>;
 
@@ -92,13 +92,13 @@ export interface WorkflowBuilder<
     options: ObjectOptions<Resource, Input, Mode> &
       DesiredOption<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         WantedOf<Input, Bulk>,
         Mode
       > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,
@@ -107,7 +107,7 @@ export interface WorkflowBuilder<
       > & {
         readonly operations?: Operations<
           Primary,
-          SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+          SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
           NoInfer<Input>,
           NoInfer<Resource>
         >;
@@ -115,7 +115,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
+    Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
@@ -137,7 +137,7 @@ export interface WorkflowBuilder<
     name: Name extends keyof Nodes ? DuplicateDependent<Name> : Name,
     options: ExternalOptions<
       Primary,
-      SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+      SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
       SecondaryOf<Nodes, never, Sources & Bulks>,
       Resource,
       Wanted,
@@ -145,7 +145,7 @@ export interface WorkflowBuilder<
     > &
       NodeOptions<
         Primary,
-        SecondaryOf<Nodes, RequiredOf<Needed> | Waits[RequiredOf<Needed>], Sources & Bulks>,
+        SecondaryOf<Nodes, NeededBy<Needed, Waits>, Sources & Bulks>,
         NoInfer<Resource>,
         Bulk,
         Needed,
@@ -155,7 +155,7 @@ export interface WorkflowBuilder<
   ): WorkflowBuilder<
     Primary,
     Nodes & { readonly [N in Name]: LiveOf<Resource, Bulk> },
-    Waits & { readonly [N in Name]: RequiredOf<Needed> | Waits[RequiredOf<Needed>] },
+    Waits & { readonly [N in Name]: NeededBy<Needed, Waits> },
     Sources,
     Bulks & BulkOf<Name, Resource, Bulk>,
     Details & { readonly [N in Name]: NodeDetails<Activation, Precondition, Ready, Delete> }
@@ -201,9 +201,9 @@ export function defineWorkflow<Primary extends KubernetesObject, Sources extends
   primary: Pick<ResourceClass<Primary>, "definition">,
   { removed = {}, ...options }: WorkflowOptions = {},
 ): StartedWorkflow<Primary, Sources> {
-  const old = Object.entries(removed).map(([name, { resource, ...rest }]) => {
-    return [name, { ...rest, resource: resource.definition }] as const;
-  });
+  const old = Object.entries(removed).map(
+    ([name, each]) => [name, { ...each, resource: each.resource.definition }] as const,
+  );
   const definition = {
     ...options,
     primary: primary.definition,
@@ -218,10 +218,6 @@ interface UntypedOptions {
   readonly cluster?: string;
 }
 
-function stateOf(state: ExternalStateOption): ExternalState {
-  return state.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
-}
-
 function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
   const withDependent = (dependent: object) =>
     builderOf({ ...definition, dependents: [...definition.dependents, dependent as DependentDefinition] });
@@ -233,7 +229,9 @@ function builderOf(definition: WorkflowDefinition): WorkflowDefinition {
       ...options,
       ...{ name, resource: resource.definition },
     });
-  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) =>
-    withDependent({ dependsOn: [], ...options, ...(state && { state: stateOf(state) }), name });
+  const external = (name: string, { state, ...options }: { readonly state?: ExternalStateOption }) => {
+    const kept = state?.kind === "resource" ? { ...state, resource: state.resource.definition } : state;
+    return withDependent({ dependsOn: [], ...options, ...(kept && { state: kept }), name });
+  };
   return Object.freeze({ ...definition, dependent, external });
 }

@@ -121,11 +121,7 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
    */
   readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
-  readonly desired?: Desired<
-    Primary,
-    Secondary,
-    [Bulk] extends [undefined] ? NoInfer<Wanted> : ItemsOf<NoInfer<Wanted>>
-  >;
+  readonly desired?: Desired<Primary, Secondary, WantedOf<Wanted, Bulk>>;
   readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary>) => MaybePromise<Resource>;
   readonly update?: (
     desired: Wanted,

@@ -1,21 +1,9 @@
 // The door of generated code. A breaking change gets a door of its own beside this one, so that committed output keeps compiling.
 
 // Definitions
-export { defineController } from "./define-controller.js";
-export type { ControllerOptions } from "./define-controller.js";
-export { createResource, defineResource, isResource, untypedResource } from "./define-resource.js";
-export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from "./define-resource.js";
-export { defineWorkflow } from "./define-workflow.js";
-export type {
-  DependencyOf,
-  DependentTypes,
-  DuplicateDependent,
-  ReconcilerOf,
-  SecondaryOf,
-  WaitsFor,
-  WorkflowBuilder,
-  WorkflowOptions,
-} from "./define-workflow.js";
+export * from "./define-controller.js";
+export * from "./define-resource.js";
+export * from "./define-workflow.js";
 export type {
   BulkOption,
   ExternalOptions,
@@ -29,11 +17,10 @@ export type {
   OnlyOfBulkDependents,
   OnlyOfWrittenDependents,
 } from "./dependent-options.js";
-export type { Explicit, ExplicitReconciler } from "./explicit.js";
-export type { Kept } from "./kept.js";
-export type { MapperContext } from "./mapper-context.js";
-export type { Narrowed, NarrowedReconciler } from "./narrowed.js";
-export { parseResource, SchemaError } from "./parse-resource.js";
+export type * from "./kept.js";
+export type * from "./mapper-context.js";
+export type * from "./narrowed.js";
+export * from "./parse-resource.js";
 
 // Types of resources
 export type {

@@ -30,12 +30,9 @@ export function parseResource<Resource extends KubernetesObject>(
 ): Resource {
   const problems: SchemaProblem[] = [];
   if (!isRecord(value)) throw new SchemaError(definition.kind, [{ path: "<root>", message: "must be an object" }]);
-  const expect = (name: "apiVersion" | "kind") => {
-    if (value[name] === definition[name]) return;
-    problems.push({ path: name, message: `must be "${definition[name]}", is ${JSON.stringify(value[name])}` });
-  };
-  expect("apiVersion");
-  expect("kind");
+  for (const name of ["apiVersion", "kind"] as const)
+    if (value[name] !== definition[name])
+      problems.push({ path: name, message: `must be "${definition[name]}", is ${JSON.stringify(value[name])}` });
   if (!isRecord(value["metadata"])) problems.push({ path: "metadata", message: "must be an object" });
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = value;
   const { definitions = {}, ...root } = definition.schema;
@@ -73,7 +70,8 @@ function checkValue(value: unknown, schema: Schema, place: Place): void {
       fail(`must be a number or a string, is ${kindOf(value)}`);
     return;
   }
-  if (schema.type !== undefined && !hasType(value, schema.type)) {
+  const isOfType = schema.type === "integer" ? Number.isInteger(value) : kindOf(value) === schema.type;
+  if (schema.type !== undefined && !isOfType) {
     fail(`must be ${schema.type}, is ${kindOf(value)}`);
     return;
   }
@@ -150,10 +148,6 @@ function checkObject(value: Record<string, unknown>, schema: Schema, place: Plac
 function join(path: string, name: string): string {
   if (path === "") return name;
   return /^[\w-]+$/.test(name) ? `${path}.${name}` : `${path}[${name}]`;
-}
-
-function hasType(value: unknown, type: NonNullable<Schema["type"]>): boolean {
-  return type === "integer" ? Number.isInteger(value) : kindOf(value) === type;
 }
 
 function kindOf(value: unknown): string {

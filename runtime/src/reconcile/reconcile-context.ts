@@ -10,7 +10,6 @@ import type {
   Context,
   EventSources,
   Expectations,
-  ResourceOperations,
   SecondariesOptions,
   SecondaryOptions,
 } from "../workflow/definition/context.js";
@@ -19,6 +18,7 @@ import type { WorkflowInvocation } from "../workflow/workflow-result.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import { expectationsOf, type ExpectationRegistry } from "./expectations.js";
 import { SecondaryAccess } from "./secondary-access.js";
+import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowRuns } from "./workflow-runs.js";
 
 /** What the contexts of a controller are made of. */

@@ -87,7 +87,7 @@ export class WorkflowRuns {
   /** What the functions of the user are called with; set before the first run. */
   context: Context | undefined;
   readonly cleanups: WorkflowResult[] = [];
-  /** Writes that ran out of time and are still under way: until they end, nobody knows what is there. */
+  /** The writes of steps that can run out of time. Until they end, nobody knows what is there. */
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #options: RunsOptions;

@@ -1,7 +1,10 @@
 // The items that `desired` of a bulk dependent returns, and the outcome that they give the dependent.
 import { TerminalError } from "../base/errors.js";
-import { createBulkError } from "./workflow-error.js";
+import { messageOf } from "../base/logger.js";
 import type { DependentOutcome } from "./workflow-result.js";
+
+// What else failed can be read in the result; a message has to fit into a status.
+const MOST_ITEMS = 5;
 
 /** Returns the items that `desired` of a bulk dependent returned, by their keys; throws if it returned anything else. */
 export function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
@@ -30,7 +33,11 @@ export function bulkOutcome(
   const outcomes = [...items.values()];
   const parts = { items: Object.fromEntries(items) };
   const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
-  if (errors.length > 0) return { kind: "failed", error: createBulkError(name, errors), ...parts };
+  if (errors.length > 0) {
+    const messages = errors.slice(0, MOST_ITEMS).map(messageOf);
+    if (errors.length > MOST_ITEMS) messages.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
+    return { kind: "failed", error: new AggregateError(errors, messages.join("; ")), ...parts };
+  }
   const blockers = outcomes.map((each) => (each.kind === "waiting" ? each.for : undefined));
   if (outcomes.length > 0 && blockers.every((each) => each !== undefined))
     return { kind: "waiting", for: [...new Set(blockers.flat())], ...parts };

@@ -21,10 +21,8 @@ import type { DependentOutcome } from "./workflow-result.js";
 const MOST_AT_ONCE = 10;
 const NOT_RETURNED = "desired() does not return it";
 
-/** What the items of a dependent need of the run. */
-export interface BulkSurroundings {
+interface BulkSurroundings {
   readonly around: StepSurroundings;
-  /** Returns the run as the dependent sees it. */
   run(): DriverRun;
   /** The bulk dependents that this one names in itemsDependOn. */
   needed(): readonly BulkRun[];
@@ -32,7 +30,6 @@ export interface BulkSurroundings {
   dependents(): readonly BulkRun[];
 }
 
-/** What is done with each of several items. */
 interface ItemWork {
   /** The bulk dependents whose items of the same keys may hold an item back. */
   readonly others: readonly BulkRun[];
@@ -48,13 +45,9 @@ export class BulkRun {
   readonly #node: Target;
   readonly #surroundings: BulkSurroundings;
   readonly #places: Semaphore;
-  /** The keys of the items that should exist. */
   readonly #wanted = new Set<string>();
-  /** The keys of the items that must not exist. */
   readonly #unwanted = new Set<string>();
-  /** The outcomes of all items that are done. */
   readonly #outcomes = new Map<string, DependentOutcome>();
-  /** The callbacks that wait for the outcome of an item. */
   readonly #listeners = new Map<string, ((outcome: DependentOutcome) => void)[]>();
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
@@ -218,13 +211,10 @@ export class BulkRun {
     for (const tell of this.#listeners.get(key) ?? []) tell(complete);
   }
 
-  /** Waits for the outcome of an item. */
   async #awaitOutcome(key: string): Promise<DependentOutcome> {
     const known = this.#outcomes.get(key);
     if (known !== undefined) return known;
-    const listeners = this.#listeners.get(key) ?? [];
-    this.#listeners.set(key, listeners);
-    return new Promise((resolve) => listeners.push(resolve));
+    return new Promise((resolve) => this.#listeners.set(key, [...(this.#listeners.get(key) ?? []), resolve]));
   }
 
   #hasLive(key: string): boolean {

@@ -18,7 +18,7 @@ import {
 import type { Step } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
-/** A run as one step sees it: with the context and the time of the step. */
+/** A run as one step sees it. */
 export type StepRun = DriverRun & Step;
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
@@ -27,15 +27,12 @@ export interface Target {
   readonly driver: DependentDriver;
   /** The key, if it is an item of a bulk dependent. */
   readonly item?: string | undefined;
-  /** The results of its conditions, as far as they were asked. */
   readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] };
-  /** What `desired` returned. */
   desired?: { readonly object: unknown };
   wanted?: Wanted;
   written?: Exclude<WriteOutcome, "waiting" | "absent">;
 }
 
-/** Returns the live object of a target. */
 function liveOf({ driver, item, wanted }: Target, run: FindRun): Live | undefined {
   return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
 }

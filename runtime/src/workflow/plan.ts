@@ -6,13 +6,10 @@ import {
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
 
-/**
- * Why a dependent waits for another: it cannot exist without it, it waits for it only if it is wanted, or its items wait for the items of the
- * same keys.
- */
+// A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
 type EdgeKind = "required" | "optional" | "items";
 
-/** An edge of the graph, as one of its two ends sees it; `node` is the index of the other end. */
+// An edge of the graph, as one of its two ends sees it; `node` is the index of the other end.
 interface Edge {
   readonly node: number;
   readonly kind: EdgeKind;
@@ -40,12 +37,6 @@ export type NodeState = { readonly hasItems?: boolean } & (
   | { readonly kind: "reconciled"; readonly isReady: boolean }
   | { readonly kind: "deleted"; readonly isGone: boolean }
 );
-
-/** The dependents that may be reconciled or deleted now, all at once. */
-export interface Steps {
-  readonly reconcile: readonly number[];
-  readonly delete: readonly number[];
-}
 
 /** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
 export function buildPlan({ dependents }: WorkflowDefinition): Plan {
@@ -124,8 +115,8 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
   return edges.flatMap(({ node, kind }) => (kinds.includes(kind) ? node : []));
 }
 
-/** Returns everything that may be done now. */
-export function nextSteps(plan: Plan, states: readonly NodeState[]): Steps {
+/** Returns the dependents that may be reconciled or deleted now, all at once. */
+export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
   const free = (kind: NodeState["kind"]) =>
     [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && heldBy(plan, states, index).length === 0);
   return { reconcile: free("pending"), delete: free("condemned") };
@@ -149,16 +140,6 @@ export function condemn(
   // An inactive dependent counts as absent: only what depends on it is deleted.
   if (!isActive) next[index] = { kind: "inactive" };
   return next;
-}
-
-/** Returns the states with which a cleanup starts: everything must go. */
-export function condemnAll({ nodes }: Plan, because: string): NodeState[] {
-  return nodes.map(() => ({ kind: "condemned", because }));
-}
-
-/** Returns the states with which a reconcile starts. */
-export function pendAll({ nodes }: Plan): NodeState[] {
-  return nodes.map(() => ({ kind: "pending" }));
 }
 
 /** Returns the optional dependencies of a dependent that are not wanted, so that it goes on without them. */

@@ -1,17 +1,11 @@
-import type { KubernetesDependent } from "./definition/workflow-definition.js";
+import type { WatchedKind } from "./prune/leftovers.js";
 
 /** Returns the cluster and kind of objects, whose keys tell them apart there. */
-export function placeOf({
-  cluster = "",
-  resource,
-}: Pick<KubernetesDependent, "resource"> & { readonly cluster?: string | undefined }): string {
+export function placeOf({ cluster = "", resource }: Pick<WatchedKind, "cluster" | "resource">): string {
   return JSON.stringify([cluster, resource.group, resource.kind]);
 }
 
-/**
- * The objects that the dependents of a primary want in one reconcile, and those that they had deleted. Any other object of theirs is left of
- * an earlier reconcile. All runs of a reconcile share the notes, so drivers keep nothing.
- */
+/** The objects that dependents want or had deleted in one reconcile. All runs of the reconcile share the notes, so drivers keep nothing. */
 export class ReconcileNotes {
   /** The removals of objects, in flight or done, by uid. */
   readonly removals = new Map<string, Promise<unknown>>();

@@ -15,9 +15,9 @@ import {
   type StepRun,
   type Target,
 } from "./object-steps.js";
-import { blockersOf, condemn, condemnAll, endsOf, missingOf, nextSteps, pendAll } from "./plan.js";
+import { blockersOf, condemn, endsOf, missingOf, nextSteps } from "./plan.js";
 import type { NodeState, Plan } from "./plan.js";
-import { createSecondary, withoutMembers, type SeenDependent } from "./secondary.js";
+import { createSecondary, type SecondaryFacts, type SeenDependent } from "./secondary.js";
 import { takeStep, type StepSurroundings } from "./step.js";
 import { createDependentError } from "./workflow-error.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -39,7 +39,6 @@ export interface RunOptions
   readonly plan: Plan;
   /** As many as the plan has nodes, in its order. */
   readonly drivers: readonly DependentDriver[];
-  /** The event sources of the user, whose resources stand beside the dependents. */
   readonly secondaries?: SecondarySources | undefined;
   /** The dependents of the other workflows of the controller, which functions of the user see as well. */
   readonly others?: readonly SeenDependent[];
@@ -50,18 +49,19 @@ export interface RunOptions
 
 /** Makes all dependents of a primary as they should be; each as soon as what it depends on is ready. */
 export function reconcileWorkflow(options: RunOptions): Promise<WorkflowResult> {
-  return new WorkflowRun(options, pendAll(options.plan)).finish();
+  return new WorkflowRun(options, { kind: "pending" }).finish();
 }
 
 /** Deletes the dependents of a primary in reverse order; if the primary is being deleted, some are left to the garbage collector. */
 export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
   const isDeleted = options.primary.metadata.deletionTimestamp !== undefined;
-  return new WorkflowRun(options, condemnAll(options.plan, isDeleted ? DELETED : CLEANED_UP)).finish();
+  return new WorkflowRun(options, { kind: "condemned", because: isDeleted ? DELETED : CLEANED_UP }).finish();
 }
 
 /** The state of one run, which is thrown away with it. */
 class WorkflowRun {
   readonly #options: RunOptions;
+  readonly #seen: SecondaryFacts;
   /** The run as each dependent sees it: a dependent that goes on without an optional dependency does not see that. */
   readonly #runs: DriverRun[];
   readonly #around: StepSurroundings;
@@ -72,21 +72,29 @@ class WorkflowRun {
   #running = 0;
   #onIdle: () => void = () => {};
 
-  constructor(options: RunOptions, states: NodeState[]) {
+  constructor(options: RunOptions, state: NodeState) {
     const { plan, drivers, primary, secondaries, others = [], places, clock = systemClock } = options;
     this.#options = options;
-    this.#states = states;
+    this.#states = plan.nodes.map(() => state);
     this.#around = { ...options, clock, places: [places] };
     this.#targets = plan.nodes.map(({ definition }, index) => ({
       definition,
       driver: drivers[index]!,
       conditions: {},
     }));
-    const secondary = createSecondary({ primary, dependents: [...this.#targets, ...others], sources: secondaries });
-    this.#runs = this.#targets.map(() => ({ ...options, secondary }));
-    this.#bulks = this.#targets.map(({ definition }, index) =>
-      definition.bulk === undefined ? undefined : this.#createBulk(index),
-    );
+    this.#seen = { primary, dependents: [...this.#targets, ...others], sources: secondaries };
+    const secondary = createSecondary(this.#seen);
+    this.#runs = plan.nodes.map(() => ({ ...options, secondary }));
+    this.#bulks = plan.nodes.map(({ definition, needs, neededBy }, index) => {
+      if (definition.bulk === undefined) return undefined;
+      const bulksAt = (nodes: readonly number[]) => nodes.map((each) => this.#bulks[each]!);
+      return new BulkRun(this.#targets[index]!, {
+        around: this.#around,
+        run: () => this.#runs[index]!,
+        needed: () => bulksAt(endsOf(needs, "items")),
+        dependents: () => bulksAt(endsOf(neededBy, "items")),
+      });
+    });
   }
 
   async finish(): Promise<WorkflowResult> {
@@ -206,22 +214,12 @@ class WorkflowRun {
     this.#states[index] = { ...stateOf(outcome), hasItems };
   }
 
-  #createBulk(index: number): BulkRun {
-    const { needs, neededBy } = this.#options.plan.nodes[index]!;
-    return new BulkRun(this.#targets[index]!, {
-      around: this.#around,
-      run: () => this.#runs[index]!,
-      needed: () => endsOf(needs, "items").map((each) => this.#bulks[each]!),
-      dependents: () => endsOf(neededBy, "items").map((each) => this.#bulks[each]!),
-    });
-  }
-
   // An unwanted dependency may exist until this dependent stopped using it.
   #hideMissing(index: number): void {
     const { plan } = this.#options;
-    const run = this.#runs[index]!;
     const missing = missingOf(plan, this.#states, index).map((each) => plan.nodes[each]!.definition);
-    if (missing.length > 0) this.#runs[index] = { ...run, secondary: withoutMembers(run.secondary, missing) };
+    if (missing.length > 0)
+      this.#runs[index] = { ...this.#runs[index]!, secondary: createSecondary(this.#seen, missing) };
   }
 }
 

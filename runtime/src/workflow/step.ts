@@ -1,15 +1,13 @@
 // One step of a run: reconciles or deletes one object, in a place that others wait for, within a time, and with retries.
 import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
+import { untilAborted } from "../base/promises.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { Context } from "./definition/context.js";
-import type { NodeDefinition, StepRetry } from "./definition/workflow-definition.js";
+import type { NodeDefinition } from "./definition/workflow-definition.js";
 
-const FIRST_INTERVAL_MS = 1_000;
-const MULTIPLIER = 1.5;
-
-/** Calls a function of the user under a name, so that a message can say which one does not return. */
-export type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+// Calls a function of the user under a name, so that a message can say which one does not return.
+type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
 
 /** Some of the places that steps take turns in. */
 export type Place = Pick<Semaphore, "acquire" | "release">;
@@ -19,7 +17,7 @@ export interface StepSurroundings {
   readonly context: Context;
   readonly track: Track;
   readonly clock: Clock;
-  /** Takes a write that is still in flight when the time of its step is over. */
+  /** Is told of every write that may still be in flight when the time of its step is over. */
   linger?(write: Promise<unknown>): void;
   /** The places of the controller, after those of a bulk dependent; a step has one of each while it works. */
   readonly places: readonly Place[];
@@ -27,7 +25,7 @@ export interface StepSurroundings {
 
 /** What the body of a step works with. */
 export interface Step {
-  /** Its signal is aborted when the step runs out of time. */
+  /** With a signal that is aborted when the step runs out of time. */
   readonly context: Context;
   /** Calls a function of the user; throws instead of returning what comes too late. */
   readonly track: Track;
@@ -55,7 +53,9 @@ export async function takeStep<Result>(
       } catch (error) {
         if (retry === undefined || attempt >= retry.maxAttempts || signal.aborted || isSettled(error)) throw error;
       }
-      await time.limit(sleep(intervalMsOf(retry, attempt), signal, around.clock));
+      const { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity } = retry;
+      const delayMs = Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
+      await time.limit(sleep(delayMs, signal, around.clock));
     }
   } finally {
     time.end();
@@ -86,7 +86,6 @@ interface StepTime {
   readonly step: Step;
   /** Begins with the first attempt: waiting for a place is no work. */
   begin(): void;
-  /** Rejects when the time is over. */
   limit<Result>(work: Promise<Result>): Promise<Result>;
   end(): void;
 }
@@ -98,7 +97,6 @@ function unlimited({ context, track }: StepSurroundings): StepTime {
 function limited(timeoutMs: number, { context, track, clock, linger }: StepSurroundings): StepTime {
   const controller = new AbortController();
   const { signal } = controller;
-  const writes = new Set<Promise<unknown>>();
   let cancel: (() => void) | undefined;
   /** The name of the function of the user that the step waits for. */
   let awaited: string | undefined;
@@ -109,12 +107,11 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
   const onGivenUp = () => controller.abort(context.signal.reason);
   context.signal.addEventListener("abort", onGivenUp);
   if (context.signal.aborted) onGivenUp();
-  const isOver = new Promise<never>((_, reject) =>
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
-  );
-  isOver.catch(() => {});
   const step: Step = {
-    context: withSignal(context, signal),
+    // A context has private parts, so its members are asked for on itself.
+    context: new Proxy(context, {
+      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
+    }),
     async track(what, task) {
       awaited = what;
       const result = await track(what, task);
@@ -122,25 +119,20 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
       awaited = undefined;
       return result;
     },
-    async write(write) {
+    write(write) {
       const written = write();
-      writes.add(written);
-      try {
-        return await written;
-      } finally {
-        writes.delete(written);
-      }
+      linger?.(written);
+      return written;
     },
   };
   return {
     step,
     begin: () => void (cancel ??= clock.schedule(timeoutMs, onTimeout)),
-    limit: (work) => Promise.race([work, isOver]),
+    limit: (work) => untilAborted(work, signal),
     end() {
       cancel?.();
       // The signal of a controller lives as long as the controller, so nothing may stay tied to it.
       context.signal.removeEventListener("abort", onGivenUp);
-      for (const write of writes) linger?.(write);
     },
   };
 }
@@ -148,18 +140,4 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
 // An error that says when to try again means the reconcile: nothing is held up until then.
 function isSettled(error: unknown): boolean {
   return ["TerminalError", "RetryAfterError"].some((name) => findError(error, name) !== undefined);
-}
-
-function intervalMsOf(
-  { initialIntervalMs = FIRST_INTERVAL_MS, multiplier = MULTIPLIER, maxIntervalMs = Infinity }: StepRetry,
-  attempt: number,
-): number {
-  return Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
-}
-
-// A context has private parts, so its members are asked for on itself.
-function withSignal(context: Context, signal: AbortSignal): Context {
-  return new Proxy(context, {
-    get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
-  });
 }

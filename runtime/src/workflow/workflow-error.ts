@@ -1,9 +1,6 @@
 import { messageOf } from "../base/logger.js";
 import type { WorkflowResult } from "./workflow-result.js";
 
-// What else failed can be read in the result; a message has to fit into a status.
-const MOST_ITEMS = 5;
-
 /** Thrown when dependents failed. Its parts are their errors, of a bulk dependent those of its items; the message has them all. */
 export class WorkflowError extends AggregateError {
   override readonly name = "WorkflowError";
@@ -34,11 +31,4 @@ export function createWorkflowError({
 export function createDependentError(name: string, error: unknown, item?: string): Error {
   const which = item === undefined ? "" : `, item "${item}"`;
   return new Error(`dependent "${name}"${which}: ${messageOf(error)}`, { cause: error });
-}
-
-/** Creates the error of a bulk dependent from those of its items, of which there is one at least. */
-export function createBulkError(name: string, errors: readonly unknown[]): AggregateError {
-  const messages = errors.slice(0, MOST_ITEMS).map(messageOf);
-  if (errors.length > MOST_ITEMS) messages.push(`${errors.length - MOST_ITEMS} more items of dependent "${name}"`);
-  return new AggregateError(errors, messages.join("; "));
 }

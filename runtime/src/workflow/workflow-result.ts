@@ -21,15 +21,13 @@ export type ConditionResults<Details = ConditionDetails> = {
   readonly [Name in keyof Conditions]?: ConditionOutcome<Name extends keyof Details ? Details[Name] : never>;
 };
 
-interface Outcome<Details> {
+/** What a run did with a dependent or with an item of one, or why it did nothing. */
+export type DependentOutcome<Details = ConditionDetails> = {
   /** Absent if none was asked. */
   readonly conditions?: ConditionResults<Details>;
   /** What became of each item of a bulk dependent, by its key. */
   readonly items?: { readonly [key: string]: DependentOutcome<Details> };
-}
-
-/** What a run did with a dependent or with an item of one, or why it did nothing. */
-export type DependentOutcome<Details = ConditionDetails> = Outcome<Details> &
+} &
   /** `postponed`: it is not as desired, and is left so for a while because it is written over and over. */
   (
     | {
@@ -101,18 +99,10 @@ export interface DetailOptions<Detail> {
   readonly type?: DetailType<Detail>;
 }
 
-/** What became of things besides the dependents. */
-export interface ResultAddition {
-  readonly removed?: { readonly [name: string]: DependentOutcome };
-  /** More errors, by names. */
-  readonly errors: ReadonlyMap<string, unknown>;
-  readonly isReady: boolean;
-}
-
-/** Creates the result of a run from what became of each dependent. */
+/** Creates the result of a run from what became of each dependent, and of things besides. */
 export function createWorkflowResult(
   outcomes: readonly (readonly [name: string, DependentOutcome])[],
-  { removed, errors: others, isReady = true }: Partial<ResultAddition> = {},
+  { removed, errors: others, isReady = true }: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
 ): WorkflowResult {
   const named = (holds: (outcome: DependentOutcome) => boolean) =>
     outcomes.flatMap(([name, outcome]) => (holds(outcome) ? name : []));
@@ -145,27 +135,22 @@ function detailIn<Detail>(
   if (item !== undefined) outcome = ownOf(outcome.items ?? {}, item);
   if (outcome === undefined) throw new Error(`dependent "${name}" has no item "${item}"`);
   const detail: unknown = outcome.conditions?.[condition]?.detail;
-  if (detail === undefined || type === undefined || isOfType(detail, type)) return detail as Detail | undefined;
+  if (detail === undefined || type === undefined) return detail as Detail | undefined;
+  const isOfType =
+    typeof type === "string" ? typeof detail === type : detail instanceof (type as abstract new () => unknown);
+  if (isOfType) return detail as Detail;
   const where = `the ${condition} of dependent "${name}"${item === undefined ? "" : `, item "${item}"`}`;
   const expected = typeof type === "string" ? `of type ${type}` : `a ${(type as { name: string }).name}`;
   const found = typeof detail === "object" ? JSON.stringify(detail) : `${typeof detail} ${String(detail)}`;
   throw new TypeError(`the detail of ${where} is not ${expected}: ${found}`);
 }
 
-/** Tells whether nothing is left to do or to wait for. A dependent that must not exist is settled when it is gone. */
+// Whether nothing is left to do or to wait for.
 function isSettled(outcome: DependentOutcome): boolean {
-  const { kind, items } = outcome;
-  const isDone =
-    "isReady" in outcome
-      ? outcome.isReady && outcome.postponed === undefined
-      : kind === "deleted"
-        ? outcome.isGone
-        : kind === "inactive" || kind === "left";
-  return isDone && (items === undefined || Object.values(items).every(isSettled));
-}
-
-function isOfType(detail: unknown, type: unknown): boolean {
-  return typeof type === "string" ? typeof detail === type : detail instanceof (type as abstract new () => unknown);
+  const { kind, items = {} } = outcome;
+  if (kind === "failed" || kind === "waiting" || (kind === "deleted" && !outcome.isGone)) return false;
+  if ("isReady" in outcome && (!outcome.isReady || outcome.postponed !== undefined)) return false;
+  return Object.values(items).every(isSettled);
 }
 
 function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {

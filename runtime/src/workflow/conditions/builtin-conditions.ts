@@ -98,14 +98,7 @@ export function kindsAskedFor(dependents: readonly DependentDefinition[]): Resou
     .filter(isKubernetes)
     .filter(
       ({ resource, cluster, ...dependent }) =>
-        resource.isCustom && cluster === undefined && CONDITION_NAMES.some((name) => dependent[name] === crdPresent),
+        resource.isCustom && cluster === undefined && Object.values(dependent).includes(crdPresent),
     );
   return [...new Map(asking.map(({ resource }) => [crdNameOf(resource), resource])).values()];
 }
-
-const CONDITION_NAMES = [
-  "activationCondition",
-  "reconcilePrecondition",
-  "readyPostcondition",
-  "deletePostcondition",
-] as const;

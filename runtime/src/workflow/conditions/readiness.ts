@@ -50,11 +50,7 @@ const JUDGES: { readonly [kind: string]: Judge } = {
   "apiextensions.k8s.io/v1/CustomResourceDefinition": (live) => trueOf(live, "Established"),
 };
 
-/**
- * Says what a live object still needs to do what it is for, such as "1 of 3 replicas updated"; undefined if it is ready.
- *
- * A status that is older than the spec does not count. An object that is being deleted is not ready.
- */
+/** Says what a live object lacks to be ready, such as "1 of 3 replicas updated". A status that is older than the spec does not count. */
 export function missingForReady(live: KubernetesObject): string | undefined {
   if (live.metadata.deletionTimestamp !== undefined) return "it is being deleted";
   const judge = JUDGES[`${live.apiVersion}/${live.kind}`] ?? missingByItsConditions;
@@ -146,8 +142,7 @@ export function missingCondition(
 }
 
 function causeOf({ message, reason }: StatusCondition): string {
-  const cause = message || reason || "";
-  return cause === "" ? "" : `: ${cause}`;
+  return message || reason ? `: ${message || reason}` : "";
 }
 
 function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: KubernetesObject): boolean {

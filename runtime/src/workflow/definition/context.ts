@@ -6,8 +6,6 @@ import type { EventSource } from "../../sources/event-source.js";
 import type { ResourceOperations } from "../../write/resource-operations.js";
 import type { OtherWorkflows, WorkflowInvocation } from "../workflow-result.js";
 
-export type { ResourceOperations } from "../../write/resource-operations.js";
-
 /** Which of the secondary resources of a type is meant, where there may be several. */
 export interface SecondaryOptions {
   /** The name of the event source that knows it. Default: any of the type */

@@ -1,13 +1,12 @@
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
+import type { DeleteOptions } from "../../client/call-options.js";
 import type { ExternalOrigin } from "../../sources/external/external-watch.js";
 import type { Context } from "./context.js";
-import type { Operations } from "./operations.js";
 import type { EventFilters } from "../../cache/resource-change.js";
 
 export type { Context } from "./context.js";
-export type { CreateArguments, DeleteArguments, DeletionOptions, Operations, UpdateArguments } from "./operations.js";
 
 /** What `desired` and the conditions of a dependent are called with; the objects are frozen, as those of the cache. */
 export interface DependentArguments<Primary, Secondary> {
@@ -119,6 +118,42 @@ export type DependentMatcher<Resource = never> = (
   context: Context,
 ) => boolean | Promise<boolean>;
 
+/** What the own `create` of a dependent is called with. */
+export interface CreateArguments<Primary, Secondary, Input> extends DependentArguments<Primary, Secondary> {
+  readonly desired: Input;
+  /** Creates the object as the runtime does. A dependent that is not created is waited for. */
+  next(): Promise<void>;
+}
+
+/** What the own `update` of a dependent is called with. */
+export interface UpdateArguments<Primary, Secondary, Input, Live> extends DependentArguments<Primary, Secondary> {
+  readonly desired: Input;
+  readonly live: Live;
+  /** Makes the object as desired if it is not, as the runtime does. */
+  next(): Promise<void>;
+}
+
+/** What the own `delete` of a dependent is called with. */
+export interface DeleteArguments<Primary, Secondary, Live> extends DependentArguments<Primary, Secondary> {
+  readonly live: Live;
+  /** Deletes the object as the runtime does, unless it was created anew. Without a call it is left. Default: the policy of the API server */
+  next(options?: Pick<DeleteOptions, "propagationPolicy">): Promise<void>;
+}
+
+/**
+ * What stands in the place of what the runtime does with the object of a dependent, or with each item. `false`: it is never done.
+ *
+ * The functions may be called again for the same object: they must be idempotent.
+ */
+export interface Operations<Primary = never, Secondary = never, Input = never, Live = never> {
+  /** Called when there is no object. `false`: somebody else creates it, and it is waited for. */
+  readonly create?: false | ((args: CreateArguments<Primary, Secondary, Input>) => void | Promise<void>);
+  /** Called when there is an object; with a `matcher` only if it differs. `false`: it is left as it is. */
+  readonly update?: false | ((args: UpdateArguments<Primary, Secondary, Input, Live>) => void | Promise<void>);
+  /** Called when the object must not exist, unless the garbage collector deletes it. `false`: it is left. */
+  readonly delete?: false | ((args: DeleteArguments<Primary, Secondary, Live>) => void | Promise<void>);
+}
+
 /** A dependent that is an object of Kubernetes, or a set of them. */
 export interface KubernetesDependent extends NodeDefinition {
   readonly resource: ResourceDefinition;
@@ -174,10 +209,7 @@ export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolea
   | { readonly kind: "resource"; readonly resource: Kind; readonly path: readonly string[] }
 );
 
-/**
- * A dependent outside Kubernetes, such as a row in a database, or a set of them. A function that is absent cannot be done. `ExternalOptions`
- * of the builder says what each of them is for, and has their types.
- */
+/** A dependent outside Kubernetes, such as a row in a database, or a set of them. `ExternalOptions` says what its functions are for. */
 export interface ExternalDependent extends NodeDefinition {
   readonly source: ExternalOrigin;
   /** Absent if it is only read. */

@@ -1,6 +1,5 @@
 import { TerminalError } from "../../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
   DEPENDENT_ITEM,
@@ -14,24 +13,13 @@ import {
   PRIMARY_TYPE,
   typeOfPrimary,
 } from "../../base/primary-link.js";
+import type { Stated } from "../../write/send/plan.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
+import type { DriverRun } from "./driver.js";
 
-/** What a user's `desired` returned, completed to what is applied. */
-export interface DesiredObject {
-  metadata: ObjectMeta;
-  [field: string]: unknown;
-}
-
-/** Whose object it is that is completed. */
-export interface DesiredOwner {
+interface DesiredOwner extends Pick<DriverRun, "primary" | "definition" | "namespaces"> {
   readonly dependent: KubernetesDependent;
-  readonly primary: KubernetesObject;
-  readonly definition: ResourceDefinition;
-  /** The namespaces in which the objects of the dependent are watched; all of them if absent. */
-  readonly namespaces?: readonly string[] | undefined;
-  /** The key of the item, of a bulk dependent. */
   readonly item?: string | undefined;
-  /** The name of the controller. */
   readonly controller: string;
 }
 
@@ -39,8 +27,9 @@ export interface DesiredOwner {
 export function completeDesired(
   desired: unknown,
   { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
-): DesiredObject {
+): Stated {
   const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
+  const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
   const which = item === undefined ? "" : ` for its item "${item}"`;
   const fail = (problem: string) => new TerminalError(`desired() of dependent "${name}"${which} ${problem}`);
   if (typeof desired !== "object" || desired === null)
@@ -53,13 +42,13 @@ export function completeDesired(
   const metadata = rest.metadata;
   if (typeof metadata?.name !== "string" || metadata.name === "") throw fail("returned no metadata.name");
   const isNamespaced = resource.scope === "Namespaced";
-  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? primary.metadata.namespace) : undefined;
+  const namespace = isNamespaced ? (metadata.namespace ?? stated ?? home) : undefined;
   if (isNamespaced && namespace === undefined) throw fail("returned no metadata.namespace, and its primary has none");
   if (namespace !== undefined && namespaces !== undefined && !namespaces.includes(namespace))
     throw fail(
       `puts the object into namespace "${namespace}", and the controller watches ${namespaces.join(", ")} only`,
     );
-  if (garbageCollected && definition.scope === "Namespaced" && namespace !== primary.metadata.namespace)
+  if (garbageCollected && definition.scope === "Namespaced" && namespace !== home)
     throw fail(
       `puts the object into ${namespace === undefined ? "no namespace" : `namespace "${namespace}"`}, where no owner reference to its ` +
         "primary is allowed; state garbageCollected: false in the workflow spec",
@@ -70,15 +59,19 @@ export function completeDesired(
   const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
   if (other !== label)
     throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);
-  const { name: ownerName, uid = "" } = primary.metadata;
   const owner = { apiVersion: definition.apiVersion, kind: definition.kind, name: ownerName, uid };
   const others = metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? [];
+  const annotationsOfPrimary = {
+    [PRIMARY_NAME]: ownerName,
+    ...(home === undefined ? {} : { [PRIMARY_NAMESPACE]: home }),
+    [PRIMARY_TYPE]: typeOfPrimary(definition),
+  };
   const link = {
     ...(namespace === undefined ? {} : { namespace }),
     labels: { ...metadata.labels, [CONTROLLER_LABEL]: label },
     annotations: {
       ...metadata.annotations,
-      ...(garbageCollected ? {} : annotationsOfPrimary(primary, definition)),
+      ...(garbageCollected ? {} : annotationsOfPrimary),
       [DEPENDENT_NAME]: name,
       [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
       ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
@@ -91,7 +84,7 @@ export function completeDesired(
 }
 
 /** Returns what of a completed object names it and ties it to its primary, without its content. */
-export function linkOf({ metadata }: DesiredObject): DesiredObject {
+export function linkOf({ metadata }: Stated): Stated {
   const { name, namespace, labels, annotations = {}, ownerReferences } = metadata;
   const label = labels?.[CONTROLLER_LABEL];
   return {
@@ -106,7 +99,7 @@ export function linkOf({ metadata }: DesiredObject): DesiredObject {
 }
 
 /** Tells whether a live object is tied to the primary as a completed one is. */
-export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean {
+export function hasLink(live: KubernetesObject, desired: Stated): boolean {
   const { annotations = {}, ownerReferences = [] } = linkOf(desired).metadata;
   const owners = new Set(live.metadata.ownerReferences?.map(({ uid }) => uid));
   return (
@@ -114,15 +107,6 @@ export function hasLink(live: KubernetesObject, desired: DesiredObject): boolean
     Object.entries(annotations).every(([name, value]) => live.metadata.annotations?.[name] === value) &&
     ownerReferences.every(({ uid }) => owners.has(uid))
   );
-}
-
-function annotationsOfPrimary(
-  { metadata }: KubernetesObject,
-  definition: ResourceDefinition,
-): { [key: string]: string } {
-  const { name, namespace } = metadata;
-  const place = namespace === undefined ? {} : { [PRIMARY_NAMESPACE]: namespace };
-  return { [PRIMARY_NAME]: name, ...place, [PRIMARY_TYPE]: typeOfPrimary(definition) };
 }
 
 // Only equality can be checked here without a parser; other requirements are left to the user.

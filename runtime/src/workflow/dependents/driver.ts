@@ -34,10 +34,7 @@ export interface Live {
   readonly object: object;
 }
 
-/**
- * What a write did. Nothing is written with `waiting` (the object is being deleted and is created again when it is gone), `absent` (somebody
- * else has to create the object) and a postponed write (the object is written over and over).
- */
+/** What a write did. Nothing is written if the object is still being deleted (`waiting`), or if somebody else creates it (`absent`). */
 export type WriteOutcome =
   "created" | "updated" | "unchanged" | "waiting" | "absent" | { readonly postponed: PostponedWrite };
 
@@ -62,10 +59,7 @@ export interface DependentDriver {
   findItems(run: FindRun): ReadonlyMap<string, Live>;
   /** Makes the object as wanted, if it is not; `live` is what `find` returned. */
   write(run: DriverRun, wanted: Wanted, live: Live | undefined): Promise<WriteOutcome>;
-  /**
-   * Asks for the deletion of the object, once; the object may exist for a while. An object that is to be orphaned is untied from its primary
-   * instead, and no longer found.
-   */
+  /** Asks once for the deletion of the object, which may take a while; an object to be orphaned is untied instead, and no longer found. */
   remove(run: DriverRun, live: Live): Promise<void>;
   /** Tells whether an object that could not be deleted is left, so that its primary goes all the same. Default: it is not. */
   release?(run: DriverRun, failed: { readonly error: unknown; readonly item?: string | undefined }): boolean;

@@ -5,14 +5,13 @@ import { messageOf, type Logger } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
-import type { RememberedState } from "./remembered-state.js";
+import type { RememberedState } from "./external-state.js";
 import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
 export type ExternalResources = Omit<ExternalDependentSource, "source">;
 
-/** What a driver of external resources works with. */
-export interface ExternalDriverOptions {
+interface ExternalDriverOptions {
   readonly definition: ExternalDependent;
   readonly source: ExternalResources;
   /** Keeps the ids of created resources; absent if the dependent has no state. */
@@ -35,7 +34,7 @@ interface ExternalLive extends Live {
   readonly key: string;
 }
 
-/** The key under which the id of the only resource of a dependent is kept. */
+// The key under which the id of the only resource of a dependent is kept.
 const SINGLE = "";
 
 /** Finds, writes and removes the resources of one dependent outside Kubernetes, by functions of the user. */
@@ -79,8 +78,7 @@ export class ExternalDriver implements DependentDriver {
   }
 
   findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
-    const { source } = this;
-    const { state } = this.#options;
+    const { state, source } = this.#options;
     const keys = new Map([...(state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
     const items = new Map<string, ExternalLive>();
     for (const object of this.#ownOf(primary)) {
@@ -94,8 +92,7 @@ export class ExternalDriver implements DependentDriver {
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { source } = this;
-    const { state } = this.#options;
+    const { state, source } = this.#options;
     // A creation that failed may have had an effect, which is fetched then.
     if (found === undefined) await source.load?.(run.primary, run.context.signal);
     const live = found ?? this.find(run, wanted);
@@ -134,13 +131,12 @@ export class ExternalDriver implements DependentDriver {
   }
 
   async #create(run: DriverRun, wanted: Wanted): Promise<WriteOutcome> {
-    const { create } = this.#definition;
+    const { create, isOwn } = this.#definition;
     if (create === undefined) return "absent";
     const { state } = this.#options;
     const { primary, context } = run;
     const key = this.#keyOf(wanted);
-    const answer = await this.#attempt(run, key, (args) => create(wanted.object, args));
-    const created = checkReturned("create", answer);
+    const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
     const id = this.#idOf(created);
     try {
       // A later attempt may have created the resource as well after this one ran out of time; its id is kept by now.
@@ -149,7 +145,7 @@ export class ExternalDriver implements DependentDriver {
     } finally {
       this.source.recordCreated(keyOf(primary.metadata), created);
     }
-    if (this.#definition.isOwn?.(created, primary) === false)
+    if (isOwn?.(created, primary) === false)
       throw new TerminalError(
         `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`,
       );
@@ -167,8 +163,8 @@ export class ExternalDriver implements DependentDriver {
     key: string,
     change: (args: ExternalArguments<KubernetesObject, object>) => Result | Promise<Result>,
   ): Promise<Result> {
-    const { primary, context } = run;
-    const { signal } = context;
+    const { primary } = run;
+    const { signal } = run.context;
     const state = this.#options.state?.read(primary).get(key);
     const invalidate = () => this.source.invalidate(keyOf(primary.metadata));
     signal.addEventListener("abort", invalidate, { once: true });

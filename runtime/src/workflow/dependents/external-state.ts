@@ -1,5 +1,5 @@
 // Where the ids of external resources are kept that nothing but the runtime knows (JOSDK DependentResourceWithExplicitState).
-import type { KubernetesObject } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceWrite } from "../../write/kind-operations.js";
 
 /** The ids of the resources of one dependent, by the keys of items; the key is empty unless the dependent is a bulk one. */
@@ -34,11 +34,8 @@ export function nest(path: readonly string[], value: unknown): object {
   return path.reduceRight((inner, name) => ({ [name]: inner }), value) as object;
 }
 
-/** What a state in the status of primaries is written with. */
-export interface StatusStateOptions {
-  /** Leads through the status. */
+interface StatusStateOptions {
   readonly path: readonly string[];
-  /** Whether there is an id for each item. */
   readonly isBulk: boolean;
   /** Returns the primary as it was written last. */
   latest(primary: KubernetesObject): KubernetesObject;
@@ -46,22 +43,55 @@ export interface StatusStateOptions {
 }
 
 /** Keeps ids in the status of the primaries: a single id as a text, the ids of items as an object by their keys. */
-export class StatusState implements ExternalStateStore {
-  readonly #options: StatusStateOptions;
+export function createStatusState({ path, isBulk, latest, mergePatchStatus }: StatusStateOptions): ExternalStateStore {
+  const read = (primary: KubernetesObject) => readIdsAt(latest(primary), ["status", ...path]);
+  return {
+    read,
+    async set(primary, key, id) {
+      if (id === undefined && !read(primary).has(key)) return;
+      const value = id ?? null;
+      await mergePatchStatus(primary, nest(path, isBulk ? { [key]: value } : value));
+    },
+  };
+}
 
-  constructor(options: StatusStateOptions) {
-    this.#options = options;
+/** Remembers ids that could not be written, or whose object somebody deleted. An id that somebody changes there counts. */
+export class RememberedState implements ExternalStateStore {
+  readonly #kept: ExternalStateStore;
+  /** What is known of each primary; a primary that is created again under its name has another uid. */
+  readonly #known = new Map<ObjectKey, { readonly uid: string | undefined; readonly ids: Ids }>();
+
+  constructor(kept: ExternalStateStore) {
+    this.#kept = kept;
   }
 
   read(primary: KubernetesObject): Ids {
-    const { path, latest } = this.#options;
-    return readIdsAt(latest(primary), ["status", ...path]);
+    const { metadata } = primary;
+    const kept = this.#kept.read(primary);
+    const remembered = this.#known.get(keyOf(metadata));
+    const known = remembered?.uid === metadata.uid ? (remembered?.ids ?? NO_IDS) : NO_IDS;
+    const isNews = [...kept].some(([key, id]) => known.get(key) !== id);
+    return isNews ? this.#remember(primary, new Map([...known, ...kept])) : known;
+  }
+
+  /** Tells whether an id is kept under a key, and not only known. */
+  isKept(primary: KubernetesObject, key: string, id: string): boolean {
+    return this.#kept.read(primary).get(key) === id;
   }
 
   async set(primary: KubernetesObject, key: string, id: string | undefined): Promise<void> {
-    const { path, isBulk, mergePatchStatus } = this.#options;
-    if (id === undefined && !this.read(primary).has(key)) return;
-    const value = id ?? null;
-    await mergePatchStatus(primary, nest(path, isBulk ? { [key]: value } : value));
+    if (id !== undefined) this.#remember(primary, withId(this.read(primary), key, id));
+    await this.#kept.set(primary, key, id);
+    if (id === undefined) this.#remember(primary, withId(this.read(primary), key, id));
+  }
+
+  forget(primary: ObjectKey): void {
+    this.#known.delete(primary);
+  }
+
+  #remember({ metadata }: KubernetesObject, ids: Ids): Ids {
+    if (ids.size === 0) this.#known.delete(keyOf(metadata));
+    else this.#known.set(keyOf(metadata), { uid: metadata.uid, ids });
+    return ids;
   }
 }

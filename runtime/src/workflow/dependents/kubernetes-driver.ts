@@ -1,20 +1,18 @@
 import { TerminalError } from "../../base/errors.js";
-import { describeObject, keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ApiClient } from "../../client/api-client.js";
+import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
+import type { Stated } from "../../write/send/plan.js";
 import type { WriteCause } from "../../write/send/postponed-write.js";
 import type { Writer } from "../../write/writer.js";
-import { completeDesired, hasLink, linkOf, type DesiredObject } from "./desired-object.js";
+import { completeDesired, hasLink, linkOf } from "./desired-object.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
 import { LiveObjects, type KnownObjects, type LiveObjectsOptions } from "./live-objects.js";
-import { callOwn } from "./operations.js";
-import type { DeletionOptions } from "../definition/workflow-definition.js";
 
-/** What a driver of objects of Kubernetes works with. */
-export interface KubernetesDriverOptions extends LiveObjectsOptions {
+interface KubernetesDriverOptions extends LiveObjectsOptions {
   readonly writer: Writer;
-  /** Returns the client of the cluster that the objects are in. */
   client(): ApiClient;
 }
 
@@ -23,8 +21,8 @@ export class KubernetesDriver implements DependentDriver {
   readonly source: KnownObjects;
   readonly isGarbageCollected: boolean;
   readonly capabilities: DependentDriver["capabilities"];
+  readonly objects: LiveObjects;
   readonly #options: KubernetesDriverOptions;
-  readonly #objects: LiveObjects;
 
   constructor(options: KubernetesDriverOptions) {
     const { mode, operations, garbageCollected, onDelete } = options.definition;
@@ -34,7 +32,7 @@ export class KubernetesDriver implements DependentDriver {
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
     this.source = options.source;
     this.#options = options;
-    this.#objects = new LiveObjects(options);
+    this.objects = new LiveObjects(options);
   }
 
   get client(): ApiClient {
@@ -49,7 +47,7 @@ export class KubernetesDriver implements DependentDriver {
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
     const object = completeDesired(desired, { dependent, primary, definition, controller, namespaces, item });
     const id = keyOf(object.metadata);
-    const rival = run.notes.claim(dependent.name, this.#objects.place, id);
+    const rival = run.notes.claim(dependent.name, this.objects.place, id);
     if (rival === dependent.name) return { id, object };
     throw new TerminalError(
       `desired() of dependent "${dependent.name}" returned ${describeObject(dependent.resource, object.metadata)}, which dependent ` +
@@ -59,34 +57,37 @@ export class KubernetesDriver implements DependentDriver {
 
   find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
     const isKnown = wanted !== undefined && this.capabilities.write;
-    return isKnown ? this.#objects.tied(run.primary, wanted.id) : this.#objects.single(run);
+    return isKnown ? this.objects.tied(run.primary, wanted.id) : this.objects.single(run);
   }
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {
-    return this.#objects.items(run);
-  }
-
-  /**
-   * Returns the objects of the controller in the kind and cluster of this dependent that are tied to a primary and meant, whichever dependent
-   * they were written as.
-   */
-  findLeftovers(
-    { primary }: Pick<DriverRun, "primary">,
-    isMeant: (dependent: string, id: ObjectKey) => boolean,
-  ): readonly DecodedResource[] {
-    return this.#objects.leftovers(primary, isMeant);
+    return this.objects.items(run);
   }
 
   async write(run: DriverRun, wanted: Wanted, found: Live | undefined): Promise<WriteOutcome> {
-    const { mode, operations } = this.#options.definition;
-    const desired = wanted.object as DesiredObject;
+    const { mode, operations, existing, name: dependent } = this.#options.definition;
+    const desired = wanted.object as Stated;
     const known = await this.#liveAs(wanted, found as DecodedResource | undefined, run);
     const live = known?.object;
     if (live?.metadata.deletionTimestamp !== undefined) return "waiting";
     if (live !== undefined && mode === "createOnly") return "unchanged";
     const isMatch = live && (await this.#matches(desired, live, run));
     if (isMatch === true) return "unchanged";
-    const apply = () => this.#apply(run, desired, { live: known, isForced: isMatch === false });
+    const apply = async (): Promise<WriteOutcome> => {
+      const written = await this.#options.writer.apply(this.#target, desired, {
+        live: known,
+        existing,
+        // An object that is only created has its content from whoever made it.
+        adoption: mode === "createOnly" ? linkOf(desired) : undefined,
+        isOnlyCreated: mode === "createOnly",
+        isForced: isMatch === false,
+        cause: this.#causeOf(run),
+      });
+      if (written.kind === "postponed") return written;
+      if (written.verdict !== undefined && known !== undefined)
+        run.context.logger.debug({ dependent, ...written.verdict }, "the live object was not as desired");
+      return written.kind === "terminating" ? "waiting" : written.kind;
+    };
     const name = live === undefined ? "create" : "update";
     const call = operations?.[name];
     if (call === undefined) return apply();
@@ -95,29 +96,6 @@ export class KubernetesDriver implements DependentDriver {
     if (done === "failed") return "waiting";
     if (done === false || done === "notCalled") return live === undefined ? "absent" : "unchanged";
     return done;
-  }
-
-  async #apply(
-    run: DriverRun,
-    desired: DesiredObject,
-    { live, isForced }: { readonly live: DecodedResource | undefined; readonly isForced: boolean },
-  ): Promise<WriteOutcome> {
-    const { mode, existing, name } = this.#options.definition;
-    const isOnlyCreated = mode === "createOnly";
-    const written = await this.#options.writer.apply(this.#target, desired, {
-      live,
-      existing,
-      // An object that is only created has its content from whoever made it.
-      adoption: isOnlyCreated ? linkOf(desired) : undefined,
-      isOnlyCreated,
-      isForced,
-      cause: this.#causeOf(run),
-    });
-    if (written.kind === "postponed") return written;
-    const { kind, verdict } = written;
-    if (verdict !== undefined && live !== undefined)
-      run.context.logger.debug({ dependent: name, ...verdict }, "the live object was not as desired");
-    return kind === "terminating" ? "waiting" : kind;
   }
 
   async remove(run: DriverRun, live: Live): Promise<void> {
@@ -131,7 +109,7 @@ export class KubernetesDriver implements DependentDriver {
     const { definition, writer } = this.#options;
     const { primary, notes } = run;
     const cause = this.#causeOf(run);
-    const remove = async (options?: DeletionOptions) => {
+    const remove = async (options?: DeleteOptions) => {
       if (definition.onDelete === "orphan") await writer.untie(this.#target, live, { primary, cause });
       else await writer.delete(this.#target, live.object, { ...options, cause });
     };
@@ -155,16 +133,16 @@ export class KubernetesDriver implements DependentDriver {
   ): Promise<DecodedResource | undefined> {
     // An item may get another name; the object with the old name is not the one that is written.
     const isNamed = found !== undefined && keyOf(found.object.metadata) === id;
-    const live = isNamed ? found : this.#objects.tied(primary, id);
+    const live = isNamed ? found : this.objects.tied(primary, id);
     // Another dependent had the object, and deletes it just now.
     const removal = notes.removals.get(live?.object.metadata.uid ?? "");
     if (removal === undefined) return live;
     await Promise.allSettled([removal]);
-    return this.#objects.tied(primary, id);
+    return this.objects.tied(primary, id);
   }
 
   /** Returns what the matcher of the user says; `undefined` if there is none, so that the writer compares. */
-  async #matches(desired: DesiredObject, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
+  async #matches(desired: Stated, live: KubernetesObject, { context }: DriverRun): Promise<boolean | undefined> {
     const { matcher, resource, name } = this.#options.definition;
     if (matcher === undefined) return undefined;
     // The matcher does not know of the link, which is needed in any case.
@@ -178,4 +156,21 @@ export class KubernetesDriver implements DependentDriver {
   get #target() {
     return { definition: this.#options.definition.resource, cache: this.source.cache };
   }
+}
+
+// Calls an own operation, whose `next` does `work` at most once, and only while the operation runs. Returns what `work` did; `failed` if the
+// operation caught the error of `work`.
+async function callOwn<Result>(
+  { name, call, args }: { name: string; call: (args: never) => unknown; args: object },
+  work: (options?: DeleteOptions) => Promise<Result>,
+): Promise<Result | "notCalled" | "failed"> {
+  let done: Promise<Result> | undefined;
+  let isOver = false;
+  const next = async (options?: DeleteOptions): Promise<void> => {
+    if (isOver) throw new Error(`next() was called after ${name}() returned; await it there`);
+    await (done ??= work(options));
+  };
+  await call({ ...args, next } as never);
+  isOver = true;
+  return done === undefined ? "notCalled" : (done as Promise<Result>).catch(() => "failed" as const);
 }

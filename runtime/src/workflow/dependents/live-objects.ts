@@ -22,7 +22,6 @@ export type KnownObjects = Omit<DependentSource, "source">;
 export interface LiveObjectsOptions {
   readonly definition: KubernetesDependent;
   readonly source: KnownObjects;
-  /** The name of the controller that writes them. */
   readonly controller: string;
 }
 

@@ -14,18 +14,13 @@ export const STATE_LABEL = "gen-operator.dev/external-state";
 const STATE_OF = "gen-operator.dev/external-state-of";
 const STATE_ITEM = "gen-operator.dev/external-state-item";
 
-/** What the objects of one dependent are written with. */
-export interface ObjectStateOptions {
+interface ObjectStateOptions {
   readonly dependent: string;
-  /** Whether there is an id for each item. */
   readonly isBulk: boolean;
   readonly state: ObjectState;
-  /** The kind of the primaries. */
   readonly primary: ResourceDefinition;
-  /** The value of the label. */
   readonly label: string;
   readonly view: Pick<ResourceView, "get">;
-  /** Returns the objects of the view that a primary owns. */
   ownedBy(primary: KubernetesObject): readonly KubernetesObject[];
   apply(object: Pick<KubernetesObject, "metadata">): Promise<unknown>;
   delete(object: KubernetesObject): Promise<unknown>;
@@ -64,11 +59,7 @@ export class ObjectStateStore implements ExternalStateStore {
         if (id !== undefined || ids.has(key)) await this.#keep(primary, withId(ids, key, id));
       });
     this.#turns.set(name, turn);
-    try {
-      await turn;
-    } finally {
-      if (this.#turns.get(name) === turn) this.#turns.delete(name);
-    }
+    await turn.finally(() => this.#turns.get(name) === turn && this.#turns.delete(name));
   }
 
   get #isPerItem(): boolean {

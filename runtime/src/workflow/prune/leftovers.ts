@@ -15,10 +15,9 @@ import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 /** The objects of one kind in one cluster that the controller watches by its label. */
 export interface WatchedKind {
   readonly resource: ResourceDefinition;
-  /** The name of another cluster, if they live there. */
   readonly cluster?: string | undefined;
   /** Returns the driver that finds the objects of all dependents, and removes them as the policy says. */
-  driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "findLeftovers" | "remove">;
+  driverFor(policy: "delete" | "orphan"): Pick<KubernetesDriver, "objects" | "remove">;
 }
 
 /** The kinds in which objects of the controller may be that no dependent wants. */
@@ -42,11 +41,9 @@ export interface PruneOptions {
 export interface Leftover {
   readonly kind: WatchedKind;
   readonly live: KubernetesObject;
-  /** The name of its dependent. */
   readonly name: string;
   /** The dependent in the plan; undefined if it is removed. */
   readonly index: number | undefined;
-  /** What `removed` says of it. */
   readonly stated: RemovedDependent | undefined;
 }
 
@@ -55,6 +52,10 @@ export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind
   const { run, workflow, kinds: known } = options;
   const { inventory: findsAll = true, removed = {} } = workflow;
   const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
+  const indexIn = (kind: WatchedKind, name: string) => {
+    const index = indexes.get(name);
+    return index !== undefined && isWritten(run.plan.nodes[index]!.definition, kind) ? index : undefined;
+  };
   const others = new Map(run.others?.map(({ definition }) => [definition.name, definition]));
   const found = new Map<string | undefined, Leftover>();
   for (const kind of kinds) {
@@ -63,19 +64,17 @@ export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind
     const isMeant = (name: string, id: ObjectKey) => {
       const stated = statedFor(removed[name], kind, id);
       if (stated !== undefined) return stated.policy !== "keep";
-      const definition = run.plan.nodes[indexes.get(name) ?? -1]?.definition ?? others.get(name);
-      const isPresent = definition !== undefined && isWritten(definition, kind);
-      if (!isSearched || (isPresent && others.has(name))) return false;
-      return !isPresent || run.notes.wantedBy(name)?.has(id) !== true;
+      const other = others.get(name);
+      if (!isSearched || (other !== undefined && isWritten(other, kind))) return false;
+      return indexIn(kind, name) === undefined || run.notes.wantedBy(name)?.has(id) !== true;
     };
-    for (const { object: live } of kind.driverFor("delete").findLeftovers(run, isMeant)) {
+    for (const { object: live } of kind.driverFor("delete").objects.leftovers(run.primary, isMeant)) {
       if (run.notes.kept.has(live)) continue;
       const name = live.metadata.annotations![DEPENDENT_NAME]!;
       const stated = statedFor(removed[name], kind, keyOf(live.metadata));
-      const index = stated === undefined ? indexes.get(name) : undefined;
-      const isPresent = index !== undefined && isWritten(run.plan.nodes[index]!.definition, kind);
+      const index = stated === undefined ? indexIn(kind, name) : undefined;
       // Two watches may show one object.
-      found.set(live.metadata.uid, { kind, live, name, stated, index: isPresent ? index : undefined });
+      found.set(live.metadata.uid, { kind, live, name, stated, index });
     }
   }
   return [...found.values()];

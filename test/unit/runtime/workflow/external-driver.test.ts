@@ -4,7 +4,7 @@ import { singleResource } from "#runtime/sources/external/external-cache.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
 import type { DriverRun } from "#runtime/workflow/dependents/driver.js";
 import { ExternalDriver, type ExternalResources } from "#runtime/workflow/dependents/external-driver.js";
-import type { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
+import type { RememberedState } from "#runtime/workflow/dependents/external-state.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";

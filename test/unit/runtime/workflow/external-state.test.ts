@@ -1,8 +1,7 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "#runtime/base/kubernetes-object.js";
-import { StatusState } from "#runtime/workflow/dependents/external-state.js";
+import { createStatusState, RememberedState } from "#runtime/workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "#runtime/workflow/dependents/object-state.js";
 import type { ObjectState } from "#runtime/workflow/definition/workflow-definition.js";
-import { RememberedState } from "#runtime/workflow/dependents/remembered-state.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "./graphs.js";
 
@@ -150,7 +149,7 @@ suite("the state of an external dependent in other objects", (test) => {
 suite("the state of an external dependent in the status", (test) => {
   const patches: object[] = [];
   const stateAt = (isBulk: boolean, status: unknown) =>
-    new StatusState({
+    createStatusState({
       path: ["ids", "account"],
       isBulk,
       latest: (object) => ({ ...object, status }) as KubernetesObject,

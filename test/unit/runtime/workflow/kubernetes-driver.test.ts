@@ -138,8 +138,8 @@ suite("driver of objects of Kubernetes", (test) => {
     store({ name: "b", dependent: "one" });
     assert.is(driver.find(run)?.object.metadata.name, "b");
     assert.equal(
-      driver
-        .findLeftovers(run, (name, id) => name === "one" && id !== "home/b")
+      driver.objects
+        .leftovers(run.primary, (name, id) => name === "one" && id !== "home/b")
         .map(({ object }) => object.metadata.name),
       ["a"],
     );

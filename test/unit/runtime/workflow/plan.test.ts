@@ -3,10 +3,8 @@ import {
   blockersOf,
   buildPlan,
   condemn,
-  condemnAll,
   endsOf,
   nextSteps,
-  pendAll,
   type NodeState,
   type Plan,
 } from "#runtime/workflow/plan.js";
@@ -116,6 +114,9 @@ function checkMaximal(plan: Plan, states: readonly NodeState[]): void {
 
 const picks = fc.infiniteStream(fc.nat(100));
 const pickerOf = (stream: Iterator<number>) => (count: number) => (stream.next().value as number) % count;
+
+const pendAll = ({ nodes }: Plan): NodeState[] => nodes.map(() => ({ kind: "pending" }));
+const condemnAll = ({ nodes }: Plan, because: string): NodeState[] => nodes.map(() => ({ kind: "condemned", because }));
 
 suite("plan", (test) => {
   test("two dependents of one name are refused", () => {
