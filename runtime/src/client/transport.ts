@@ -77,7 +77,10 @@ export class Transport {
    */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
     const { signal, path } = request;
-    const { options, pools } = await this.#prepare(request);
+    const { options, pools } = await this.#prepare(request).catch((error: unknown) => {
+      // The reason of a signal is shared, and callers complete the messages of errors.
+      throw error === this.closed.reason ? createClosedError() : error;
+    });
     const pool = consumer === undefined ? pools.requests : pools.streams;
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
@@ -147,7 +150,7 @@ export class Transport {
 
   /** Breaks all connections. */
   async close(): Promise<void> {
-    this.#closing.abort(new ConnectionError("the client is closed"));
+    this.#closing.abort(createClosedError());
     await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);
   }
 
@@ -208,6 +211,10 @@ export class Transport {
     const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
     return new ConnectionError(message, { cause: error, wasSent });
   }
+}
+
+function createClosedError(): ConnectionError {
+  return new ConnectionError("the client is closed");
 }
 
 function errorFrom(reason: unknown): Error {
