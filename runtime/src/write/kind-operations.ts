@@ -84,8 +84,7 @@ export interface RetriedPatch<Resource extends KubernetesObject> {
   readonly mode?: "matchAndFilter" | "cacheOnly";
 }
 
-/** What writing needs besides a kind. */
-export interface OperationDependencies {
+interface OperationDependencies {
   readonly sender: Sender;
   readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
@@ -230,7 +229,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     const before = cache.get(key);
     const live = (plan.given ?? before?.object) as Resource | undefined;
     const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create" && live !== undefined;
-    if (isCompared && this.#matches(plan, { live, before, matcher })) {
+    if (isCompared && this.#matches(plan, { live, before }, matcher)) {
       sender.noteMatch(this.#target, plan.ref, plan.isStatus);
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
@@ -238,18 +237,14 @@ export class KindOperations<Resource extends KubernetesObject> {
     const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
     // The caller has to know; its reconcile is tried again when the pause is over.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
-    const { kind, entry } = sent;
-    deepFreeze(entry.object);
-    return { kind, object: entry.object };
+    deepFreeze(sent.entry.object);
+    return { kind: sent.kind, object: sent.entry.object };
   }
 
   #matches(
     plan: PlannedWrite,
-    {
-      live,
-      before,
-      matcher,
-    }: { live: Resource; before: DecodedResource | undefined; matcher: Matcher<Resource> | undefined },
+    { live, before }: { live: Resource; before: DecodedResource | undefined },
+    matcher: Matcher<Resource> | undefined,
   ): boolean {
     const { verb, isStatus } = plan;
     const { definition } = this.#target;

@@ -11,11 +11,9 @@ import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-op
 import type { WriteCause } from "./send/postponed-write.js";
 import { Sender, type SenderOptions } from "./send/send.js";
 
-/** What the operations of a controller are made of. */
-export interface ResourceOperationsOptions extends SenderOptions {
+interface ResourceOperationsOptions extends SenderOptions {
   readonly client: ApiClient;
   readonly primary: WriteTarget;
-  /** The finalizer of the controller. */
   readonly finalizer: string;
   readonly sources: SecondarySources;
   readonly logger: Logger;
@@ -106,8 +104,7 @@ export class ResourceOperations {
   // The class of the primaries gives the type. A finalizer is never held back.
   #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
     const { primary, finalizer } = this.#options;
-    const dependencies = { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent };
-    return new KindOperations(primary, dependencies);
+    return new KindOperations(primary, { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent });
   }
 
   #senderFor(client = this.#options.client): Sender {
@@ -150,14 +147,11 @@ export class ResourceOperations {
   #unwatched(definition: ResourceDefinition, unsuitable: EventSource | undefined): Error {
     const kind = kindNameOf(definition);
     const advice = `register an informer source for ${kind}, or write it with context.client`;
-    if (unsuitable !== undefined && viewOf(unsuitable) !== undefined)
-      return new Error(
-        `event source "${unsuitable.name}" keeps only a part of each ${kind}, so none can be written through it; ${advice}`,
-      );
-    if (unsuitable !== undefined)
-      return new Error(
-        `event source "${unsuitable.name}" is no informer, so ${kind} cannot be written through it; ${advice}`,
-      );
+    if (unsuitable !== undefined) {
+      const isPart = viewOf(unsuitable) !== undefined;
+      const why = isPart ? `keeps only a part of each ${kind}, so none can` : `is no informer, so ${kind} cannot`;
+      return new Error(`event source "${unsuitable.name}" ${why} be written through it; ${advice}`);
+    }
     const { sources, primary } = this.#options;
     const types = sources.names().flatMap((name) => nameOfType(sources.get(name)?.type) ?? []);
     const watched = [...new Set([kindNameOf(primary.definition), ...types])].join(", ");

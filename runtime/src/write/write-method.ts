@@ -1,4 +1,3 @@
-// What server-side apply, and POST and PUT, have in common.
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";

@@ -1,6 +1,5 @@
 // What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
 import type {
-  JsonValue,
   KubernetesObject,
   ObjectMeta,
   ObjectRef,
@@ -13,12 +12,11 @@ import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
 import { genericDifferences } from "../../match/matchers.js";
 import { plainOf } from "../../match/plain-json.js";
+import type { JsonObject } from "../../match/same-value.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
 import { withEncodedData } from "./secret-data.js";
-
-type JsonObject = { [key: string]: JsonValue };
 
 const VERSION_PATH = "/metadata/resourceVersion";
 
@@ -92,7 +90,7 @@ export function planApply(definition: ResourceDefinition, stated: Stated, isStat
   return { verb: "apply", isStatus, ref: refOf(stated), body, version, lock, desiredOf: () => body };
 }
 
-/** Plans a JSON merge patch of an object or its status; its metadata name the object. */
+/** Plans a JSON merge patch of an object or its status. */
 export function planMergePatch(stated: Stated, isStatus: boolean): PlannedWrite {
   const version = stated.metadata.resourceVersion;
   const plain = plainOf(stated) as JsonObject;
@@ -181,10 +179,8 @@ export function plannedPaths(
   live: KubernetesObject | undefined,
 ): readonly string[] {
   if (verb === "jsonPatch") {
-    const changes = (body as readonly JsonPatchOperation[]).filter(
-      ({ op, path }) => op !== "test" && path !== VERSION_PATH,
-    );
-    return changes.map(({ path }) => path.slice(1).replaceAll("/", "."));
+    const isChange = ({ op, path }: JsonPatchOperation) => op !== "test" && path !== VERSION_PATH;
+    return (body as JsonPatchOperation[]).filter(isChange).map(({ path }) => path.slice(1).replaceAll("/", "."));
   }
   const desired = live && desiredOf(live);
   return desired === undefined ? [] : genericDifferences({ definition, desired, live: live! }).map(({ path }) => path);
@@ -200,8 +196,7 @@ export function operationsOf<Resource extends KubernetesObject>(
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
   const before = given as unknown as JsonObject;
   // The server takes nothing but the status there; anything else of the draft would only make the patch fail.
-  if (isStatus) return jsonDiff(statusOnly(before), statusOnly(changed));
-  return jsonDiff(before, changed);
+  return isStatus ? jsonDiff(statusOnly(before), statusOnly(changed)) : jsonDiff(before, changed);
 }
 
 function statusOnly({ status }: JsonObject): JsonObject {

@@ -3,13 +3,11 @@ import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 
-/** Whose changes are looked for. */
-export interface RivalSearch {
+interface RivalSearch {
   readonly target: WriteTarget;
   readonly ref: ObjectRef;
   /** Where the object is not as desired: `data.text`. */
   readonly paths: readonly string[];
-  /** The field manager that is none of them. */
   readonly own: string;
   readonly signal?: AbortSignal | undefined;
 }

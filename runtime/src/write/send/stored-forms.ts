@@ -8,8 +8,7 @@ export interface WrittenPart {
   readonly desired: { readonly metadata: ObjectRef };
 }
 
-/** What was sent, and what the server made of it, as text. */
-export interface StoredForm {
+interface StoredForm {
   readonly sent: string;
   readonly stored: string;
 }
