@@ -25,20 +25,15 @@ import {
 import { hasText, hasTextAround } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
-/** Settings of a decoder. */
-export interface DeferredDecoding {
-  /** The field managers whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
+interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
   /** Returns the known state of an object. */
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
-type Encoding = "latin1" | "utf8";
-
 /** An object that is being decoded. */
 interface Decoding extends Range {
   readonly bytes: Buffer;
-  readonly encoding: Encoding;
+  readonly encoding: "latin1" | "utf8";
   readonly head: ObjectHead;
   /** The known state of the object, or the object that was decoded before. */
   readonly before: DecodedResource | undefined;
@@ -48,7 +43,7 @@ interface Decoding extends Range {
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-const DIGITS = /^[0-9]+$/;
+const COMMA = 0x2c;
 const NONE: readonly OwnedFields[] = [];
 
 /** Decodes the objects of one list-watch. */
@@ -120,7 +115,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   // Of two members of one name a parser takes the last.
   if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
   const isKnown = isKnownHead && isKnownRest;
-  const text = isKnownRest ? known.text : textBehind(bytes, { start: comma, end }, encoding);
+  const text = isKnownRest ? known.text : textBehind(decoding, comma);
   deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
   return object;
 }
@@ -145,7 +140,7 @@ function headTextIn({ bytes, head, encoding, known }: Decoding): { before: strin
 /** Returns the members of an object up to its metadata, with another version, which is given with its quotes. */
 function withVersion(object: KubernetesObject, version: string): KubernetesObject | undefined {
   const resourceVersion = version.slice(1, -1);
-  if (!DIGITS.test(resourceVersion)) return undefined;
+  if (!/^[0-9]+$/.test(resourceVersion)) return undefined;
   const head: { [name: string]: unknown } = {};
   for (const name in object) {
     if (name === "metadata") break;
@@ -157,11 +152,10 @@ function withVersion(object: KubernetesObject, version: string): KubernetesObjec
 }
 
 // With a brace in place of the comma, the rest of the text is an object.
-function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): string {
-  const comma = bytes[start]!;
-  bytes[start] = OPEN_BRACE;
-  const text = bytes.toString(encoding, start, end);
-  bytes[start] = comma;
+function textBehind({ bytes, end, encoding }: Decoding, comma: number): string {
+  bytes[comma] = OPEN_BRACE;
+  const text = bytes.toString(encoding, comma, end);
+  bytes[comma] = COMMA;
   return text;
 }
 

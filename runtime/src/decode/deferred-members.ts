@@ -1,8 +1,7 @@
 // Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read.
 //
-// A deferred member is an enumerable accessor of the object. Readers, writers, copies and comparisons see a plain object; the first access turns
-// all accessors into plain members. Only property descriptors and console.log show the difference. A cache freezes every object that it returns,
-// which makes it plain (see deep-freeze.ts).
+// A deferred member is an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors
+// and console.log show the difference. A cache freezes every object that it returns, which makes it plain (see deep-freeze.ts).
 
 /** Returns its argument, so that a subclass puts its private field on that object. */
 const Adopt = function (object: object) {
@@ -25,15 +24,11 @@ export interface Deferred {
   readonly isAscii: boolean;
 }
 
-/** The parsed members of an object that was frozen before: its accessors cannot be replaced. */
-interface Parsed {
-  readonly members: Members;
-}
-
 /** Puts the deferred state into a private field of an object, where no property shows it. */
 class Deferring extends Adopt {
-  // One field mostly fits into the object itself.
-  #state: Deferred | Parsed | undefined;
+  // One field mostly fits into the object itself. The parsed members are those of an object that was frozen before: its accessors cannot be
+  // replaced.
+  #state: Deferred | { readonly members: Members } | undefined;
 
   constructor(object: object, deferred: Deferred) {
     super(object);
@@ -100,13 +95,9 @@ function defineMember(object: object, name: string, value: unknown): void {
 }
 
 function accessorOf(name: string): Accessor {
-  let accessor = accessors.get(name);
-  if (accessor === undefined) accessors.set(name, (accessor = createAccessor(name)));
-  return accessor;
-}
-
-function createAccessor(name: string): Accessor {
-  return {
+  const known = accessors.get(name);
+  if (known !== undefined) return known;
+  const accessor: Accessor = {
     enumerable: true,
     configurable: true,
     get() {
@@ -120,6 +111,8 @@ function createAccessor(name: string): Accessor {
       defineMember(this, name, value);
     },
   };
+  accessors.set(name, accessor);
+  return accessor;
 }
 
 // `this` may be an object that inherits the accessor.
