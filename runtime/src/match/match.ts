@@ -55,7 +55,7 @@ export function match(desired: JsonObject, live: JsonObject, { owned, schema }: 
   return { matches: false, ...search.found[0]! };
 }
 
-/** Finds the places, `limit` at most, that keep an object from matching. */
+/** Finds the places that keep an object from matching. */
 export function findDifferences(
   desired: JsonObject,
   live: JsonObject,
@@ -128,8 +128,7 @@ function matchField(
   const child = schema.property(name);
   if (owned === undefined) {
     if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
-    if (isThereUnowned(value, live, child)) return true;
-    return reportUnowned(search, value, { live, schema: child });
+    return isThereUnowned(value, live, child) || reportUnowned(search, value, { live, schema: child });
   }
   // Keys of maps are owned themselves, fields of structs are not.
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
@@ -185,10 +184,8 @@ function matchItem(
 // An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
 function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   const { merge, dropsEmpty } = schema;
-  if (Array.isArray(value)) {
-    const isToldApart = merge === "listMap" || merge === "listSet";
-    return value.length === 0 && isToldApart && (dropsEmpty || Array.isArray(live));
-  }
+  if (merge === "listMap" || merge === "listSet")
+    return Array.isArray(value) && value.length === 0 && (dropsEmpty || Array.isArray(live));
   if (!isJsonObject(value) || !isOfJson(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));

@@ -7,7 +7,7 @@ export interface FieldNode {
   readonly isMember: boolean;
   /** By field name. */
   readonly fields: ReadonlyMap<string, FieldNode>;
-  /** Items of lists of type map, by `itemKeyOf` their keys. */
+  /** Items of lists of type map, by `keyOfListItem`. */
   readonly items: ReadonlyMap<ItemKey, FieldNode>;
   /** Items of lists of type set, by `valueKeyOf` the value. */
   readonly values: ReadonlyMap<string, FieldNode>;
@@ -100,12 +100,10 @@ export function isLeaf({ fields, items, values }: FieldNode): boolean {
   return fields.size === 0 && items.size === 0 && values.size === 0;
 }
 
-/** Returns what tells an item from others by its keys, whatever their order: nearly every list has one key only. */
-export function itemKeyOf(keys: object): ItemKey {
-  const entries = Object.entries(keys) as [string, unknown][];
-  const [first] = entries;
-  if (entries.length === 1 && isKeyValue(first![1])) return first![1];
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+// Nearly every list has one key only.
+function itemKeyOf(keys: object): ItemKey {
+  const entries = (Object.entries(keys) as [string, unknown][]).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 1 && isKeyValue(entries[0]![1])) return entries[0]![1];
   return entries.reduce((key, [name, value]) => key + keyPart(name, value), "");
 }
 

@@ -10,14 +10,11 @@ export type JsonObject = { [key: string]: JsonValue };
 export function isSameValue(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (desired === live) return true;
   if (live === undefined || live === null) return false;
-  if (Array.isArray(desired)) return Array.isArray(live) && isSameList(desired, live, schema.items);
-  if (isJsonObject(desired)) return isJsonObject(live) && isSameObject(desired, live, schema);
+  if (Array.isArray(desired) && Array.isArray(live))
+    return live.length === desired.length && desired.every((item, at) => isSameValue(item, live[at], schema.items));
+  if (isJsonObject(desired) && isJsonObject(live)) return isSameObject(desired, live, schema);
   if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
   return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
-}
-
-function isSameList(desired: JsonValue[], live: JsonValue[], items: SchemaNode): boolean {
-  return live.length === desired.length && desired.every((item, index) => isSameValue(item, live[index], items));
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
@@ -61,7 +58,8 @@ export function isOfJson(object: JsonObject): boolean {
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
 }
 
-function isAmount(value: JsonValue): value is string | number {
+/** Tells whether a value may be a quantity. */
+export function isAmount(value: JsonValue): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }
 
