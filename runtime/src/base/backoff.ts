@@ -1,5 +1,4 @@
-/** The shape of a growing delay. */
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly initialMs: number;
   readonly factor: number;
   readonly maxMs: number;

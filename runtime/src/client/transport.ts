@@ -44,9 +44,6 @@ export interface TransportOptions {
   readonly credentialsTimeoutMs?: number;
 }
 
-const CREDENTIALS_TIMEOUT_MS = 70_000;
-const USER_AGENT = "gen-operator";
-
 // The error codes of OpenSSL for a certificate that no trusted authority has signed.
 const DISTRUST = /CERT|SIGNATURE/;
 
@@ -61,10 +58,10 @@ export class Transport {
   #isDistrusted = false;
   readonly #closing = new AbortController();
 
-  constructor(connection: Connection, { credentialsTimeoutMs = CREDENTIALS_TIMEOUT_MS }: TransportOptions = {}) {
+  constructor(connection: Connection, { credentialsTimeoutMs = 70_000 }: TransportOptions = {}) {
     this.connection = connection;
     this.#credentialsTimeoutMs = credentialsTimeoutMs;
-    this.#headers = { "user-agent": USER_AGENT, ...impersonationHeaders(connection.impersonation) };
+    this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
     // As many requests wait on it as there are under way.
     setMaxListeners(0, this.#closing.signal);

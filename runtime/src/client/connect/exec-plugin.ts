@@ -15,8 +15,7 @@ export interface ExecPlugin {
   readonly interactiveMode?: string;
 }
 
-/** Where a plugin was found, and for which cluster it is. */
-export interface ExecPluginContext {
+interface ExecPluginContext {
   /** The folder of the kubeconfig, which a command with a slash is relative to. */
   readonly folder: string;
   readonly origin: string;
@@ -48,8 +47,7 @@ export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginCon
 
 async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: AbortSignal): Promise<ReadCredentials> {
   const { apiVersion = "client.authentication.k8s.io/v1", command = "", args, env, installHint } = plugin;
-  const cluster = plugin.provideClusterInfo === true ? { cluster: context.cluster } : {};
-  const spec = { interactive: false, ...cluster };
+  const spec = { interactive: false, ...(plugin.provideClusterInfo === true && { cluster: context.cluster }) };
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
   const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
@@ -71,9 +69,8 @@ function credentialsIn(output: string, command: string): ReadCredentials {
   const { status = {} } = parse(output, command);
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
   if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
-  const certificate = cert && key ? { cert, key } : {};
   const expiresAt = Date.parse(expirationTimestamp ?? "") || undefined;
-  return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...certificate, expiresAt };
+  return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...(cert && key && { cert, key }), expiresAt };
 }
 
 // The output may hold a token, so it is not quoted.

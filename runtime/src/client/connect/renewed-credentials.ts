@@ -8,8 +8,7 @@ export interface ReadCredentials extends Credentials {
   readonly expiresAt?: number | undefined;
 }
 
-/** How credentials are read and when they are read again. */
-export interface RenewalOptions {
+interface RenewalOptions {
   /** Begins the message of a failure: `the authentication plugin of kubeconfig /a, context "b"`. */
   readonly what: string;
   /** Reads the credentials; stops when the signal is aborted, if it can. */
@@ -36,7 +35,9 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     const stopping = new AbortController();
     try {
       current = await withDeadline(options.read(stopping.signal), { timeoutMs, who: "it" });
-      if (current.expiresAt !== undefined) dueAt = Math.min(dueAt, renewalOf(current.expiresAt));
+      const { expiresAt = Infinity } = current;
+      // A minute ahead, or a fifth of what is left where that is less.
+      dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
       return current;
     } catch (error) {
       throw new Error(`${what} failed`, { cause: error });
@@ -56,11 +57,6 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     }
     return current ?? reading!;
   };
-}
-
-// A minute ahead, or a fifth of what is left where that is less.
-function renewalOf(expiresAt: number): number {
-  return expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5);
 }
 
 /** Waits for a promise until one of the signals is aborted, or throws that `who` did not answer in time. */
