@@ -1,5 +1,4 @@
-// Functions of the user that nobody waits for may be asynchronous all the same, and a promise that is rejected while nobody looks ends the
-// process.
+// Functions of the user that nobody waits for may be asynchronous: a promise that is rejected while nobody looks ends the process.
 
 /** Returns what a function returned whose result is needed now; throws if that is a promise. */
 export function synchronous<Result>(returned: Result): Result {

@@ -17,7 +17,7 @@ export interface TransportRequest {
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
+  /** Called synchronously right before the first byte leaves; if it throws, the request is not sent. */
   readonly beforeSend?: (() => void) | undefined;
 }
 
@@ -67,11 +67,7 @@ export class Transport {
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /**
-   * Sends a request and waits for the end of the answer; throws a ConnectionError if there is none, or it breaks.
-   *
-   * A consumer gets the body of a 200 answer as it arrives, for as long as that takes.
-   */
+  /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
     const { signal, path } = request;
     const { options, pools } = await this.#prepare(request).catch((error: unknown) => {

@@ -1,5 +1,3 @@
-// Decodes the objects of a watch: the metadata at once, the members behind them when they are read, which most never are.
-//
 // Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
@@ -30,7 +28,6 @@ interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
-/** An object that is being decoded. */
 interface Decoding extends Range {
   readonly bytes: Buffer;
   readonly encoding: "latin1" | "utf8";
@@ -46,7 +43,7 @@ const CLOSE_BRACE = 0x7d;
 const COMMA = 0x2c;
 const NONE: readonly OwnedFields[] = [];
 
-/** Decodes the objects of one list-watch. */
+/** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
 export class DeferredDecoder {
   readonly #search: HeadSearch;
   readonly #known: DeferredDecoding["known"];
@@ -96,7 +93,7 @@ export class DeferredDecoder {
   }
 }
 
-/** Decodes the metadata and defers the other members; undefined if their names are not unique. */
+// Undefined if the names of the members are not unique.
 function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const { bytes, end, encoding, head, known } = decoding;
   const isKnownHead = known !== undefined && hasHead(decoding, known);

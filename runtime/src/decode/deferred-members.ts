@@ -1,6 +1,4 @@
-// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read.
-//
-// A deferred member is an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors
+// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read. A deferred member is an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors
 // and console.log show the difference. A cache freezes every object that it returns, which makes it plain (see deep-freeze.ts).
 
 /** Returns its argument, so that a subclass puts its private field on that object. */
@@ -24,11 +22,12 @@ export interface Deferred {
   readonly isAscii: boolean;
 }
 
+type State = Deferred | { readonly members: Members } | undefined;
+
 /** Puts the deferred state into a private field of an object, where no property shows it. */
 class Deferring extends Adopt {
-  // One field mostly fits into the object itself. The parsed members are those of an object that was frozen before: its accessors cannot be
-  // replaced.
-  #state: Deferred | { readonly members: Members } | undefined;
+  // One field mostly fits into the object itself. Members are those of an object that was frozen before: its accessors cannot be replaced.
+  #state: State;
 
   constructor(object: object, deferred: Deferred) {
     super(object);
@@ -39,14 +38,8 @@ class Deferring extends Adopt {
     return #state in object;
   }
 
-  static deferredOf(object: object): Deferred | undefined {
-    const state = #state in object ? object.#state : undefined;
-    return state !== undefined && "text" in state ? state : undefined;
-  }
-
-  static membersOf(object: Deferring): Members | undefined {
-    const state = object.#state;
-    return state !== undefined && "members" in state ? state.members : undefined;
+  static stateOf(object: object): State {
+    return #state in object ? object.#state : undefined;
   }
 
   /** Marks an object as parsed; `members` are those that still have an accessor. */
@@ -71,7 +64,8 @@ export function deferMembers(object: object, deferred: Deferred): void {
 
 /** Returns the texts of an object whose members are still to be parsed. */
 export function deferredOf(object: object): Deferred | undefined {
-  return Deferring.deferredOf(object);
+  const state = Deferring.stateOf(object);
+  return state !== undefined && "text" in state ? state : undefined;
 }
 
 /** Parses the deferred members of an object, which makes it plain. */
@@ -103,8 +97,8 @@ function accessorOf(name: string): Accessor {
     get() {
       const owner = ownerOf(this);
       completeObject(owner);
-      const members = Deferring.membersOf(owner);
-      return members === undefined ? (owner as unknown as Members)[name] : members[name];
+      const state = Deferring.stateOf(owner);
+      return (state !== undefined && "members" in state ? state.members : (owner as unknown as Members))[name];
     },
     set(value) {
       completeObject(ownerOf(this));

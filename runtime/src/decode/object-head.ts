@@ -1,5 +1,4 @@
-// Scans the JSON bytes of an object before it is parsed. It runs for every event of a watch, so it looks at each byte once and allocates next
-// to nothing.
+// Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
 import type { ObjectRef } from "../base/kubernetes-object.js";
 import {
   asciiString,

@@ -20,10 +20,8 @@ type Kept = "whole" | Map<string, Kept>;
 
 /**
  * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
- * what they lead to.
- *
- * `apiVersion`, `kind` and the metadata are always kept; of the metadata only what identifies the object and its owners, if a path leads
- * into it. Brackets without a name are for the reader: a path through a list leads into each of its items. Throws if a path is none.
+ * what they lead to, and always `apiVersion`, `kind` and the metadata: if a path leads into these, only what identifies the object and its
+ * owners. A path through a list, with or without empty brackets, leads into each of its items.
  */
 export function compileProjection(paths: readonly string[]): Projection {
   const root = new Map<string, Kept>();

@@ -1,5 +1,4 @@
-// The comparison of JOSDK's generic matcher. Additions in live count as defaults of the server or as fields of others, though they may be
-// values that are no longer desired.
+// The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";

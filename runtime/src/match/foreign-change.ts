@@ -8,10 +8,7 @@ import type { SchemaNode } from "./schema-node.js";
 // The API server sets these fields on every write.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
-/**
- * Tells whether two states of an object differ in a field that none of `owned` covers. Then another writer, or the API server itself,
- * changed the object between them.
- */
+/** Tells whether two states of an object differ in a field that none of `owned` covers: then somebody else changed it between them. */
 export function hasForeignChange(before: KubernetesObject, after: KubernetesObject, cover: Cover): boolean {
   return !isCovered(withoutCounters(before), withoutCounters(after), cover);
 }

@@ -1,10 +1,6 @@
 /**
- * Server-side-apply matching.
- *
- * Promises: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless apply),
- * never falsely positive. What the manager owns, and the values there, have to be exactly what is desired: `managedFields` lists what
- * we applied, without what the server filled in or others manage. Quantities, defaults and empty values are compared as the API server
- * stores them.
+ * Server-side-apply matching: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless
+ * apply), never falsely positive. What the manager owns, and the values there, have to be exactly what is desired, as the API server stores it.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { keyOfListItem } from "./list-item.js";
@@ -45,14 +41,10 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "resourceVersion",
 ]);
 
-/**
- * Compares what should be applied with a live object and what of it is owned. The latter are plain JSON; what is desired may be what JSON
- * is made of, too (dates, undefined members), and then it does not match.
- */
-export function match(desired: JsonObject, live: JsonObject, { owned, schema }: MatchOptions): Verdict {
-  const search: Search = { found: [], path: [], limit: 1 };
-  if (matchFields(search, desired, { live, owned, schema })) return MATCH;
-  return { matches: false, ...search.found[0]! };
+/** Compares what should be applied with a live object. What is desired may be what JSON is made of (dates), and then it does not match. */
+export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
+  const [found] = findDifferences(desired, live, { ...options, limit: 1 });
+  return found === undefined ? MATCH : { matches: false, ...found };
 }
 
 /** Finds the places that keep an object from matching. */

@@ -77,12 +77,7 @@ export function statusMatcher<Resource extends KubernetesObject = KubernetesObje
   };
 }
 
-/**
- * Tells whether a PUT would change nothing.
- *
- * An object with the resourceVersion of the live one was made from it, so that a missing field was removed. (JOSDK never notices that.)
- * Other objects are compared by the generic matcher.
- */
+/** Tells whether a PUT would change nothing; in an object with the version of the live one a missing field was removed, unlike in JOSDK. */
 export const updateMatcher: Matcher = (args) => {
   const { desired, live, definition, isStatus } = args;
   const isStrict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;

@@ -1,7 +1,4 @@
-/**
- * The fields that a manager applied, as a tree; read from FieldsV1
- * (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management).
- */
+/** What a manager applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
 export interface FieldNode {
   /** Whether the path itself is owned, not only something below it. */
   readonly isMember: boolean;

@@ -9,10 +9,9 @@ import { uidTest } from "./send/plan.js";
 type JsonObject = { readonly [name: string]: JsonValue | undefined };
 
 /**
- * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed.
- *
- * An apply adds its entries to a list of type map beside those of others. An entry of another key may claim what is unique, as a Service port of
- * the same name: then the API server refuses the apply (422, FieldValueDuplicate) for ever, and no apply can remove that entry.
+ * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed. An entry of another
+ * key of a list may claim what is unique, as a Service port of the same name: then the API server refuses the apply for ever (422,
+ * FieldValueDuplicate).
  */
 export function clearingPatch(
   error: unknown,

@@ -22,9 +22,8 @@ interface RenewalOptions {
 const MINUTE_MS = 60_000;
 
 /**
- * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them.
- *
- * All requests share one read. No request waits for a read while the credentials of the read before are still good.
+ * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them. All requests share
+ * one read, and none waits for it while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;

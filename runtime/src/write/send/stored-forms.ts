@@ -13,10 +13,7 @@ interface StoredForm {
   readonly stored: string;
 }
 
-/**
- * What the server made of objects that a comparison does not recognise in its answer: it normalises some values in ways that no schema
- * tells. Without this such an object would be written in every reconcile.
- */
+/** What the server made of values that it normalises in ways that no schema tells: else such an object would be written in every reconcile. */
 export class StoredForms {
   readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
 
