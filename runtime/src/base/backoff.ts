@@ -22,7 +22,6 @@ export class Backoff {
     return step * (1 + this.#random());
   }
 
-  /** Starts from the first delay again. */
   reset(): void {
     this.#failures = 0;
   }

@@ -30,7 +30,6 @@ export class Semaphore {
     });
   }
 
-  /** Gives a place back, to the one who has waited longest. */
   release(): void {
     const [next] = this.#waiting;
     if (next === undefined) return void this.#free++;

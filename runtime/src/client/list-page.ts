@@ -2,7 +2,6 @@ import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-sc
 
 interface ListMetadata {
   readonly resourceVersion: string;
-  /** What to ask for the next page with; absent on the last one. */
   readonly continue?: string;
 }
 

@@ -23,7 +23,6 @@ export interface TransportRequest {
 
 /** An answer that has arrived in full. */
 export interface TransportResponse {
-  /** Path and query of what was asked. */
   readonly path: string;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -32,7 +31,6 @@ export interface TransportResponse {
 
 /** Takes the body of a 200 answer; nothing is called after the promise of the request is settled. */
 export interface StreamConsumer {
-  /** Called when an answer begins, before its body. */
   onStart?(status: number): void;
   /** Called for each piece of the body; a promise holds back the next one, and the server, until it is resolved. */
   onData(chunk: Buffer): void | Promise<void>;
@@ -141,7 +139,6 @@ export class Transport {
     return this.#closing.signal;
   }
 
-  /** Breaks all connections. */
   async close(): Promise<void> {
     this.#closing.abort(createClosedError());
     await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);

@@ -8,14 +8,12 @@ export interface OwnedFields {
   /** The subresource through which it was applied; empty if it was the object itself. */
   readonly subresource: string;
   readonly apiVersion: string;
-  /** The FieldsV1 of the entry as JSON text. */
   readonly fieldsV1: string;
 }
 
 /** An object as the runtime keeps it: without `managedFields`, which are most of its size. */
 export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
   readonly object: Resource;
-  /** The fields that the controllers of this operator applied; absent if there are none. */
   readonly owned?: readonly OwnedFields[];
 }
 

@@ -24,7 +24,6 @@ import { hasText, hasTextAround } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
 interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
-  /** Returns the known state of an object. */
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
@@ -49,7 +48,6 @@ export class DeferredDecoder {
   readonly #known: DeferredDecoding["known"];
   /** The fields of the last object, by the index of their entry: fields of other managers are mostly the same everywhere. */
   readonly #lastFields: Buffer[] = [];
-  /** The object that was decoded last. */
   #last: DecodedResource | undefined;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
@@ -59,10 +57,8 @@ export class DeferredDecoder {
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
   decode(bytes: Buffer, range: Range): DecodedResource {
-    const entry = this.#decode(bytes, range);
-    this.#last = entry;
-    const { start, end } = range;
-    return entry ?? decodeResource(bytes, { start, end, fieldManagers: this.#search.fieldManagers });
+    this.#last = this.#decode(bytes, range);
+    return this.#last ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
   }
 
   /** Decodes an object as Kubernetes writes it, with metadata and unique member names; undefined for any other. */
@@ -157,20 +153,16 @@ function textBehind({ bytes, end, encoding }: Decoding, comma: number): string {
 }
 
 function readOwned({ bytes, encoding, head: { owned }, before, known }: Decoding): readonly OwnedFields[] {
-  if (owned.length === 0) return NONE;
   const ownedBefore = before?.owned ?? NONE;
-  let isSame = owned.length === ownedBefore.length;
   const read = owned.map((range, at) => {
-    const candidate = ownedBefore[at];
-    const same = candidate !== undefined && isOf(candidate, range) ? candidate : undefined;
+    const same = ownedBefore[at] && isOf(ownedBefore[at], range) ? ownedBefore[at] : undefined;
     const { fieldsStart: start, fieldsEnd: end } = range;
     if (same !== undefined && known !== undefined && hasText(bytes, { start, end }, same.fieldsV1)) return same;
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
     // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-    if (same?.fieldsV1 === fieldsV1) return same;
-    isSame = false;
-    return ownedFieldsOf(range, fieldsV1);
+    return same?.fieldsV1 === fieldsV1 ? same : ownedFieldsOf(range, fieldsV1);
   });
+  const isSame = read.length === ownedBefore.length && read.every((fields, at) => fields === ownedBefore[at]);
   return isSame ? ownedBefore : read;
 }
 

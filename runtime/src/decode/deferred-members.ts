@@ -12,7 +12,6 @@ interface Members {
 
 /** The texts of an object that was not parsed as a whole. Equal states share it. */
 export interface Deferred {
-  /** The names of the members that were not parsed. */
   readonly names: readonly string[];
   /** The JSON text of an object with these members. */
   readonly text: string;

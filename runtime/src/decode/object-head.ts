@@ -26,7 +26,6 @@ export interface OwnedRange {
 /** An object up to the end of its metadata. */
 export interface ObjectHead {
   readonly start: number;
-  /** The index behind the metadata. */
   readonly end: number;
   /** Where the name and the namespace begin with their quotes; 0 if there is none. */
   readonly nameStart: number;

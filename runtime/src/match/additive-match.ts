@@ -14,7 +14,6 @@ type Value = JsonValue | undefined;
 /** How strictly values are compared. */
 export interface AdditiveOptions {
   readonly schema: SchemaNode;
-  /** Whether additions in live are differences. Default: false. */
   readonly isStrict?: boolean;
   /** Whether empty desired values may be absent in live: the API server omits empty fields of built-in kinds. */
   readonly mayLackEmpty?: boolean;

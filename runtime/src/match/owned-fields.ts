@@ -2,7 +2,6 @@
 export interface FieldNode {
   /** Whether the path itself is owned, not only something below it. */
   readonly isMember: boolean;
-  /** By field name. */
   readonly fields: ReadonlyMap<string, FieldNode>;
   /** Items of lists of type map, by `keyOfListItem`. */
   readonly items: ReadonlyMap<ItemKey, FieldNode>;

@@ -26,7 +26,6 @@ export function clearingPatch(
 }
 
 interface Place {
-  /** Leads to the list. */
   readonly path: readonly string[];
   /** The field of its entries that has to be unique. */
   readonly field: string;

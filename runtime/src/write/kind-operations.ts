@@ -89,7 +89,6 @@ interface OperationDependencies {
   readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
   readonly finalizer?: string | undefined;
-  /** True: the writes are never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
 
@@ -107,78 +106,49 @@ export class KindOperations<Resource extends KubernetesObject> {
   }
 
   /** Applies some fields of an object server-side, taking them over from others; it is created if there is none. */
-  async apply(
-    desired: PartialResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async apply(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(this.#planApply(desired, false), options);
   }
 
   /** Applies the status of an object server-side. */
-  async applyStatus(
-    desired: PartialResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async applyStatus(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(this.#planApply(desired, true), options);
   }
 
   /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
-  async update(
-    desired: WholeResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async update(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     const plan = planUpdate(this.#target.definition, desired as Stated, false);
     return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Replaces the status of an object by a PUT. */
-  async updateStatus(
-    desired: WholeResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async updateStatus(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     const plan = planUpdate(this.#target.definition, desired as Stated, true);
     return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
-  async create(
-    desired: WholeResource<Resource>,
-    options: { readonly mode?: "forceFilter" | "cacheOnly" } = {},
-  ): Promise<ResourceWrite<Resource>> {
+  async create(desired: WholeResource<Resource>, options: { readonly mode?: "forceFilter" | "cacheOnly" } = {}) {
     return this.#write(planCreate(this.#target.definition, desired as Stated), { mode: "forceFilter", ...options });
   }
 
   /** Changes an object by a JSON patch: operations, or what a function makes of a copy of `object`, which is what the caller read. */
-  async jsonPatch(
-    object: Resource,
-    change: JsonPatchChange<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async jsonPatch(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planJsonPatch(object, change, false), options);
   }
 
   /** Changes the status of an object by a JSON patch. */
-  async jsonPatchStatus(
-    object: Resource,
-    change: JsonPatchChange<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async jsonPatchStatus(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planJsonPatch(object, change, true), options);
   }
 
   /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
-  async mergePatch(
-    patch: MergePatchResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async mergePatch(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planMergePatch(patch as unknown as Stated, false), options);
   }
 
   /** Changes the status of an object by a JSON merge patch. */
-  async mergePatchStatus(
-    patch: MergePatchResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async mergePatchStatus(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planMergePatch(patch as unknown as Stated, true), options);
   }
 

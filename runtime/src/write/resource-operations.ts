@@ -7,7 +7,7 @@ import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
-import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import { KindOperations, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import { Sender, type SenderOptions } from "./send/send.js";
 
@@ -23,7 +23,6 @@ interface ResourceOperationsOptions extends SenderOptions {
 export type FinalizerOptions = Partial<FinalizerWrite>;
 
 interface SharedByReconciles {
-  /** One for each cluster. */
   readonly senders: Map<ApiClient, Sender>;
   /** The kinds of which the log says that several event sources watch them. */
   readonly warned: Set<string>;
@@ -66,10 +65,7 @@ export class ResourceOperations {
   }
 
   /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
-  addFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary> | undefined> {
+  addFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
     return addFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
@@ -78,26 +74,17 @@ export class ResourceOperations {
    *
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
-  applyFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary>> {
+  applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
     return applyFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
-  removeFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary> | undefined> {
+  removeFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
     return removeFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
-  patchWithConflictRetry<Primary extends KubernetesObject>(
-    primary: Primary,
-    patch: RetriedPatch<Primary>,
-  ): Promise<ResourceWrite<Primary> | undefined> {
+  patchWithConflictRetry<Primary extends KubernetesObject>(primary: Primary, patch: RetriedPatch<Primary>) {
     return this.#ofPrimaries<Primary>().patchOnLatest(primary, patch);
   }
 

@@ -82,11 +82,10 @@ export function impersonationHeaders(impersonation: Impersonation | undefined): 
   const headers: Record<string, string | string[]> = { "impersonate-user": user };
   if (uid !== undefined) headers["impersonate-uid"] = uid;
   if (groups.length > 0) headers["impersonate-group"] = [...groups];
-  for (const [key, values] of Object.entries(extra)) headers[`impersonate-extra-${escapeKey(key)}`] = [...values];
+  for (const [key, values] of Object.entries(extra)) {
+    // The server decodes percent signs; what may not stand in the name of a header has to be escaped.
+    const name = encodeURIComponent(key).replaceAll("(", "%28").replaceAll(")", "%29");
+    headers[`impersonate-extra-${name}`] = [...values];
+  }
   return headers;
-}
-
-// The server decodes percent signs; what may not stand in the name of a header has to be escaped.
-function escapeKey(key: string): string {
-  return encodeURIComponent(key).replaceAll("(", "%28").replaceAll(")", "%29");
 }

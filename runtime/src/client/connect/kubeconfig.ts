@@ -19,7 +19,6 @@ interface Found<Type extends EntryType> {
   readonly entry: Entry<Type>;
   /** Relative paths in the entry are relative to this folder. */
   readonly folder: string;
-  /** Names file and entry, for messages. */
   readonly where: string;
 }
 

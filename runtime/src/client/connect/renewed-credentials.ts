@@ -15,7 +15,6 @@ interface RenewalOptions {
   read(signal: AbortSignal): Promise<ReadCredentials>;
   /** After how long they are read again. Default: one minute, as client-go reads token files. */
   readonly everyMs?: number;
-  /** How long one read may take. Default: one minute. */
   readonly timeoutMs?: number;
 }
 

@@ -39,7 +39,6 @@ export class ApplyMatcher {
     this.#fieldManager = fieldManager;
   }
 
-  /** Tells whether applying would change nothing. */
   compare(application: Application, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
     const options = this.#matchOptions(application, live);
@@ -72,13 +71,11 @@ export class ApplyMatcher {
     return found.length > 0 ? found : [UNOWNED];
   }
 
-  /** Takes what the server answered to an apply. */
   remember(application: Application, answer: DecodedResource): void {
     const { part, desired } = application;
     this.#sent.set(answer.object, { part, digest: digestOf(desired) });
   }
 
-  /** Forgets what was learnt of an object that is gone. */
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
     this.#forms.forget(cache, ref);
   }
@@ -92,7 +89,6 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  /** Returns what the field manager applied to an object, or to its status. */
   ownedFields(entry: DecodedResource, part: WrittenPart["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }

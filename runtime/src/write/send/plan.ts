@@ -40,14 +40,12 @@ export interface PlannedWrite {
 export interface Sending {
   readonly target: WriteTarget;
   readonly plan: PlannedWrite;
-  /** Absent if the object is not known. */
   readonly before: DecodedResource | undefined;
   readonly cause?: WriteCause | undefined;
   /** What is desired, where the body says more than that. Default: the body of the plan */
   readonly content?: object;
   /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
   readonly isFiltered?: boolean;
-  /** True: the write is never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
 

@@ -35,7 +35,6 @@ export class StoredForms {
     forms.set(`${part} ${keyOf(desired.metadata)}`, form);
   }
 
-  /** Forgets an object and its status. */
   forget(cache: ResourceView, ref: ObjectRef): void {
     for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
