@@ -66,7 +66,7 @@ export class ResourceOperations {
 
   /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
   addFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return addFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+    return addFinalizer(this.#ofPrimaries<Primary>(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /**
@@ -75,12 +75,18 @@ export class ResourceOperations {
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
   applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return applyFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+    return applyFinalizer(this.#ofPrimaries<Primary>(true), primary, {
+      finalizer: this.#options.finalizer,
+      ...options,
+    });
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
   removeFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return removeFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+    return removeFinalizer(this.#ofPrimaries<Primary>(true), primary, {
+      finalizer: this.#options.finalizer,
+      ...options,
+    });
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
