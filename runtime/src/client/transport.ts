@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
-import { describeProxy } from "./connect/proxy.js";
 import { withDeadline } from "./connect/renewed-credentials.js";
 import { createPools, loadPool, type Pools } from "./pools.js";
 
@@ -197,7 +196,8 @@ export class Transport {
     if (request.signal?.aborted) return error;
     if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
     const { server, proxyUrl } = this.connection;
-    const via = proxyUrl === undefined ? "" : ` through the proxy ${describeProxy(proxyUrl)}`;
+    // Without user and password.
+    const via = proxyUrl === undefined ? "" : ` through the proxy ${new URL(proxyUrl).origin}`;
     const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
     return new ConnectionError(message, { cause: error, wasSent });
   }

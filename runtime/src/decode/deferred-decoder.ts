@@ -108,7 +108,10 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   // Of two members of one name a parser takes the last.
   if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
   const isKnown = isKnownHead && isKnownRest;
-  const text = isKnownRest ? known.text : textBehind(decoding, comma);
+  // With a brace in place of the comma, the rest of the text is an object.
+  if (!isKnownRest) bytes[comma] = OPEN_BRACE;
+  const text = isKnownRest ? known.text : bytes.toString(encoding, comma, end);
+  bytes[comma] = COMMA;
   deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
   return object;
 }
@@ -142,14 +145,6 @@ function withVersion(object: KubernetesObject, version: string): KubernetesObjec
   }
   head["metadata"] = { ...object.metadata, resourceVersion };
   return head as unknown as KubernetesObject;
-}
-
-// With a brace in place of the comma, the rest of the text is an object.
-function textBehind({ bytes, end, encoding }: Decoding, comma: number): string {
-  bytes[comma] = OPEN_BRACE;
-  const text = bytes.toString(encoding, comma, end);
-  bytes[comma] = COMMA;
-  return text;
 }
 
 function readOwned({ bytes, encoding, head: { owned }, before, known }: Decoding): readonly OwnedFields[] {

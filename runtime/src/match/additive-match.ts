@@ -24,8 +24,11 @@ export function includes(desired: Value, live: Value, options: AdditiveOptions):
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
   if (isAbsent(live)) return options.mayLackEmpty === true && isEmpty(desired);
   if (desired === live) return true;
-  if (isJsonObject(desired)) return isJsonObject(live) && includesMembers(desired, live, options);
-  if (Array.isArray(desired)) return Array.isArray(live) && includesItems(desired, live, options);
+  if (isJsonObject(desired) && isJsonObject(live))
+    return membersOf(desired, live, options).every((name) =>
+      includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
+    );
+  if (Array.isArray(desired) && Array.isArray(live)) return includesItems(desired, live, options);
   return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
 }
 
@@ -51,12 +54,6 @@ export function findMissing(
 
 function membersOf(desired: JsonObject, live: JsonObject, { isStrict }: AdditiveOptions): string[] {
   return Object.keys(isStrict === true ? { ...desired, ...live } : desired);
-}
-
-function includesMembers(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return membersOf(desired, live, options).every((name) =>
-    includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
-  );
 }
 
 // Walks along the longest common subsequence. Items between two of its items are compared in pairs; live items without a partner were added.

@@ -107,19 +107,21 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
     path.pop();
     if (!goesOn) return false;
   }
-  if (owned.fields.size > found && !reportSurplus(search, desired, owned)) return false;
+  if (owned.fields.size > found)
+    for (const name of owned.fields.keys())
+      if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
   return owned.items.size + owned.values.size === 0 || report(search, "is owned as a list");
 }
 
 function matchField(
   search: Search,
   value: JsonValue,
-  field: { live: JsonValue | undefined; owned: FieldNode | undefined; schema: SchemaNode; name: string },
+  { live, owned, schema, name }: Omit<Place, "owned"> & { owned: FieldNode | undefined; name: string },
 ): boolean {
-  const { live, owned, schema, name } = field;
   const child = schema.property(name);
   if (owned === undefined) {
-    if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
+    const isMetadata = search.path.length === 1 && name === "metadata" && isJsonObject(value);
+    if (isMetadata && Object.keys(value).every((each) => UNOWNED_METADATA.has(each))) return true;
     return isThereUnowned(value, live, child) || reportUnowned(search, value, { live, schema: child });
   }
   // Keys of maps are owned themselves, fields of structs are not.
@@ -164,9 +166,8 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
 function matchItem(
   search: Search,
   item: JsonValue,
-  at: { owned: FieldNode | undefined; live: JsonValue | undefined; schema: SchemaNode; isInOrder: boolean },
+  { owned, live, schema, isInOrder }: Omit<Place, "owned"> & { owned: FieldNode | undefined; isInOrder: boolean },
 ): boolean {
-  const { owned, live, schema, isInOrder } = at;
   if (owned === undefined || !owned.isMember) return report(search, "is not owned yet");
   if (live === undefined) return report(search, "is missing");
   if (!isInOrder) return report(search, "stands in another order, or twice");
@@ -188,10 +189,6 @@ function unownedAt(path: readonly (string | number)[]): ReadonlySet<string> | un
   return path.length === 1 && path[0] === "metadata" ? UNOWNED_METADATA : undefined;
 }
 
-function hasOwnable(metadata: JsonValue): boolean {
-  return !isJsonObject(metadata) || Object.keys(metadata).some((name) => !UNOWNED_METADATA.has(name));
-}
-
 function hasMembers(value: JsonObject): boolean {
   for (const name in value) if (Object.hasOwn(value, name)) return true;
   return false;
@@ -203,12 +200,6 @@ function reportUnowned(search: Search, value: JsonValue, { live, schema }: Omit<
   const isFieldwise = schema.merge !== "leaf" && isJsonObject(value) && isJsonObject(live ?? {});
   const goesOn = !isFieldwise || matchFields(search, value, { live, owned: NOTHING, schema });
   return search.found.length > before ? goesOn : report(search, "is not owned yet");
-}
-
-function reportSurplus(search: Search, desired: JsonObject, owned: FieldNode): boolean {
-  for (const name of owned.fields.keys())
-    if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
-  return true;
 }
 
 function report({ found, path, limit }: Search, reason: string, last?: string | number): boolean {

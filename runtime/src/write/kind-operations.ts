@@ -14,8 +14,6 @@ import { onLatest } from "./send/on-latest.js";
 import {
   applicationOf,
   locked,
-  lockingOperation,
-  operationsOf,
   planApply,
   planCreate,
   planJsonPatch,
@@ -163,9 +161,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     const patch = async ({ object }: DecodedResource): Promise<ResourceWrite<Resource>> => {
       const current = object as Resource;
       if (!isNeeded(current)) return { kind: "unchanged", object: current };
-      const { resourceVersion } = current.metadata;
-      const lock = resourceVersion === undefined ? [] : [lockingOperation(resourceVersion)];
-      return this.jsonPatch(current, [...lock, ...operationsOf(current, change)], { mode });
+      return this.#write(locked(planJsonPatch(current, change, false)), { mode });
     };
     return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
   }

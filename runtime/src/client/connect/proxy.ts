@@ -25,11 +25,6 @@ export function checkProxyUrl(url: string, where: string): string {
   throw new Error(`${where} ${problem}; only proxies at http:// and https:// are supported`);
 }
 
-/** Returns the URL of a proxy without its user and password, for messages. */
-export function describeProxy(url: string): string {
-  return new URL(url).origin;
-}
-
 function valueOf(env: NodeJS.ProcessEnv, name: string): string {
   return env[name] || env[name.toLowerCase()] || "";
 }

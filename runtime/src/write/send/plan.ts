@@ -137,15 +137,10 @@ export function planJsonPatch<Resource extends KubernetesObject>(
 export function locked(plan: PlannedWrite): PlannedWrite {
   const { verb, body, version } = plan;
   if (version === undefined) return plan;
-  if (verb === "jsonPatch")
-    return { ...plan, lock: version, body: [lockingOperation(version), ...(body as JsonPatchOperation[])] };
+  const lock: JsonPatchOperation = { op: "replace", path: VERSION_PATH, value: version };
+  if (verb === "jsonPatch") return { ...plan, lock: version, body: [lock, ...(body as JsonPatchOperation[])] };
   const metadata = { ...(body as Stated).metadata, resourceVersion: version };
   return { ...plan, lock: version, body: { ...body, metadata } };
-}
-
-/** Returns the operation with which a JSON patch fails with a conflict if the object has another version. */
-export function lockingOperation(version: string): JsonPatchOperation {
-  return { op: "replace", path: VERSION_PATH, value: version };
 }
 
 /** Tells whether the change from one state to another is that of a PUT or a patch, and of nothing else. */
@@ -184,8 +179,8 @@ export function plannedPaths(
   return desired === undefined ? [] : genericDifferences({ definition, desired, live: live! }).map(({ path }) => path);
 }
 
-/** Returns the JSON patch that a function makes of an object, or of its status. */
-export function operationsOf<Resource extends KubernetesObject>(
+// Of a function, which changes a copy of the object.
+function operationsOf<Resource extends KubernetesObject>(
   given: Resource,
   change: (draft: Resource) => Resource | void,
   isStatus = false,
@@ -194,11 +189,7 @@ export function operationsOf<Resource extends KubernetesObject>(
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
   const before = given as unknown as JsonObject;
   // The server takes nothing but the status there; anything else of the draft would only make the patch fail.
-  return isStatus ? jsonDiff(statusOnly(before), statusOnly(changed)) : jsonDiff(before, changed);
-}
-
-function statusOnly({ status }: JsonObject): JsonObject {
-  return status === undefined ? {} : { status };
+  return isStatus ? jsonDiff({ status: before["status"] }, { status: changed["status"] }) : jsonDiff(before, changed);
 }
 
 function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {
