@@ -133,7 +133,6 @@ export class Transport {
     });
   }
 
-  /** Aborted once no request can be sent any more. */
   get closed(): AbortSignal {
     return this.#closing.signal;
   }

@@ -1,5 +1,6 @@
 // Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
 import type { ObjectRef } from "../base/kubernetes-object.js";
+import type { OwnedFields } from "./decode-resource.js";
 import {
   asciiString,
   endOfString,
@@ -15,10 +16,7 @@ import {
 } from "./json-scanner.js";
 
 /** An entry of the managed fields that one of our controllers applied; its range is empty without fields. */
-export interface OwnedRange {
-  readonly fieldManager: string;
-  readonly subresource: "" | "status";
-  readonly apiVersion: string;
+export interface OwnedRange extends Omit<OwnedFields, "fieldsV1"> {
   readonly fieldsStart: number;
   readonly fieldsEnd: number;
 }

@@ -19,9 +19,8 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
   if (!isOfJson(desired)) return false;
-  for (const name of Object.keys(desired)) {
+  for (const [name, value] of Object.entries(desired)) {
     const child = schema.property(name);
-    const value = desired[name]!;
     if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
   }
   return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
@@ -70,9 +69,8 @@ const TIMESTAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d
 export function isSameTime(desired: string, live: string): boolean {
   const [wanted, stored] = [TIMESTAMP.exec(desired), TIMESTAMP.exec(live)];
   if (wanted === null || stored === null || secondsOf(wanted) !== secondsOf(stored)) return false;
-  const fraction = stored[2];
   // A MicroTime without all of its six digits is refused.
-  return fraction === undefined || wanted[2] === fraction;
+  return stored[2] === undefined || wanted[2] === stored[2];
 }
 
 function secondsOf([, local, , zone]: RegExpExecArray): number {

@@ -1,4 +1,4 @@
-import { isApiError, type StatusCause } from "../base/errors.js";
+import { isApiError } from "../base/errors.js";
 import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { keyOfListItem } from "../match/list-item.js";
@@ -18,28 +18,18 @@ export function clearingPatch(
   { target, desired, live }: { target: WriteTarget; desired: object; live: DecodedResource },
 ): readonly JsonPatchOperation[] | undefined {
   if (!isApiError(error, 422)) return undefined;
-  const operations = error.causes.flatMap((cause) => {
-    const place = placeOf(cause);
-    return place === undefined ? [] : clearList(place, { target, desired, live: live.object });
+  const operations = error.causes.flatMap(({ reason, field = "" }) => {
+    // Below a list the indexes are those of the object that was refused, which nobody has.
+    const [, path, unique] = /^([\w.]+)\[\d+\]\.(\w+)$/.exec(field) ?? [];
+    if (reason !== "FieldValueDuplicate" || path === undefined || unique === undefined) return [];
+    return clearList(path.split("."), unique, { target, desired, live: live.object });
   });
   return operations.length === 0 ? undefined : [uidTest(live.object.metadata.uid), ...operations];
 }
 
-interface Place {
-  readonly path: readonly string[];
-  /** The field of its entries that has to be unique. */
-  readonly field: string;
-}
-
-// Below a list the indexes are those of the object that was refused, which nobody has.
-function placeOf({ reason, field = "" }: StatusCause): Place | undefined {
-  const [, path, name] = /^([\w.]+)\[\d+\]\.(\w+)$/.exec(field) ?? [];
-  if (reason !== "FieldValueDuplicate" || path === undefined || name === undefined) return undefined;
-  return { path: path.split("."), field: name };
-}
-
 function clearList(
-  { path, field }: Place,
+  path: readonly string[],
+  field: string,
   { target, desired, live }: { target: WriteTarget; desired: object; live: object },
 ): JsonPatchOperation[] {
   const schema = path.reduce<SchemaNode>((node, name) => node.property(name), schemaOf(target.definition));

@@ -199,8 +199,8 @@ export class KindOperations<Resource extends KubernetesObject> {
       sender.noteMatch(this.#target, plan.ref, plan.isStatus);
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
-    const isFiltered = mode !== "cacheOnly";
-    const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
+    const write = { target: this.#target, plan, before, cause, isUrgent, isFiltered: mode !== "cacheOnly" };
+    const sent = await sender.send<Resource>(write);
     // The caller has to know; its reconcile is tried again when the pause is over.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
     deepFreeze(sent.entry.object);

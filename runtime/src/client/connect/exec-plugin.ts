@@ -26,14 +26,9 @@ interface ExecPluginContext {
 /** What a plugin prints; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
 interface ExecCredential {
   readonly status?: {
-    readonly token?: string;
-    readonly clientCertificateData?: string;
-    readonly clientKeyData?: string;
-    readonly expirationTimestamp?: string;
+    readonly [field in "token" | "clientCertificateData" | "clientKeyData" | "expirationTimestamp"]?: string;
   };
 }
-
-const MAX_OUTPUT_BYTES = 1 << 20;
 
 /** Creates credentials that a program prints; it runs again when they expire, and when the server rejects them. */
 export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginContext): Connection["credentials"] {
@@ -53,7 +48,7 @@ async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: Abort
   const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
   const running = promisify(execFile)(path, args ?? [], {
     env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
-    maxBuffer: MAX_OUTPUT_BYTES,
+    maxBuffer: 1 << 20,
     signal,
     killSignal: "SIGKILL",
   });

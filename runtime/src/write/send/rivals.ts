@@ -23,19 +23,16 @@ export async function findRivals(
     const { metadata } = JSON.parse(body.toString("utf8")) as {
       metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
     };
+    // Up to the first item of a list, which managed fields name by its keys.
+    const names = paths.map((each) => each.replace(/\[.*$/, "").split("."));
     const rivals = (metadata.managedFields ?? []).flatMap(({ manager, fieldsV1 = {} }) =>
-      manager !== own && paths.some((each) => owns(fieldsV1, namesOf(each))) ? (manager ?? []) : [],
+      manager !== own && names.some((each) => owns(fieldsV1, each)) ? (manager ?? []) : [],
     );
     return [...new Set(rivals)];
   } catch {
     // Without it the message says less, and nothing else is different.
     return [];
   }
-}
-
-// Up to the first item of a list, which managed fields name by its keys.
-function namesOf(path: string): string[] {
-  return path.replace(/\[.*$/, "").split(".");
 }
 
 function owns(fields: object, [name, ...rest]: readonly string[]): boolean {
