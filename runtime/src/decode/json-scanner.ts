@@ -65,15 +65,11 @@ export function endOfValue(bytes: Buffer, start: number): number {
     }
     throw new SyntaxError("unterminated object or array in JSON");
   }
-  let index = start;
-  while (
-    index < bytes.length &&
-    bytes[index] !== COMMA &&
-    bytes[index] !== CLOSE_BRACE &&
-    bytes[index] !== CLOSE_BRACKET
-  )
-    index++;
-  return index;
+  for (let index = start; index < bytes.length; index++) {
+    const byte = bytes[index];
+    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET) return index;
+  }
+  return bytes.length;
 }
 
 /** Tells whether this ASCII text stands at `start`. */

@@ -37,8 +37,8 @@ export class ApplyMethod implements WriteMethod {
   async change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written> {
     const { live, isForced = false, cause } = options;
     const plan = planApply(target.definition, desired, false);
-    const { matcher } = this.#sender;
-    const verdict: Verdict = isForced ? DIFFERENT : matcher.compare(applicationOf(target, plan)!, live);
+    const application = applicationOf(target, plan)!;
+    const verdict: Verdict = isForced ? DIFFERENT : this.#sender.matcher.compare(application, live);
     if (verdict.matches) {
       this.#sender.noteMatch(target, plan.ref);
       return { kind: "unchanged", entry: live };
@@ -67,10 +67,8 @@ export class ApplyMethod implements WriteMethod {
     const cleared = await this.#sender.send({ target, plan: clearing, before, cause });
     if (cleared.kind === "postponed") throw error;
     const object = describeObject(target.definition, plan.ref);
-    cause?.logger?.warn(
-      { dependent: cause.dependent },
-      `took list entries of others out of ${object}: ${messageOf(error)}`,
-    );
+    const text = `took list entries of others out of ${object}: ${messageOf(error)}`;
+    cause?.logger?.warn({ dependent: cause.dependent }, text);
     return cleared.entry;
   }
 }

@@ -30,9 +30,7 @@ export function checkAdoption({ definition, desired, live }: ExistingObject, pol
     const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
     throw fail(`${what} belongs to ${other}; delete it there, or give the dependent another name`);
   }
-  if (policy !== "adopt")
-    throw fail(
-      `${strange}; delete it, let the dependent adopt it (existing: adopt), or give the dependent another name`,
-    );
+  const advice = "delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+  if (policy !== "adopt") throw fail(`${strange}; ${advice}`);
   if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created when it is gone");
 }

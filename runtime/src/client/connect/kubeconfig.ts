@@ -23,12 +23,10 @@ interface Found<Type extends EntryType> {
 }
 
 /** Reads the connection of a context from kubeconfig files; of entries with the same name the first one counts, as in client-go. */
-export async function readKubeconfig(
-  files: readonly string[],
-  { context: stated, env }: LoadConnectionOptions,
-): Promise<Connection> {
+export async function readKubeconfig(files: readonly string[], options: LoadConnectionOptions): Promise<Connection> {
   const configs = await Promise.all(files.map(parseFile));
-  const contextName = stated ?? (configs.map(({ config }) => config["current-context"]).find(Boolean) as string);
+  const current = configs.map(({ config }) => config["current-context"]).find(Boolean) as string;
+  const contextName = options.context ?? current;
   const name = `kubeconfig ${files.join(", ")}`;
   if (!contextName) throw new Error(`${name} has no current-context; choose one with kubectl config use-context`);
   const context = findEntry(configs, "context", contextName);
@@ -46,7 +44,7 @@ export async function readKubeconfig(
     );
   }
   const connection = {
-    ...(await clusterOf(cluster, env)),
+    ...(await clusterOf(cluster, options.env)),
     origin: context.where,
     namespace: context.entry.namespace,
     impersonation: impersonationOf(user),

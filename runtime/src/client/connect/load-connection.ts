@@ -53,6 +53,7 @@ export function createInClusterConnection(
   const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
   const tokenFile = join(folder, "token");
   if (host === undefined || host === "" || !existsSync(tokenFile)) return undefined;
+  const read = () => readTokenFile(tokenFile);
   const namespaceFile = join(folder, "namespace");
   const caFile = join(folder, "ca.crt");
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -63,9 +64,6 @@ export function createInClusterConnection(
     caFile,
     proxyUrl: proxyFromEnvironment(server, env),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, "utf8").trim() : undefined,
-    credentials: createRenewedCredentials({
-      what: `reading the token file ${tokenFile}`,
-      read: () => readTokenFile(tokenFile),
-    }),
+    credentials: createRenewedCredentials({ what: `reading the token file ${tokenFile}`, read }),
   };
 }
