@@ -92,7 +92,8 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
   if (live !== undefined && live !== null && !isJsonObject(live)) return report(search, "is not an object");
   if (!isOfJson(desired)) return report(search, DIFFERS);
   const { path } = search;
-  const unowned = unownedAt(path);
+  const isMetadata = path.length === 1 && path[0] === "metadata";
+  const unowned = path.length === 0 ? UNOWNED_ROOT : isMetadata ? UNOWNED_METADATA : undefined;
   let found = 0;
   for (const name of Object.keys(desired)) {
     const value = desired[name];
@@ -182,11 +183,6 @@ function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: S
   if (!isJsonObject(value) || !isOfJson(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
-}
-
-function unownedAt(path: readonly (string | number)[]): ReadonlySet<string> | undefined {
-  if (path.length === 0) return UNOWNED_ROOT;
-  return path.length === 1 && path[0] === "metadata" ? UNOWNED_METADATA : undefined;
 }
 
 function hasMembers(value: JsonObject): boolean {

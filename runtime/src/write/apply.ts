@@ -17,9 +17,6 @@ import {
 import type { Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
-// An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
-const VERSION_OF_NOTHING = "1";
-
 const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
 /** Writes objects by server-side apply. */
@@ -31,7 +28,8 @@ export class ApplyMethod implements WriteMethod {
   }
 
   planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
-    return locked({ ...planApply(definition, desired, false), version: VERSION_OF_NOTHING });
+    // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
+    return locked({ ...planApply(definition, desired, false), version: "1" });
   }
 
   async change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written> {

@@ -80,10 +80,9 @@ export function replacementOf(
 ): Stated {
   const { metadata: wanted, ...content } = desired;
   const { metadata: known, apiVersion: _1, kind: _2, ...rest } = live as KubernetesObject & { status?: unknown };
-  const { status } = rest;
   const isLink = Object.keys(content).length === 0;
-  const kept = isLink ? rest : !hasStatusSubresource && status !== undefined ? { status } : {};
-  return { ...kept, ...content, metadata: mergedMetadata(known, wanted) };
+  const status = !hasStatusSubresource && rest.status !== undefined && { status: rest.status };
+  return { ...(isLink ? rest : status), ...content, metadata: mergedMetadata(known, wanted) };
 }
 
 function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {

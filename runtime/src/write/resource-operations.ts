@@ -75,18 +75,14 @@ export class ResourceOperations {
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
   applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return applyFinalizer(this.#ofPrimaries<Primary>(true), primary, {
-      finalizer: this.#options.finalizer,
-      ...options,
-    });
+    const write = { finalizer: this.#options.finalizer, ...options };
+    return applyFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
   removeFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
-    return removeFinalizer(this.#ofPrimaries<Primary>(true), primary, {
-      finalizer: this.#options.finalizer,
-      ...options,
-    });
+    const write = { finalizer: this.#options.finalizer, ...options };
+    return removeFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */

@@ -9,7 +9,7 @@ export interface ReadCredentials extends Credentials {
 }
 
 interface RenewalOptions {
-  /** Begins the message of a failure: `the authentication plugin of kubeconfig /a, context "b"`. */
+  /** Begins the message of a failure. */
   readonly what: string;
   /** Reads the credentials; stops when the signal is aborted, if it can. */
   read(signal: AbortSignal): Promise<ReadCredentials>;

@@ -33,9 +33,8 @@ export async function onLatest<Result>(
       if (!isConflict(error)) throw error;
       if (attempt === maxAttempts) {
         const object = describeObject(target.definition, metadata);
-        throw new Error(`${object} could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`, {
-          cause: error,
-        });
+        const problem = `could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`;
+        throw new Error(`${object} ${problem}`, { cause: error });
       }
     }
     state = await sender.read(target, metadata);
