@@ -1,5 +1,4 @@
-/** The shape of a growing delay. */
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly initialMs: number;
   readonly factor: number;
   readonly maxMs: number;
@@ -23,7 +22,6 @@ export class Backoff {
     return step * (1 + this.#random());
   }
 
-  /** Starts from the first delay again. */
   reset(): void {
     this.#failures = 0;
   }

@@ -55,10 +55,7 @@ export class Turns {
     this.#now = now;
   }
 
-  /**
-   * Visits all items in their order, in as many turns as it takes; returns nothing if one was enough. What is left when the signal is aborted
-   * is not visited.
-   */
+  /** Visits all items until the signal is aborted, in as many turns as it takes; returns nothing if one was enough. */
   visit<Item>(items: Iterator<Item>, visit: (item: Item) => void, signal: AbortSignal): void | Promise<void> {
     while (this.#mayGoOn()) {
       const next = items.next();
@@ -84,7 +81,6 @@ export class Turns {
     return now - this.#startedAt < LONGEST_TURN_MS;
   }
 
-  /** Resolves when the turn of the caller has come, in the order in which they came. */
   #next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -72,9 +72,8 @@ export class RetryAfterError extends Error {
 
 /** Tells whether the API server answered with this HTTP status code. */
 export function isApiError(error: unknown, code?: number): error is ApiError {
-  return (
-    error instanceof Error && error.name === "ApiError" && (code === undefined || (error as ApiError).code === code)
-  );
+  if (!(error instanceof Error) || error.name !== "ApiError") return false;
+  return code === undefined || (error as ApiError).code === code;
 }
 
 /** Finds the first error of this name in an error, its causes and, for an aggregate, its parts. */
@@ -83,34 +82,23 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
 }
 
 // What these say is all there is to know; where they were made is in the runtime.
-const EXPECTED: ReadonlySet<string> = new Set([
-  "ApiError",
-  "ConnectionError",
-  "RetryAfterError",
-  "TerminalError",
-  "TimeoutError",
-  "AbortError",
-]);
+const EXPECTED = /^(Api|Connection|RetryAfter|Terminal|Timeout|Abort)Error$/;
 
-/**
- * Returns the stack of the first error that is none of the API server's, and that nobody threw to say how to go on: mostly it was thrown by the
- * user's code. Undefined if there is none.
- */
+/** Returns the stack of the first error that none of the API server's caused, nor one that says how to go on: mostly of the user's code. */
 export function stackOf(error: unknown): string | undefined {
-  const isInnermost = (each: Error) => partsOf(each).length === 0;
-  return firstIn(error, (each) => (isInnermost(each) ? each.stack : undefined), EXPECTED);
+  return firstIn(error, (each) => (partsOf(each).length === 0 ? each.stack : undefined), EXPECTED);
 }
 
 /** Returns the first result for an error, and then for its parts and causes; errors of the names to skip are passed over with theirs. */
 function firstIn<Result>(
   error: unknown,
   read: (error: Error) => Result | undefined,
-  skipped: ReadonlySet<string> = new Set(),
+  skipped?: RegExp,
 ): Result | undefined {
   // What the user throws may be its own cause.
   const seen = new Set<unknown>();
   const find = (each: unknown): Result | undefined => {
-    if (!(each instanceof Error) || seen.has(each) || skipped.has(each.name)) return undefined;
+    if (!(each instanceof Error) || seen.has(each) || skipped?.test(each.name) === true) return undefined;
     seen.add(each);
     let found = read(each);
     for (const part of partsOf(each)) found ??= find(part);

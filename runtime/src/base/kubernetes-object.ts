@@ -96,14 +96,9 @@ export function describeObject({ kind }: { kind: string }, { name, namespace }: 
   return `${kind} "${namespace === undefined ? name : `${namespace}/${name}`}"`;
 }
 
-/**
- * Compares two resource versions: negative if `a` is older than `b`.
- *
- * Within one kind they are decimal numbers that only grow (KEP-5504); the longer one is the later.
- */
+/** Compares two resource versions, which are decimal numbers that only grow (KEP-5504): negative if `a` is older than `b`. */
 export function compareResourceVersions(a: string, b: string): number {
-  if (a.length !== b.length) return a.length - b.length;
-  return a < b ? -1 : a > b ? 1 : 0;
+  return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 }
 
 /** Tells whether a resource version is newer than another. */

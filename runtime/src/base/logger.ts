@@ -1,7 +1,7 @@
-import { inspect } from "node:util";
-import { callUnawaited } from "./promises.js";
 import { createRequire } from "node:module";
+import { inspect } from "node:util";
 import pino from "pino";
+import { callUnawaited } from "./promises.js";
 
 /** Where the runtime reports what happens; a pino logger fits. */
 export interface Logger {
@@ -14,10 +14,7 @@ export interface Logger {
 /** The levels of `createLogger`, least important first. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
-/**
- * Returns a logger that writes through another one and never fails: a line that cannot be written must not change what happens. The first
- * failure is a warning of the process.
- */
+/** Returns a logger that writes through another one and never fails; the first failure is a warning of the process. */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;
   const onFailure = (error: unknown) => {
@@ -68,13 +65,10 @@ export interface CreateLoggerOptions {
   readonly write?: (line: string) => void;
 }
 
-// Whoever stops a process wants to see its last line, so nothing is written later than it is said.
-const STANDARD_ERROR = { dest: 2, sync: true } as const;
-
 /** Creates a logger on pino: JSON where a program reads it, columns in a terminal. */
 export function createLogger(level: LogLevel = "info", { format, write }: CreateLoggerOptions = {}): Logger {
   const isPretty = format === undefined ? write === undefined && process.stderr.isTTY : format === "pretty";
-  const print = isPretty ? loadPrinter({ colorize: write === undefined }) : undefined;
+  const print = isPretty ? loadPrinter(write === undefined) : undefined;
   const writeLine = write ?? ((line: string) => void process.stderr.write(line));
   const isPlain = write === undefined && print === undefined;
   return pino(
@@ -85,12 +79,13 @@ export function createLogger(level: LogLevel = "info", { format, write }: Create
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: withMessages },
     },
-    isPlain ? pino.destination(STANDARD_ERROR) : { write: (line) => writeLine(print?.(line) ?? line) },
+    // Whoever stops a process wants to see its last line, so nothing is written later than it is said.
+    isPlain ? pino.destination({ dest: 2, sync: true }) : { write: (line) => writeLine(print?.(line) ?? line) },
   );
 }
 
 // Only somebody at a terminal needs it; an operator bundled into one file comes without it, and then writes JSON.
-function loadPrinter({ colorize }: { colorize: boolean }): ((line: string) => string) | undefined {
+function loadPrinter(colorize: boolean): ((line: string) => string) | undefined {
   try {
     const { prettyFactory } = createRequire(import.meta.url)("pino-pretty") as typeof import("pino-pretty");
     return prettyFactory({ colorize, messageKey: "message", translateTime: "SYS:HH:MM:ss.l" });
@@ -100,9 +95,7 @@ function loadPrinter({ colorize }: { colorize: boolean }): ((line: string) => st
 }
 
 // Errors have no enumerable fields, so JSON would show them as {}.
-function withMessages(fields: { [name: string]: unknown }): { [name: string]: unknown } {
-  if (!Object.values(fields).some((value) => value instanceof Error)) return fields;
-  return Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? messageOf(value) : value]),
-  );
+function withMessages(fields: object): { [name: string]: unknown } {
+  const told = (value: unknown) => (value instanceof Error ? messageOf(value) : value);
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, told(value)]));
 }

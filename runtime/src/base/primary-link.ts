@@ -73,7 +73,6 @@ export function typeOfPrimary({ kind, group }: ResourceDefinition): string {
 export const OWNER_INDEX = "owner";
 
 const PRIMARY = [PRIMARY_NAME, PRIMARY_NAMESPACE, PRIMARY_TYPE] as const;
-
 const DEPENDENT = [DEPENDENT_NAME, DEPENDENT_ITEM] as const;
 
 /** The annotations by which an object is a dependent of a primary, in this version and earlier ones. */

@@ -1,9 +1,6 @@
-// Functions of the user that nobody waits for. They may be asynchronous all the same, by mistake or because their type lets them, and a
-// promise that is rejected while nobody looks ends the process.
+// Functions of the user that nobody waits for may be asynchronous: a promise that is rejected while nobody looks ends the process.
 
-/**
- * Returns what a function returned whose result is needed now; throws if that is a promise, which comes too late whatever becomes of it.
- */
+/** Returns what a function returned whose result is needed now; throws if that is a promise. */
 export function synchronous<Result>(returned: Result): Result {
   if (!isThenable(returned)) return returned;
   returned.then(undefined, () => {});

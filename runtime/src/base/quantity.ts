@@ -8,9 +8,7 @@ const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 // The smallest unit that the API server keeps.
 const NANO_EXPONENT = 9;
 
-/**
- * Returns a quantity such as `500m` or `1Gi` in billionths, rounded up as the API server does; undefined if it is not one.
- */
+/** Returns a quantity such as `500m` or `1Gi` in billionths, rounded up as the API server does; undefined if it is not one. */
 export function parseQuantity(quantity: string | number): bigint | undefined {
   const match = QUANTITY.exec(String(quantity).trim());
   const [, sign, whole = "", fraction = "", suffix = "", exponentText] = match ?? [];
@@ -21,7 +19,8 @@ export function parseQuantity(quantity: string | number): bigint | undefined {
   if (Math.abs(exponent) > 64) return undefined;
   let value = BigInt(whole + fraction) << BigInt(10 * binary);
   const shift = exponent - fraction.length + NANO_EXPONENT;
-  value = shift >= 0 ? value * 10n ** BigInt(shift) : divideUp(value, 10n ** BigInt(-shift));
+  const divisor = 10n ** BigInt(Math.max(0, -shift));
+  value = (value * 10n ** BigInt(Math.max(0, shift)) + divisor - 1n) / divisor;
   return sign === "-" ? -value : value;
 }
 
@@ -30,8 +29,4 @@ export function isSameQuantity(a: string | number, b: string | number): boolean 
   if (a === b) return true;
   const amount = parseQuantity(a);
   return amount !== undefined && amount === parseQuantity(b);
-}
-
-function divideUp(value: bigint, divisor: bigint): bigint {
-  return (value + divisor - 1n) / divisor;
 }

@@ -3,7 +3,6 @@ export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
 
-  /** Creates one with this many places; throws if it is not a whole number of 1 or more. */
   constructor(places: number) {
     if (!(places >= 1) || (Number.isFinite(places) && !Number.isInteger(places)))
       throw new RangeError(`a limit of things done at once has to be a whole number of 1 or more, and is ${places}`);
@@ -31,13 +30,9 @@ export class Semaphore {
     });
   }
 
-  /** Gives a place back, to the one who has waited longest. */
   release(): void {
     const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#free++;
-      return;
-    }
+    if (next === undefined) return void this.#free++;
     this.#waiting.delete(next);
     next();
   }

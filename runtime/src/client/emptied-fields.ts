@@ -22,7 +22,12 @@ export async function applyEmptying<Resource extends KubernetesObject>(
     // The first error says what is wrong with what was meant.
     first = await send({ ...request, body }).catch(() => Promise.reject(error));
   }
-  const second = await send({ ...request, body: ofVersion(request.body, first.object) });
+  const { metadata } = request.body as KubernetesObject;
+  const { resourceVersion } = first.object.metadata;
+  const isVersioned = metadata?.resourceVersion !== undefined;
+  // What states a version states that of what was applied first.
+  const body = isVersioned ? { ...request.body, metadata: { ...metadata, resourceVersion } } : request.body;
+  const second = await send({ ...request, body });
   return { ...second, wasCreated: first.wasCreated };
 }
 
@@ -31,12 +36,6 @@ function writtenFields({ hasStatusSubresource }: ResourceDefinition, { body, sub
   const { metadata: _metadata, status, ...fields } = body as KubernetesObject & { status?: unknown };
   if (subresource === "status") return { status };
   return hasStatusSubresource ? fields : { ...fields, status };
-}
-
-// What states a version states that of what was applied first.
-function ofVersion(body: object, { metadata: { resourceVersion } }: KubernetesObject): object {
-  const { metadata } = body as KubernetesObject;
-  return metadata?.resourceVersion === undefined ? body : { ...body, metadata: { ...metadata, resourceVersion } };
 }
 
 /** Returns what is to be applied first, if an apply failed because it empties fields; undefined if it failed for another reason. */

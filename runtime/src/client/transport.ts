@@ -4,7 +4,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
-import { describeProxy } from "./connect/proxy.js";
 import { withDeadline } from "./connect/renewed-credentials.js";
 import { createPools, loadPool, type Pools } from "./pools.js";
 
@@ -17,13 +16,12 @@ export interface TransportRequest {
   readonly contentType?: string | undefined;
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called synchronously right before the first byte leaves; the request is not sent, and fails with what this throws. */
+  /** Called synchronously right before the first byte leaves; if it throws, the request is not sent. */
   readonly beforeSend?: (() => void) | undefined;
 }
 
 /** An answer that has arrived in full. */
 export interface TransportResponse {
-  /** Path and query of what was asked. */
   readonly path: string;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -32,7 +30,6 @@ export interface TransportResponse {
 
 /** Takes the body of a 200 answer; nothing is called after the promise of the request is settled. */
 export interface StreamConsumer {
-  /** Called when an answer begins, before its body. */
   onStart?(status: number): void;
   /** Called for each piece of the body; a promise holds back the next one, and the server, until it is resolved. */
   onData(chunk: Buffer): void | Promise<void>;
@@ -43,9 +40,6 @@ export interface TransportOptions {
   /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
   readonly credentialsTimeoutMs?: number;
 }
-
-const CREDENTIALS_TIMEOUT_MS = 70_000;
-const USER_AGENT = "gen-operator";
 
 // The error codes of OpenSSL for a certificate that no trusted authority has signed.
 const DISTRUST = /CERT|SIGNATURE/;
@@ -61,23 +55,22 @@ export class Transport {
   #isDistrusted = false;
   readonly #closing = new AbortController();
 
-  constructor(connection: Connection, { credentialsTimeoutMs = CREDENTIALS_TIMEOUT_MS }: TransportOptions = {}) {
+  constructor(connection: Connection, { credentialsTimeoutMs = 70_000 }: TransportOptions = {}) {
     this.connection = connection;
     this.#credentialsTimeoutMs = credentialsTimeoutMs;
-    this.#headers = { "user-agent": USER_AGENT, ...impersonationHeaders(connection.impersonation) };
+    this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
     // As many requests wait on it as there are under way.
     setMaxListeners(0, this.#closing.signal);
   }
 
-  /**
-   * Sends a request and waits for the end of the answer; throws a ConnectionError if there is none, or it breaks.
-   *
-   * A consumer gets the body of a 200 answer as it arrives, for as long as that takes.
-   */
+  /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
   async send(request: TransportRequest, consumer?: StreamConsumer): Promise<TransportResponse> {
     const { signal, path } = request;
-    const { options, pools } = await this.#prepare(request);
+    const { options, pools } = await this.#prepare(request).catch((error: unknown) => {
+      // The reason of a signal is shared, and callers complete the messages of errors.
+      throw error === this.closed.reason ? createClosedError() : error;
+    });
     const pool = consumer === undefined ? pools.requests : pools.streams;
     return new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
@@ -140,14 +133,12 @@ export class Transport {
     });
   }
 
-  /** Aborted once no request can be sent any more. */
   get closed(): AbortSignal {
     return this.#closing.signal;
   }
 
-  /** Breaks all connections. */
   async close(): Promise<void> {
-    this.#closing.abort(new ConnectionError("the client is closed"));
+    this.#closing.abort(createClosedError());
     await Promise.all([this.#pools?.pools.requests.destroy(), this.#pools?.pools.streams.destroy()]);
   }
 
@@ -204,10 +195,15 @@ export class Transport {
     if (request.signal?.aborted) return error;
     if (DISTRUST.test(String((error as NodeJS.ErrnoException).code))) this.#isDistrusted = true;
     const { server, proxyUrl } = this.connection;
-    const via = proxyUrl === undefined ? "" : ` through the proxy ${describeProxy(proxyUrl)}`;
+    // Without user and password.
+    const via = proxyUrl === undefined ? "" : ` through the proxy ${new URL(proxyUrl).origin}`;
     const message = `${request.method} ${server}${request.path.replace(/\?.*$/, "")} got no answer${via}`;
     return new ConnectionError(message, { cause: error, wasSent });
   }
+}
+
+function createClosedError(): ConnectionError {
+  return new ConnectionError("the client is closed");
 }
 
 function errorFrom(reason: unknown): Error {

@@ -21,10 +21,7 @@ export interface WriteRequest extends WriteOptions {
   readonly body: object;
   /** Takes over fields that others manage; for an apply, and true unless said otherwise, as controllers should. */
   readonly force?: boolean;
-  /**
-   * Whether the write may be sent again after its answer was lost. Unless said otherwise that holds for what comes to the same if it is
-   * carried out twice: an apply, and an update or a merge patch that states no version.
-   */
+  /** Whether the write may be sent again after its answer was lost. Default: an apply, an update or a merge patch without a version may. */
   readonly isRepeatable?: boolean;
   /** Whose managed fields the answer is returned with; those of `fieldManager` unless given. */
   readonly fieldManagers?: Iterable<string>;
@@ -53,13 +50,16 @@ export async function sendWrite<Resource extends KubernetesObject>(
   request: WriteRequest,
 ): Promise<Applied<Resource>> {
   const { verb, ref, body, fieldManager, subresource, signal, force = true, findKnown } = request;
-  const { isRepeatable = isRepeatableWrite(request), fieldManagers = fieldManager ? [fieldManager] : [] } = request;
+  const { fieldManagers = fieldManager ? [fieldManager] : [] } = request;
+  const isVersioned = (body as Partial<KubernetesObject>).metadata?.resourceVersion !== undefined;
+  const isSameTwice = verb === "apply" || (!isVersioned && (verb === "update" || verb === "mergePatch"));
   const { method, contentType, words } = VERBS[verb];
   const path = verb === "create" ? collectionPath(definition, ref.namespace) : objectPath(definition, ref, subresource);
   const query = queryOf({ fieldManager: fieldManager || undefined, force: verb === "apply" ? force : undefined });
   const { apiVersion, kind } = definition;
   const answer = await requester.send({
-    ...{ method, contentType, isRepeatable, signal },
+    ...{ method, contentType, signal },
+    isRepeatable: request.isRepeatable ?? isSameTwice,
     path: path + query,
     body: JSON.stringify(verb.endsWith("Patch") ? body : { ...body, apiVersion, kind }),
     what: `${words} ${subresource === undefined ? "" : `the ${subresource} of `}${describeObject(definition, ref)}`,
@@ -68,9 +68,4 @@ export async function sendWrite<Resource extends KubernetesObject>(
   const known = version === undefined ? undefined : (findKnown?.(version) as DecodedResource<Resource> | undefined);
   const entry = known ?? decodeResource<Resource>(answer.body, { fieldManagers });
   return { ...entry, wasCreated: answer.status === 201 };
-}
-
-function isRepeatableWrite({ verb, body }: WriteRequest): boolean {
-  if (verb === "create" || verb === "jsonPatch") return false;
-  return verb === "apply" || (body as Partial<KubernetesObject>).metadata?.resourceVersion === undefined;
 }

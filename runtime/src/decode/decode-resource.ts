@@ -1,14 +1,5 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
-import {
-  asciiString,
-  endOfValue,
-  findMember,
-  firstMember,
-  isEndOfObject,
-  nextMember,
-  startsWith,
-  valueOfMember,
-} from "./json-scanner.js";
+import { asciiString, findMember } from "./json-scanner.js";
 import { scanHead, textWithoutCut, type OwnedRange } from "./object-head.js";
 
 /** The fields that a controller applied to an object, as the API server recorded them in `metadata.managedFields`. */
@@ -17,17 +8,12 @@ export interface OwnedFields {
   /** The subresource through which it was applied; empty if it was the object itself. */
   readonly subresource: string;
   readonly apiVersion: string;
-  /** The FieldsV1 of the entry as JSON text. */
   readonly fieldsV1: string;
 }
 
-/**
- * An object as the runtime keeps it: without `managedFields`, which are most of its size, but with the fields that the controllers of this
- * operator applied.
- */
+/** An object as the runtime keeps it: without `managedFields`, which are most of its size. */
 export interface DecodedResource<Resource extends KubernetesObject = KubernetesObject> {
   readonly object: Resource;
-  /** The fields that the controllers of this operator applied; absent if there are none. */
   readonly owned?: readonly OwnedFields[];
 }
 
@@ -45,15 +31,10 @@ export function versionOf({ object }: DecodedResource): string {
   return object.metadata.resourceVersion ?? "0";
 }
 
-/**
- * Reads the resource version of the JSON object that begins at `start` without decoding it; undefined if it has none.
- *
- * An own write comes twice, as the answer and as its echo. The second need not be decoded.
- */
+/** Reads the resource version of the JSON object that begins at `start`: the echo of an own write need not be decoded. */
 export function peekResourceVersion(bytes: Buffer, start = 0): string | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
-  const version = metadata && findMember(bytes, metadata.value, '"resourceVersion"');
-  return version && asciiString(bytes, version.value);
+  return metadata === undefined ? undefined : stringMember(bytes, metadata, '"resourceVersion"');
 }
 
 /** Returns the uid of an object, if there is one. */
@@ -61,34 +42,22 @@ export function uidOf(entry: DecodedResource | undefined): string | undefined {
   return entry?.object.metadata.uid;
 }
 
-/**
- * Reads the key and the version of the JSON object that begins at `start` without decoding it; undefined if it lacks one of them.
- *
- * Most objects of a relist are known already.
- */
+/** Reads the key and the version of the JSON object that begins at `start`: most objects of a relist are known already. */
 export function peekIdentity(bytes: Buffer, start = 0): { key: ObjectKey; version: string } | undefined {
   const metadata = findMember(bytes, start, '"metadata"');
   if (metadata === undefined) return undefined;
-  let name: string | undefined;
-  let namespace: string | undefined;
-  let version: string | undefined;
-  // The namespace stands before the version, if there is one.
-  for (let key = firstMember(bytes, metadata.value); !isEndOfObject(bytes, key) && (!name || !version);) {
-    const value = valueOfMember(bytes, key);
-    if (startsWith(bytes, key, '"name"')) name = asciiString(bytes, value);
-    else if (startsWith(bytes, key, '"namespace"')) namespace = asciiString(bytes, value);
-    else if (startsWith(bytes, key, '"resourceVersion"')) version = asciiString(bytes, value);
-    key = nextMember(bytes, endOfValue(bytes, value));
-  }
-  return name === undefined || version === undefined ? undefined : { key: keyOf({ name, namespace }), version };
+  const name = stringMember(bytes, metadata, '"name"');
+  const version = stringMember(bytes, metadata, '"resourceVersion"');
+  if (name === undefined || version === undefined) return undefined;
+  return { key: keyOf({ name, namespace: stringMember(bytes, metadata, '"namespace"') }), version };
 }
 
-/**
- * Decodes the JSON object that begins at `start`.
- *
- * Of the managed fields only what `fieldManagers` applied is kept. Cutting before parsing halves the time and the memory of an object:
- * the keys of managed fields are unique strings.
- */
+function stringMember(bytes: Buffer, start: number, quotedKey: string): string | undefined {
+  const value = findMember(bytes, start, quotedKey);
+  return value === undefined ? undefined : asciiString(bytes, value);
+}
+
+/** Decodes an object, with what `fieldManagers` applied. To cut the other managed fields before parsing halves time and memory. */
 export function decodeResource<Resource extends KubernetesObject>(
   bytes: Buffer,
   { start = 0, end = bytes.length, fieldManagers }: { start?: number; end?: number; fieldManagers: Iterable<string> },
@@ -101,7 +70,7 @@ export function decodeResource<Resource extends KubernetesObject>(
   return owned.length === 0 ? { object } : { object, owned };
 }
 
-/** Returns an entry of the managed fields, with its fields as text. */
+/** Returns an entry of the managed fields. */
 export function ownedFieldsOf({ fieldManager, subresource, apiVersion }: OwnedRange, fieldsV1: string): OwnedFields {
   return { fieldManager, subresource, apiVersion, fieldsV1 };
 }

@@ -1,5 +1,3 @@
-// Decodes the objects of a watch: the metadata at once, the members behind them when they are read, which most never are.
-//
 // Two states of one object mostly differ in a status and the version, and neighbours in a list have much in common. The decoder compares the
 // bytes of a state with the known state, or else with its neighbour: equal parts are not parsed again, and share their memory.
 import { isAscii } from "node:buffer";
@@ -25,20 +23,13 @@ import {
 import { hasText, hasTextAround } from "./same-text.js";
 import { shareEqual } from "./share-equal.js";
 
-/** Settings of a decoder. */
-export interface DeferredDecoding {
-  /** The field managers whose managed fields are kept. */
-  readonly fieldManagers: Iterable<string>;
-  /** Returns the known state of an object. */
+interface DeferredDecoding extends Pick<HeadSearch, "fieldManagers"> {
   known?: ((key: ObjectKey) => DecodedResource | undefined) | undefined;
 }
 
-type Encoding = "latin1" | "utf8";
-
-/** An object that is being decoded. */
 interface Decoding extends Range {
   readonly bytes: Buffer;
-  readonly encoding: Encoding;
+  readonly encoding: "latin1" | "utf8";
   readonly head: ObjectHead;
   /** The known state of the object, or the object that was decoded before. */
   readonly before: DecodedResource | undefined;
@@ -48,16 +39,15 @@ interface Decoding extends Range {
 
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-const DIGITS = /^[0-9]+$/;
+const COMMA = 0x2c;
 const NONE: readonly OwnedFields[] = [];
 
-/** Decodes the objects of one list-watch. */
+/** Decodes the objects of one list-watch: the metadata at once, the members behind them when they are read, which most never are. */
 export class DeferredDecoder {
   readonly #search: HeadSearch;
   readonly #known: DeferredDecoding["known"];
   /** The fields of the last object, by the index of their entry: fields of other managers are mostly the same everywhere. */
   readonly #lastFields: Buffer[] = [];
-  /** The object that was decoded last. */
   #last: DecodedResource | undefined;
 
   constructor({ fieldManagers, known }: DeferredDecoding) {
@@ -67,10 +57,8 @@ export class DeferredDecoder {
 
   /** Decodes the JSON object in a range to what `decodeResource` returns, as far as any reader can see. Changes its bytes. */
   decode(bytes: Buffer, range: Range): DecodedResource {
-    const entry = this.#decode(bytes, range);
-    this.#last = entry;
-    const { start, end } = range;
-    return entry ?? decodeResource(bytes, { start, end, fieldManagers: this.#search.fieldManagers });
+    this.#last = this.#decode(bytes, range);
+    return this.#last ?? decodeResource(bytes, { ...range, fieldManagers: this.#search.fieldManagers });
   }
 
   /** Decodes an object as Kubernetes writes it, with metadata and unique member names; undefined for any other. */
@@ -101,7 +89,7 @@ export class DeferredDecoder {
   }
 }
 
-/** Decodes the metadata and defers the other members; undefined if their names are not unique. */
+// Undefined if the names of the members are not unique.
 function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const { bytes, end, encoding, head, known } = decoding;
   const isKnownHead = known !== undefined && hasHead(decoding, known);
@@ -120,7 +108,10 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   // Of two members of one name a parser takes the last.
   if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
   const isKnown = isKnownHead && isKnownRest;
-  const text = isKnownRest ? known.text : textBehind(bytes, { start: comma, end }, encoding);
+  // With a brace in place of the comma, the rest of the text is an object.
+  if (!isKnownRest) bytes[comma] = OPEN_BRACE;
+  const text = isKnownRest ? known.text : bytes.toString(encoding, comma, end);
+  bytes[comma] = COMMA;
   deferMembers(object, isKnown ? known : { names, text, before, behind, isAscii: encoding === "latin1" });
   return object;
 }
@@ -145,7 +136,7 @@ function headTextIn({ bytes, head, encoding, known }: Decoding): { before: strin
 /** Returns the members of an object up to its metadata, with another version, which is given with its quotes. */
 function withVersion(object: KubernetesObject, version: string): KubernetesObject | undefined {
   const resourceVersion = version.slice(1, -1);
-  if (!DIGITS.test(resourceVersion)) return undefined;
+  if (!/^[0-9]+$/.test(resourceVersion)) return undefined;
   const head: { [name: string]: unknown } = {};
   for (const name in object) {
     if (name === "metadata") break;
@@ -156,30 +147,17 @@ function withVersion(object: KubernetesObject, version: string): KubernetesObjec
   return head as unknown as KubernetesObject;
 }
 
-// With a brace in place of the comma, the rest of the text is an object.
-function textBehind(bytes: Buffer, { start, end }: Range, encoding: Encoding): string {
-  const comma = bytes[start]!;
-  bytes[start] = OPEN_BRACE;
-  const text = bytes.toString(encoding, start, end);
-  bytes[start] = comma;
-  return text;
-}
-
 function readOwned({ bytes, encoding, head: { owned }, before, known }: Decoding): readonly OwnedFields[] {
-  if (owned.length === 0) return NONE;
   const ownedBefore = before?.owned ?? NONE;
-  let isSame = owned.length === ownedBefore.length;
   const read = owned.map((range, at) => {
-    const candidate = ownedBefore[at];
-    const same = candidate !== undefined && isOf(candidate, range) ? candidate : undefined;
+    const same = ownedBefore[at] && isOf(ownedBefore[at], range) ? ownedBefore[at] : undefined;
     const { fieldsStart: start, fieldsEnd: end } = range;
     if (same !== undefined && known !== undefined && hasText(bytes, { start, end }, same.fieldsV1)) return same;
     const fieldsV1 = fieldsV1Of(bytes, range, encoding);
     // V8 allocates these objects in the old space, where a needless one would keep its text alive for long.
-    if (same?.fieldsV1 === fieldsV1) return same;
-    isSame = false;
-    return ownedFieldsOf(range, fieldsV1);
+    return same?.fieldsV1 === fieldsV1 ? same : ownedFieldsOf(range, fieldsV1);
   });
+  const isSame = read.length === ownedBefore.length && read.every((fields, at) => fields === ownedBefore[at]);
   return isSame ? ownedBefore : read;
 }
 

@@ -1,8 +1,5 @@
-// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read.
-//
-// A deferred member is an enumerable accessor of the object. Readers, writers, copies and comparisons see a plain object; the first access turns
-// all accessors into plain members. Only property descriptors and console.log show the difference. A cache freezes every object that it returns,
-// which makes it plain (see deep-freeze.ts).
+// Objects of which some members stay JSON text until one of them is read: most members that a watch brings are never read. A deferred member is an enumerable accessor of the object; the first access turns all of them into plain members. Only property descriptors
+// and console.log show the difference. A cache freezes every object that it returns, which makes it plain (see deep-freeze.ts).
 
 /** Returns its argument, so that a subclass puts its private field on that object. */
 const Adopt = function (object: object) {
@@ -15,7 +12,6 @@ interface Members {
 
 /** The texts of an object that was not parsed as a whole. Equal states share it. */
 export interface Deferred {
-  /** The names of the members that were not parsed. */
   readonly names: readonly string[];
   /** The JSON text of an object with these members. */
   readonly text: string;
@@ -25,15 +21,12 @@ export interface Deferred {
   readonly isAscii: boolean;
 }
 
-/** The parsed members of an object that was frozen before: its accessors cannot be replaced. */
-interface Parsed {
-  readonly members: Members;
-}
+type State = Deferred | { readonly members: Members } | undefined;
 
 /** Puts the deferred state into a private field of an object, where no property shows it. */
 class Deferring extends Adopt {
-  // One field mostly fits into the object itself.
-  #state: Deferred | Parsed | undefined;
+  // One field mostly fits into the object itself. Members are those of an object that was frozen before: its accessors cannot be replaced.
+  #state: State;
 
   constructor(object: object, deferred: Deferred) {
     super(object);
@@ -44,14 +37,8 @@ class Deferring extends Adopt {
     return #state in object;
   }
 
-  static deferredOf(object: object): Deferred | undefined {
-    const state = #state in object ? object.#state : undefined;
-    return state !== undefined && "text" in state ? state : undefined;
-  }
-
-  static membersOf(object: Deferring): Members | undefined {
-    const state = object.#state;
-    return state !== undefined && "members" in state ? state.members : undefined;
+  static stateOf(object: object): State {
+    return #state in object ? object.#state : undefined;
   }
 
   /** Marks an object as parsed; `members` are those that still have an accessor. */
@@ -76,7 +63,8 @@ export function deferMembers(object: object, deferred: Deferred): void {
 
 /** Returns the texts of an object whose members are still to be parsed. */
 export function deferredOf(object: object): Deferred | undefined {
-  return Deferring.deferredOf(object);
+  const state = Deferring.stateOf(object);
+  return state !== undefined && "text" in state ? state : undefined;
 }
 
 /** Parses the deferred members of an object, which makes it plain. */
@@ -100,26 +88,24 @@ function defineMember(object: object, name: string, value: unknown): void {
 }
 
 function accessorOf(name: string): Accessor {
-  let accessor = accessors.get(name);
-  if (accessor === undefined) accessors.set(name, (accessor = createAccessor(name)));
-  return accessor;
-}
-
-function createAccessor(name: string): Accessor {
-  return {
+  const known = accessors.get(name);
+  if (known !== undefined) return known;
+  const accessor: Accessor = {
     enumerable: true,
     configurable: true,
     get() {
       const owner = ownerOf(this);
       completeObject(owner);
-      const members = Deferring.membersOf(owner);
-      return members === undefined ? (owner as unknown as Members)[name] : members[name];
+      const state = Deferring.stateOf(owner);
+      return (state !== undefined && "members" in state ? state.members : (owner as unknown as Members))[name];
     },
     set(value) {
       completeObject(ownerOf(this));
       defineMember(this, name, value);
     },
   };
+  accessors.set(name, accessor);
+  return accessor;
 }
 
 // `this` may be an object that inherits the accessor.

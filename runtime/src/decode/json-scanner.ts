@@ -65,15 +65,11 @@ export function endOfValue(bytes: Buffer, start: number): number {
     }
     throw new SyntaxError("unterminated object or array in JSON");
   }
-  let index = start;
-  while (
-    index < bytes.length &&
-    bytes[index] !== COMMA &&
-    bytes[index] !== CLOSE_BRACE &&
-    bytes[index] !== CLOSE_BRACKET
-  )
-    index++;
-  return index;
+  for (let index = start; index < bytes.length; index++) {
+    const byte = bytes[index];
+    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET) return index;
+  }
+  return bytes.length;
 }
 
 /** Tells whether this ASCII text stands at `start`. */
@@ -82,18 +78,14 @@ export function startsWith(bytes: Buffer, start: number, text: string): boolean 
   return true;
 }
 
-/**
- * Returns where the value of the member begins whose key begins at `key`.
- *
- * With `nextMember` this is a walk without any allocation, for what is done for every event of a watch.
- */
+/** Returns where the value of the member begins whose key begins at `key`; with `nextMember` this is a walk without any allocation. */
 export function valueOfMember(bytes: Buffer, key: number): number {
   const colon = skipSpace(bytes, endOfString(bytes, key));
   if (bytes[colon] !== COLON) throw new SyntaxError("expected a colon in JSON");
   return skipSpace(bytes, colon + 1);
 }
 
-/** Returns where the key of the first member of the object that begins at `start` stands, or its closing brace. */
+/** Returns where the key of the first member stands of the object that begins at `start`, or its closing brace. */
 export function firstMember(bytes: Buffer, start: number): number {
   return skipSpace(bytes, start + 1);
 }
@@ -111,18 +103,12 @@ export function isEndOfObject(bytes: Buffer, index: number): boolean {
   return bytes[index] === CLOSE_BRACE;
 }
 
-/** Where a member of an object begins: its key, and its value, whose end has not been looked for. */
-export interface MemberStart {
-  readonly key: number;
-  readonly value: number;
-}
-
-/** Finds a member of the object that begins at `start`, without scanning its value; `quotedKey` is ASCII with its quotes. */
-export function findMember(bytes: Buffer, start: number, quotedKey: string): MemberStart | undefined {
+/** Finds where the value of a member begins of the object that begins at `start`; `quotedKey` is ASCII with its quotes. */
+export function findMember(bytes: Buffer, start: number, quotedKey: string): number | undefined {
   let key = firstMember(bytes, start);
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
-    if (startsWith(bytes, key, quotedKey)) return { key, value };
+    if (startsWith(bytes, key, quotedKey)) return value;
     key = nextMember(bytes, endOfValue(bytes, value));
   }
   return undefined;

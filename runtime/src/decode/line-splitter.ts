@@ -7,9 +7,7 @@ export class LineSplitter {
   /** Returns the lines that `chunk` completes, one by one; all of them have to be asked for before the next chunk. */
   *split(chunk: Buffer): Generator<Buffer, void> {
     let start = 0;
-    for (;;) {
-      const newline = chunk.indexOf(NEWLINE, start);
-      if (newline === -1) break;
+    for (let newline = chunk.indexOf(NEWLINE); newline !== -1; newline = chunk.indexOf(NEWLINE, start)) {
       let line = chunk.subarray(start, newline);
       start = newline + 1;
       if (this.#parts.length > 0) {

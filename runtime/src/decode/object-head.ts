@@ -1,10 +1,11 @@
-// Scans the JSON bytes of an object before it is parsed: finds its metadata, their managed fields, and the fields that our controllers applied.
-// It runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
+// Runs for every event of a watch, so it looks at each byte once and allocates next to nothing.
 import type { ObjectRef } from "../base/kubernetes-object.js";
+import type { OwnedFields } from "./decode-resource.js";
 import {
   asciiString,
   endOfString,
   endOfValue,
+  findMember,
   firstMember,
   isEndOfObject,
   nextMember,
@@ -15,10 +16,7 @@ import {
 } from "./json-scanner.js";
 
 /** An entry of the managed fields that one of our controllers applied; its range is empty without fields. */
-export interface OwnedRange {
-  readonly fieldManager: string;
-  readonly subresource: "" | "status";
-  readonly apiVersion: string;
+export interface OwnedRange extends Omit<OwnedFields, "fieldsV1"> {
   readonly fieldsStart: number;
   readonly fieldsEnd: number;
 }
@@ -26,7 +24,6 @@ export interface OwnedRange {
 /** An object up to the end of its metadata. */
 export interface ObjectHead {
   readonly start: number;
-  /** The index behind the metadata. */
   readonly end: number;
   /** Where the name and the namespace begin with their quotes; 0 if there is none. */
   readonly nameStart: number;
@@ -55,19 +52,8 @@ const CLOSE_BRACKET = 0x5d;
 
 /** Scans the object that begins at `start` as far as its metadata go; undefined if it has none. */
 export function scanHead(bytes: Buffer, start: number, search: HeadSearch): ObjectHead | undefined {
-  let key = firstMember(bytes, start);
-  while (!startsWith(bytes, key, '"metadata"')) {
-    if (isEndOfObject(bytes, key)) return undefined;
-    key = nextMember(bytes, endOfValue(bytes, valueOfMember(bytes, key)));
-  }
-  const metadata = valueOfMember(bytes, key);
-  return bytes[metadata] === OPEN_BRACE ? scanMetadata(bytes, { start, metadata, search }) : undefined;
-}
-
-function scanMetadata(
-  bytes: Buffer,
-  { start, metadata, search }: { readonly start: number; readonly metadata: number; readonly search: HeadSearch },
-): ObjectHead {
+  const metadata = findMember(bytes, start, '"metadata"');
+  if (metadata === undefined || bytes[metadata] !== OPEN_BRACE) return undefined;
   const owned: OwnedRange[] = [];
   let nameStart = 0;
   let namespaceStart = 0;
@@ -124,12 +110,7 @@ export function textWithoutCut(
   return bytes.toString(encoding, start, cutStart) + bytes.toString(encoding, cutEnd, end);
 }
 
-interface ManagedReading {
-  readonly search: HeadSearch;
-  readonly found: OwnedRange[];
-}
-
-function readManagedFields(bytes: Buffer, start: number, reading: ManagedReading): number {
+function readManagedFields(bytes: Buffer, start: number, reading: Parameters<typeof readEntry>[2]): number {
   let index = skipSpace(bytes, start + 1);
   for (let entry = 0; bytes[index] !== CLOSE_BRACKET; entry++) {
     index = skipSpace(bytes, readEntry(bytes, { start: index, entry }, reading));
@@ -142,7 +123,7 @@ function readManagedFields(bytes: Buffer, start: number, reading: ManagedReading
 function readEntry(
   bytes: Buffer,
   { start, entry }: { readonly start: number; readonly entry: number },
-  { search, found }: ManagedReading,
+  { search, found }: { readonly search: HeadSearch; readonly found: OwnedRange[] },
 ): number {
   let fieldManager: string | undefined;
   let isApply = false;

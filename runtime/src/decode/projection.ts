@@ -15,17 +15,13 @@ const IDENTITY = [
   "ownerReferences",
 ];
 
-const WHOLE = true;
-
 /** What is kept of a value: all of it, or these fields. */
-type Kept = typeof WHOLE | Map<string, Kept>;
+type Kept = "whole" | Map<string, Kept>;
 
 /**
  * Compiles paths such as `status.phase`, `spec.containers[].image` or `metadata.labels["example.com/app"]` into the function that keeps
- * what they lead to.
- *
- * `apiVersion`, `kind` and the metadata are always kept; of the metadata only what identifies the object and its owners, if a path leads
- * into it. Brackets without a name are for the reader: a path through a list leads into each of its items. Throws if a path is none.
+ * what they lead to, and always `apiVersion`, `kind` and the metadata: if a path leads into these, only what identifies the object and its
+ * owners. A path through a list, with or without empty brackets, leads into each of its items.
  */
 export function compileProjection(paths: readonly string[]): Projection {
   const root = new Map<string, Kept>();
@@ -43,8 +39,7 @@ function parsePath(path: string): string[] {
   SEGMENT.lastIndex = 0;
   while (SEGMENT.lastIndex < path.length) {
     const start = SEGMENT.lastIndex;
-    const found = SEGMENT.exec(path);
-    const [text, name, quoted] = found ?? [];
+    const [text, name, quoted] = SEGMENT.exec(path) ?? [];
     if (text === undefined || (start === 0 && (text.startsWith(".") || text === "[]"))) throw noPath(path);
     const field = name ?? quoted?.replace(/\\(.)/g, "$1");
     if (field !== undefined) names.push(field);
@@ -63,19 +58,15 @@ function keep(root: Map<string, Kept>, path: readonly string[]): void {
   let fields = root;
   for (const [index, name] of path.entries()) {
     const kept = fields.get(name);
-    if (kept === WHOLE) return;
-    if (index === path.length - 1) {
-      fields.set(name, WHOLE);
-      return;
-    }
+    if (kept === "whole") return;
     const inner = kept ?? new Map<string, Kept>();
-    fields.set(name, inner);
+    fields.set(name, index === path.length - 1 ? "whole" : inner);
     fields = inner;
   }
 }
 
 function project(value: unknown, kept: Kept): unknown {
-  if (kept === WHOLE || typeof value !== "object" || value === null) return value;
+  if (kept === "whole" || typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => project(item, kept));
   const part: { [name: string]: unknown } = {};
   for (const [name, inner] of kept)

@@ -4,11 +4,7 @@ const LARGEST_BYTES = 1024 * 1024;
 
 let scratch = Buffer.allocUnsafeSlow(16 * 1024);
 
-/**
- * Tells whether ASCII bytes equal an ASCII text, without making a string of them.
- *
- * Most bytes of an event are known already, and a string of them would be garbage at once.
- */
+/** Tells whether ASCII bytes equal an ASCII text, without making a string of them, which would be garbage at once. */
 export function hasText(bytes: Buffer, { start, end }: Range, text: string): boolean {
   const { length } = text;
   // A very long text is not compared: the scratch buffer would keep that much memory for ever.

@@ -16,8 +16,7 @@ interface Members {
 function isSameJson(value: unknown, other: unknown): boolean {
   if (value === other) return true;
   if (typeof value !== "object" || typeof other !== "object" || value === null || other === null) return false;
-  if (Array.isArray(value)) return Array.isArray(other) && isSameList(value, other);
-  if (Array.isArray(other)) return false;
+  if (Array.isArray(value) !== Array.isArray(other)) return false;
   const names = Object.keys(value);
   const otherNames = Object.keys(other);
   if (names.length !== otherNames.length) return false;
@@ -25,11 +24,5 @@ function isSameJson(value: unknown, other: unknown): boolean {
     const name = names[at]!;
     if (name !== otherNames[at] || !isSameJson((value as Members)[name], (other as Members)[name])) return false;
   }
-  return true;
-}
-
-function isSameList(list: readonly unknown[], other: readonly unknown[]): boolean {
-  if (list.length !== other.length) return false;
-  for (let at = 0; at < list.length; at++) if (!isSameJson(list[at], other[at])) return false;
   return true;
 }

@@ -1,43 +1,41 @@
-// Whether a live object contains what is desired; this is the comparison of JOSDK's generic matcher. Additions in live count as defaults of
-// the server or as fields of others. The comparison cannot tell an addition from a value that is no longer desired.
+// The comparison of JOSDK's generic matcher. Additions in live are not told from values that are no longer desired.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import { pathText, type Difference } from "./match.js";
-import { isJsonObject, type JsonObject } from "./same-value.js";
+import { isAmount, isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */
 const MOST_PAIRS = 1_000_000;
 
+type Value = JsonValue | undefined;
+
 /** How strictly values are compared. */
 export interface AdditiveOptions {
   readonly schema: SchemaNode;
-  /** Whether additions in live are differences. Default: false. */
   readonly isStrict?: boolean;
   /** Whether empty desired values may be absent in live: the API server omits empty fields of built-in kinds. */
   readonly mayLackEmpty?: boolean;
 }
 
 /** Tells whether live contains everything that is desired. */
-export function includes(
-  desired: JsonValue | undefined,
-  live: JsonValue | undefined,
-  options: AdditiveOptions,
-): boolean {
+export function includes(desired: Value, live: Value, options: AdditiveOptions): boolean {
   if (isAbsent(desired)) return isAbsent(live) || options.isStrict !== true;
   if (isAbsent(live)) return options.mayLackEmpty === true && isEmpty(desired);
   if (desired === live) return true;
-  if (isJsonObject(desired)) return isJsonObject(live) && includesMembers(desired, live, options);
-  if (Array.isArray(desired)) return Array.isArray(live) && includesItems(desired, live, options);
-  const isAmount = (value: JsonValue) => typeof value === "string" || typeof value === "number";
+  if (isJsonObject(desired) && isJsonObject(live))
+    return membersOf(desired, live, options).every((name) =>
+      includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
+    );
+  if (Array.isArray(desired) && Array.isArray(live)) return includesItems(desired, live, options);
   return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
 }
 
 /** Finds the paths, below `path`, where live lacks a desired value. */
 export function findMissing(
-  desired: JsonValue | undefined,
-  live: JsonValue | undefined,
+  desired: Value,
+  live: Value,
   { path, ...options }: AdditiveOptions & { readonly path: readonly (string | number)[] },
 ): Difference[] {
   if (includes(desired, live, options)) return [];
@@ -58,12 +56,6 @@ function membersOf(desired: JsonObject, live: JsonObject, { isStrict }: Additive
   return Object.keys(isStrict === true ? { ...desired, ...live } : desired);
 }
 
-function includesMembers(desired: JsonObject, live: JsonObject, options: AdditiveOptions): boolean {
-  return membersOf(desired, live, options).every((name) =>
-    includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
-  );
-}
-
 // Walks along the longest common subsequence. Items between two of its items are compared in pairs; live items without a partner were added.
 function includesItems(desired: JsonValue[], live: JsonValue[], options: AdditiveOptions): boolean {
   const inner = { ...options, schema: options.schema.items };
@@ -73,10 +65,8 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   if (start + end === desired.length) return true;
   // The first item of the common end stays: it ends the pairs of items before it.
   const rest = Math.max(end - 1, 0);
-  const [wanted, known] = [desired, live].map((list) => list.slice(start, list.length - rest)) as [
-    JsonValue[],
-    JsonValue[],
-  ];
+  const wanted = desired.slice(start, desired.length - rest);
+  const known = live.slice(start, live.length - rest);
   const numbers = new Map<string, number>();
   const [a, b] = [wanted, known].map((list) => list.map((item) => numberOf(numbers, item))) as [number[], number[]];
   const common = commonSubsequence(a, b);
@@ -146,7 +136,7 @@ function keepThose(list: readonly number[], others: readonly number[]): number[]
   return list.filter((item) => known.has(item));
 }
 
-function isAbsent(value: JsonValue | undefined): value is null | undefined {
+function isAbsent(value: Value): value is null | undefined {
   return value === undefined || value === null;
 }
 

@@ -8,16 +8,9 @@ import type { SchemaNode } from "./schema-node.js";
 // The API server sets these fields on every write.
 const COUNTERS: ReadonlySet<string> = new Set(["resourceVersion", "generation"]);
 
-/**
- * Tells whether two states of an object differ in a field that none of `owned` covers. Then another writer, or the API server itself,
- * changed the object between them.
- */
-export function hasForeignChange(
-  before: KubernetesObject,
-  after: KubernetesObject,
-  { owned, schema }: { owned: readonly FieldNode[]; schema: SchemaNode },
-): boolean {
-  return !isCovered(withoutCounters(before), withoutCounters(after), { owned, schema });
+/** Tells whether two states of an object differ in a field that none of `owned` covers: then somebody else changed it between them. */
+export function hasForeignChange(before: KubernetesObject, after: KubernetesObject, cover: Cover): boolean {
+  return !isCovered(withoutCounters(before), withoutCounters(after), cover);
 }
 
 function withoutCounters(object: KubernetesObject): JsonObject {
@@ -38,10 +31,8 @@ function isCovered(before: Value, after: Value, { owned, schema }: Cover): boole
   // An owner of a whole value covers all changes of it. An owner of an object with fields covers only that the object exists.
   const hasFields = schema.merge !== "leaf" && (isJsonObject(before) || isJsonObject(after));
   if (!hasFields && owned.some((node) => node.isMember && isLeaf(node))) return true;
-  if (Array.isArray(before) || Array.isArray(after)) {
-    const [left, right] = [before ?? [], after ?? []];
-    return Array.isArray(left) && Array.isArray(right) && isListCovered(left, right, { owned, schema });
-  }
+  if (Array.isArray(before ?? after) && Array.isArray(after ?? before))
+    return isListCovered((before ?? []) as JsonValue[], (after ?? []) as JsonValue[], { owned, schema });
   const [left, right] = [before ?? {}, after ?? {}];
   if (!isJsonObject(left) || !isJsonObject(right)) return false;
   return Object.keys({ ...left, ...right }).every(
@@ -60,9 +51,7 @@ function isListCovered(before: JsonValue[], after: JsonValue[], { owned, schema 
   const right = byKey(after, schema);
   return [...new Set([...left.keys(), ...right.keys()])].every((key) =>
     isCovered(left.get(key), right.get(key), {
-      owned: owned.flatMap(
-        (node) => node.items.get(key) ?? (typeof key === "string" ? node.values.get(key) : undefined) ?? [],
-      ),
+      owned: owned.flatMap((node) => node.items.get(key) ?? node.values.get(String(key)) ?? []),
       schema: schema.items,
     }),
   );

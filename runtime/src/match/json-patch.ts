@@ -31,16 +31,15 @@ function applyOperation(root: JsonObject, { op, path, from, value = null }: Json
       return void remove(root, path);
     case "replace": {
       const { parent, key } = locate(root, path);
-      const isList = Array.isArray(parent);
-      if (isList) parent[indexOf(key, parent.length - 1)] = structuredClone(value);
+      if (Array.isArray(parent)) parent[indexOf(key, parent.length - 1)] = structuredClone(value);
       else parent[key] = structuredClone(value);
       return;
     }
     case "test":
-      if (!isDeepStrictEqual(read(root, path), value)) throw new Error(`${path} is not as tested`);
+      if (!isDeepStrictEqual(readIn(locate(root, path)), value)) throw new Error(`${path} is not as tested`);
       return;
     case "copy":
-      return add(root, path, structuredClone(read(root, from ?? "")));
+      return add(root, path, structuredClone(readIn(locate(root, from ?? ""))));
     case "move":
       return add(root, path, remove(root, from ?? ""));
     default:
@@ -65,10 +64,6 @@ function locate(root: JsonObject, path: string): Location {
 function containerOrThrow(value: JsonValue, path: string): JsonObject | JsonValue[] {
   if (typeof value !== "object" || value === null) throw new Error(`there is no ${path}`);
   return value;
-}
-
-function read(root: JsonObject, path: string): JsonValue {
-  return readIn(locate(root, path));
 }
 
 function readIn({ parent, key }: Location): JsonValue {
@@ -98,10 +93,8 @@ function indexOf(key: string, last: number): number {
 }
 
 /**
- * Returns the JSON patch that turns one value into another; members that are undefined count as absent.
- *
- * Lists are changed as a whole unless something is only appended, and what is changed or put where nothing was is tested: the patch
- * fails rather than undo what somebody else has done there meanwhile.
+ * Returns the JSON patch that turns one value into another. Lists are changed as a whole unless something is only appended, and with a test:
+ * the patch fails rather than undo what somebody else has done there meanwhile.
  */
 export function jsonDiff(before: object, after: object): JsonPatchOperation[] {
   return diffValues(before as JsonValue, after as JsonValue, "");
@@ -124,14 +117,13 @@ function diffObjects(before: JsonObject, after: JsonObject, path: string): JsonP
     if (value === undefined) continue;
     const known = before[name];
     if (known !== undefined) operations.push(...diffValues(known, value, memberPath));
-    else operations.push(...testOf(memberPath, value), { op: "add", path: memberPath, value });
+    else {
+      // Whoever put another list or map there meanwhile would lose it.
+      if (typeof value === "object" && value !== null) operations.push({ op: "test", path: memberPath, value: null });
+      operations.push({ op: "add", path: memberPath, value });
+    }
   }
   return operations;
-}
-
-// Whoever put another list or map there meanwhile would lose it.
-function testOf(path: string, value: JsonValue): JsonPatchOperation[] {
-  return typeof value === "object" && value !== null ? [{ op: "test", path, value: null }] : [];
 }
 
 function diffLists(before: JsonValue[], after: JsonValue[], path: string): JsonPatchOperation[] {

@@ -1,10 +1,6 @@
 /**
- * Server-side-apply matching.
- *
- * Promises: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless apply),
- * never falsely positive. What the manager owns, and the values there, have to be exactly what is desired: `managedFields` lists what
- * we applied, without what the server filled in or others manage. Quantities, defaults and empty values are compared as the API server
- * stores them.
+ * Server-side-apply matching: `matches` is true only if applying `desired` now would change nothing. It may be falsely negative (one needless
+ * apply), never falsely positive. What the manager owns, and the values there, have to be exactly what is desired, as the API server stores it.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { keyOfListItem } from "./list-item.js";
@@ -45,17 +41,13 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
   "resourceVersion",
 ]);
 
-/**
- * Compares what should be applied with a live object and what of it is owned. The latter are plain JSON; what is desired may be what JSON
- * is made of, too (dates, undefined members), and then it does not match.
- */
-export function match(desired: JsonObject, live: JsonObject, { owned, schema }: MatchOptions): Verdict {
-  const search: Search = { found: [], path: [], limit: 1 };
-  if (matchFields(search, desired, { live, owned, schema })) return MATCH;
-  return { matches: false, ...search.found[0]! };
+/** Compares what should be applied with a live object. What is desired may be what JSON is made of (dates), and then it does not match. */
+export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
+  const [found] = findDifferences(desired, live, { ...options, limit: 1 });
+  return found === undefined ? MATCH : { matches: false, ...found };
 }
 
-/** Finds the places, `limit` at most, that keep an object from matching. */
+/** Finds the places that keep an object from matching. */
 export function findDifferences(
   desired: JsonObject,
   live: JsonObject,
@@ -100,7 +92,8 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
   if (live !== undefined && live !== null && !isJsonObject(live)) return report(search, "is not an object");
   if (!isOfJson(desired)) return report(search, DIFFERS);
   const { path } = search;
-  const unowned = unownedAt(path);
+  const isMetadata = path.length === 1 && path[0] === "metadata";
+  const unowned = path.length === 0 ? UNOWNED_ROOT : isMetadata ? UNOWNED_METADATA : undefined;
   let found = 0;
   for (const name of Object.keys(desired)) {
     const value = desired[name];
@@ -115,21 +108,22 @@ function matchFields(search: Search, desired: JsonObject, { live, owned, schema 
     path.pop();
     if (!goesOn) return false;
   }
-  if (owned.fields.size > found && !reportSurplus(search, desired, owned)) return false;
+  if (owned.fields.size > found)
+    for (const name of owned.fields.keys())
+      if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
   return owned.items.size + owned.values.size === 0 || report(search, "is owned as a list");
 }
 
 function matchField(
   search: Search,
   value: JsonValue,
-  field: { live: JsonValue | undefined; owned: FieldNode | undefined; schema: SchemaNode; name: string },
+  { live, owned, schema, name }: Omit<Place, "owned"> & { owned: FieldNode | undefined; name: string },
 ): boolean {
-  const { live, owned, schema, name } = field;
   const child = schema.property(name);
   if (owned === undefined) {
-    if (search.path.length === 1 && name === "metadata" && !hasOwnable(value)) return true;
-    if (isThereUnowned(value, live, child)) return true;
-    return reportUnowned(search, value, { live, schema: child });
+    const isMetadata = search.path.length === 1 && name === "metadata" && isJsonObject(value);
+    if (isMetadata && Object.keys(value).every((each) => UNOWNED_METADATA.has(each))) return true;
+    return isThereUnowned(value, live, child) || reportUnowned(search, value, { live, schema: child });
   }
   // Keys of maps are owned themselves, fields of structs are not.
   const ownsKeys = schema.merge === "map" || schema.merge === "deduced";
@@ -173,9 +167,8 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
 function matchItem(
   search: Search,
   item: JsonValue,
-  at: { owned: FieldNode | undefined; live: JsonValue | undefined; schema: SchemaNode; isInOrder: boolean },
+  { owned, live, schema, isInOrder }: Omit<Place, "owned"> & { owned: FieldNode | undefined; isInOrder: boolean },
 ): boolean {
-  const { owned, live, schema, isInOrder } = at;
   if (owned === undefined || !owned.isMember) return report(search, "is not owned yet");
   if (live === undefined) return report(search, "is missing");
   if (!isInOrder) return report(search, "stands in another order, or twice");
@@ -185,22 +178,11 @@ function matchItem(
 // An empty list whose items are told apart owns nothing, nor does a struct of nothing else; they only have to be there.
 function isThereUnowned(value: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   const { merge, dropsEmpty } = schema;
-  if (Array.isArray(value)) {
-    const isToldApart = merge === "listMap" || merge === "listSet";
-    return value.length === 0 && isToldApart && (dropsEmpty || Array.isArray(live));
-  }
+  if (merge === "listMap" || merge === "listSet")
+    return Array.isArray(value) && value.length === 0 && (dropsEmpty || Array.isArray(live));
   if (!isJsonObject(value) || !isOfJson(value) || !isJsonObject(live) || merge !== "struct") return false;
   const fields = Object.entries(value);
   return fields.length > 0 && fields.every(([name, field]) => isThereUnowned(field, live[name], schema.property(name)));
-}
-
-function unownedAt(path: readonly (string | number)[]): ReadonlySet<string> | undefined {
-  if (path.length === 0) return UNOWNED_ROOT;
-  return path.length === 1 && path[0] === "metadata" ? UNOWNED_METADATA : undefined;
-}
-
-function hasOwnable(metadata: JsonValue): boolean {
-  return !isJsonObject(metadata) || Object.keys(metadata).some((name) => !UNOWNED_METADATA.has(name));
 }
 
 function hasMembers(value: JsonObject): boolean {
@@ -214,12 +196,6 @@ function reportUnowned(search: Search, value: JsonValue, { live, schema }: Omit<
   const isFieldwise = schema.merge !== "leaf" && isJsonObject(value) && isJsonObject(live ?? {});
   const goesOn = !isFieldwise || matchFields(search, value, { live, owned: NOTHING, schema });
   return search.found.length > before ? goesOn : report(search, "is not owned yet");
-}
-
-function reportSurplus(search: Search, desired: JsonObject, owned: FieldNode): boolean {
-  for (const name of owned.fields.keys())
-    if (desired[name] === undefined && !report(search, "is owned but not desired any more", name)) return false;
-  return true;
 }
 
 function report({ found, path, limit }: Search, reason: string, last?: string | number): boolean {

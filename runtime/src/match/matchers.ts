@@ -1,4 +1,4 @@
-// Tells of each kind of write whether it would change nothing (JOSDK's matchers). Server-side apply has its own matcher, in match.ts.
+// JOSDK's matchers. Server-side apply has its own matcher, in match.ts.
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject, WriteVerb } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
@@ -49,21 +49,17 @@ export function genericMatcher<Resource extends KubernetesObject = KubernetesObj
     throw new Error("a generic matcher is strict everywhere but in its ignoredPaths; leave isStrict out");
   return ({ definition, ...args }) => {
     const [desired, live] = [args.desired, args.live].map((object) => without(object as JsonObject, ignoredPaths));
-    const metadata = () => metadataOf(desired!, live!, additive(definition, isMetadataStrict));
-    return (
-      includes(contentOf(desired!), contentOf(live!), additive(definition, isStrict || ignoredPaths.length > 0)) &&
-      metadata().every((part) => includes(part.desired, part.live, part))
-    );
+    const options = additive(definition, isStrict || ignoredPaths.length > 0);
+    if (!includes(contentOf(desired!), contentOf(live!), options)) return false;
+    const metadata = metadataOf(desired!, live!, additive(definition, isMetadataStrict));
+    return metadata.every((part) => includes(part.desired, part.live, part));
   };
 }
 
 /** Finds the paths where the generic matcher sees a difference. */
-export function genericDifferences({
-  definition,
-  ...args
-}: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
+export function genericDifferences(args: Pick<MatcherArguments, "definition" | "desired" | "live">): Difference[] {
   const [desired, live] = [args.desired, args.live].map((object) => plainOf(object) as JsonObject);
-  const options = additive(definition, false);
+  const options = additive(args.definition, false);
   const content = findMissing(contentOf(desired!), contentOf(live!), { ...options, path: [] });
   const metadata = metadataOf(desired!, live!, options).flatMap(({ name, ...part }) =>
     findMissing(part.desired, part.live, { ...part, path: ["metadata", name] }),
@@ -75,19 +71,13 @@ export function genericDifferences({
 export function statusMatcher<Resource extends KubernetesObject = KubernetesObject>({
   isStrict = false,
 }: { isStrict?: boolean } = {}): Matcher<Resource> {
-  return ({ definition, desired, live }) =>
-    includes(plainOf(statusOf(desired)), statusOf(live), {
-      ...additive(definition, isStrict),
-      schema: schemaOf(definition).property("status"),
-    });
+  return ({ definition, desired, live }) => {
+    const options = { ...additive(definition, isStrict), schema: schemaOf(definition).property("status") };
+    return includes(plainOf(statusOf(desired)), statusOf(live), options);
+  };
 }
 
-/**
- * Tells whether a PUT would change nothing.
- *
- * An object with the resourceVersion of the live one was made from it, so that a missing field was removed. (JOSDK never notices that.)
- * Other objects are compared by the generic matcher.
- */
+/** Tells whether a PUT would change nothing; in an object with the version of the live one a missing field was removed, unlike in JOSDK. */
 export const updateMatcher: Matcher = (args) => {
   const { desired, live, definition, isStatus } = args;
   const isStrict = desired.metadata?.resourceVersion === live.metadata.resourceVersion;
@@ -99,11 +89,9 @@ export const updateMatcher: Matcher = (args) => {
 /** Tells whether a patch leaves an object, or its status, as it is. */
 export const patchMatcher: Matcher = ({ desired, live, isStatus, definition }) => {
   if (isStatus) return isDeepStrictEqual(statusOf(desired), statusOf(live));
-  // With a status subresource the API server ignores the status of other writes.
-  const [after, before] = definition.hasStatusSubresource
-    ? [desired, live].map((object) => ({ ...object, status: undefined }))
-    : [desired, live];
-  return isDeepStrictEqual(after, before);
+  if (!definition.hasStatusSubresource) return isDeepStrictEqual(desired, live);
+  // The API server ignores the status of other writes.
+  return isDeepStrictEqual({ ...desired, status: undefined }, { ...live, status: undefined });
 };
 
 function additive(definition: ResourceDefinition, isStrict: boolean): AdditiveOptions {
@@ -114,7 +102,6 @@ function contentOf(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
 }
 
-/** A part of the metadata that is compared, and how. */
 interface MetadataPart extends AdditiveOptions {
   readonly name: string;
   readonly desired: JsonValue;

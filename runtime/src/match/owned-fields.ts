@@ -1,13 +1,9 @@
-/**
- * The fields that a manager applied, as a tree; read from FieldsV1
- * (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management).
- */
+/** What a manager applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
 export interface FieldNode {
   /** Whether the path itself is owned, not only something below it. */
   readonly isMember: boolean;
-  /** By field name. */
   readonly fields: ReadonlyMap<string, FieldNode>;
-  /** Items of lists of type map, by `itemKeyOf` their keys. */
+  /** Items of lists of type map, by `keyOfListItem`. */
   readonly items: ReadonlyMap<ItemKey, FieldNode>;
   /** Items of lists of type set, by `valueKeyOf` the value. */
   readonly values: ReadonlyMap<string, FieldNode>;
@@ -100,12 +96,10 @@ export function isLeaf({ fields, items, values }: FieldNode): boolean {
   return fields.size === 0 && items.size === 0 && values.size === 0;
 }
 
-/** Returns what tells an item from others by its keys, whatever their order: nearly every list has one key only. */
-export function itemKeyOf(keys: object): ItemKey {
-  const entries = Object.entries(keys) as [string, unknown][];
-  const [first] = entries;
-  if (entries.length === 1 && isKeyValue(first![1])) return first![1];
-  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+// Nearly every list has one key only.
+function itemKeyOf(keys: object): ItemKey {
+  const entries = (Object.entries(keys) as [string, unknown][]).sort(([a], [b]) => (a < b ? -1 : 1));
+  if (entries.length === 1 && isKeyValue(entries[0]![1])) return entries[0]![1];
   return entries.reduce((key, [name, value]) => key + keyPart(name, value), "");
 }
 

@@ -1,26 +1,15 @@
 import type { JsonValue } from "../base/kubernetes-object.js";
 import type { JsonObject } from "./same-value.js";
 
-/**
- * Returns a value as JSON carries it: without undefined members, and with the results of `toJSON` methods.
- *
- * A plain value is returned itself. Nearly all values are plain, so that this is cheaper than to write and read JSON.
- */
+/** Returns a value as JSON carries it, or itself if it is plain, as nearly all values are: this is cheaper than to write and read JSON. */
 export function plainOf(value: unknown): JsonValue | undefined {
   if (typeof value !== "object" || value === null)
     return typeof value === "function" ? undefined : (value as JsonValue);
   if (typeof (value as { toJSON?: unknown }).toJSON === "function")
     return plainOf((value as { toJSON: () => unknown }).toJSON());
-  return Array.isArray(value) ? plainList(value) : plainObject(value as JsonObject);
-}
-
-function plainList(list: readonly unknown[]): JsonValue[] {
-  let copy: JsonValue[] | undefined;
-  for (let index = 0; index < list.length; index++) {
-    const plain = plainOf(list[index]) ?? null;
-    if (plain !== list[index]) (copy ??= [...list] as JsonValue[])[index] = plain;
-  }
-  return copy ?? (list as JsonValue[]);
+  if (!Array.isArray(value)) return plainObject(value as JsonObject);
+  const plain = Array.from(value, (item) => plainOf(item) ?? null);
+  return plain.every((item, index) => item === value[index]) ? (value as JsonValue[]) : plain;
 }
 
 function plainObject(object: JsonObject): JsonObject {

@@ -10,21 +10,17 @@ export type JsonObject = { [key: string]: JsonValue };
 export function isSameValue(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
   if (desired === live) return true;
   if (live === undefined || live === null) return false;
-  if (Array.isArray(desired)) return Array.isArray(live) && isSameList(desired, live, schema.items);
-  if (isJsonObject(desired)) return isJsonObject(live) && isSameObject(desired, live, schema);
+  if (Array.isArray(desired) && Array.isArray(live))
+    return live.length === desired.length && desired.every((item, at) => isSameValue(item, live[at], schema.items));
+  if (isJsonObject(desired) && isJsonObject(live)) return isSameObject(desired, live, schema);
   if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
   return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
 }
 
-function isSameList(desired: JsonValue[], live: JsonValue[], items: SchemaNode): boolean {
-  return live.length === desired.length && desired.every((item, index) => isSameValue(item, live[index], items));
-}
-
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
   if (!isOfJson(desired)) return false;
-  for (const name of Object.keys(desired)) {
+  for (const [name, value] of Object.entries(desired)) {
     const child = schema.property(name);
-    const value = desired[name]!;
     if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
   }
   return Object.keys(live).every((name) => name in desired || isFilledIn(live[name]!, schema.property(name)));
@@ -61,23 +57,20 @@ export function isOfJson(object: JsonObject): boolean {
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
 }
 
-function isAmount(value: JsonValue): value is string | number {
+/** Tells whether a value may be a quantity. */
+export function isAmount(value: JsonValue): value is string | number {
   return typeof value === "string" || typeof value === "number";
 }
 
 // https://www.rfc-editor.org/rfc/rfc3339#section-5.6, as Go reads it
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:\d{2})$/;
 
-/**
- * Tells whether a time is stored as `live` by the API server: in UTC, of a Time the whole seconds, and of a MicroTime, which always has a
- * fraction, the microseconds.
- */
+/** Tells whether a time is stored as `live` by the API server: in UTC, of a Time the whole seconds, and of a MicroTime the microseconds. */
 export function isSameTime(desired: string, live: string): boolean {
   const [wanted, stored] = [TIMESTAMP.exec(desired), TIMESTAMP.exec(live)];
   if (wanted === null || stored === null || secondsOf(wanted) !== secondsOf(stored)) return false;
-  const fraction = stored[2];
   // A MicroTime without all of its six digits is refused.
-  return fraction === undefined || wanted[2] === fraction;
+  return stored[2] === undefined || wanted[2] === stored[2];
 }
 
 function secondsOf([, local, , zone]: RegExpExecArray): number {

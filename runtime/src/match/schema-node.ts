@@ -68,8 +68,8 @@ interface Surroundings {
 
 function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings): SchemaNode {
   const { definitions, isBuiltin } = surroundings;
-  const name = schema?.$ref ?? "";
-  const resolved = schema?.$ref === undefined ? schema : { ...definitions[schema.$ref], ...withoutRef(schema) };
+  const { $ref: name = "", ...stated } = schema ?? {};
+  const resolved = name === "" ? schema : { ...definitions[name], ...stated };
   const unstated = (isBuiltin && UNSTATED_DEFAULTS[name]) || {};
   const properties = new Map<string, SchemaNode>();
   let items: SchemaNode | undefined;
@@ -88,10 +88,10 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
       let node = properties.get(key);
       if (node === undefined) {
         const own = declaredProperty(resolved, property);
-        const stated = Object.hasOwn(unstated, property) ? { ...own, default: unstated[property]! } : own;
+        const whole = Object.hasOwn(unstated, property) ? { ...own, default: unstated[property]! } : own;
         // What stands under a key of a map is kept, whatever it is.
         const isKept = resolved?.properties === undefined || keepsZero(name, property);
-        node = createSchemaNode(stated, { definitions, isBuiltin, keepsZero: isKept });
+        node = createSchemaNode(whole, { definitions, isBuiltin, keepsZero: isKept });
         properties.set(key, node);
       }
       return node;
@@ -103,14 +103,9 @@ function createSchemaNode(schema: Schema | undefined, surroundings: Surroundings
 }
 
 function declaredProperty(schema: Schema | undefined, name: string): Schema | undefined {
-  const declared = schema?.properties;
-  if (declared !== undefined && Object.hasOwn(declared, name)) return declared[name];
-  const { additionalProperties } = schema ?? {};
+  const { properties = {}, additionalProperties } = schema ?? {};
+  if (Object.hasOwn(properties, name)) return properties[name];
   return typeof additionalProperties === "object" ? additionalProperties : undefined;
-}
-
-function withoutRef({ $ref: _ref, ...rest }: Schema): Schema {
-  return rest;
 }
 
 // kubernetes-api-semantics: OpenAPI and structural schemas to merge types.

@@ -127,8 +127,8 @@ function eventIn(line: Buffer): WatchEvent {
   const type = findMember(line, 0, '"type"');
   const object = findMember(line, 0, '"object"');
   if (type === undefined || object === undefined) throw new SyntaxError("a line of a watch is no event");
-  const end = type.key > object.value ? endOfValue(line, object.value) : endOfLastMember(line);
-  return { type: asciiString(line, type.value), start: object.value, end };
+  const end = type > object ? endOfValue(line, object) : endOfLastMember(line);
+  return { type: asciiString(line, type), start: object, end };
 }
 
 // The object is the last member of an event, so the end of the event is its end: no scan is needed.

@@ -17,9 +17,6 @@ import {
 import type { Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
-// An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
-const VERSION_OF_NOTHING = "1";
-
 const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
 /** Writes objects by server-side apply. */
@@ -31,14 +28,15 @@ export class ApplyMethod implements WriteMethod {
   }
 
   planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
-    return locked({ ...planApply(definition, desired, false), version: VERSION_OF_NOTHING });
+    // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
+    return locked({ ...planApply(definition, desired, false), version: "1" });
   }
 
   async change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written> {
     const { live, isForced = false, cause } = options;
     const plan = planApply(target.definition, desired, false);
-    const { matcher } = this.#sender;
-    const verdict: Verdict = isForced ? DIFFERENT : matcher.compare(applicationOf(target, plan)!, live);
+    const application = applicationOf(target, plan)!;
+    const verdict: Verdict = isForced ? DIFFERENT : this.#sender.matcher.compare(application, live);
     if (verdict.matches) {
       this.#sender.noteMatch(target, plan.ref);
       return { kind: "unchanged", entry: live };
@@ -67,10 +65,8 @@ export class ApplyMethod implements WriteMethod {
     const cleared = await this.#sender.send({ target, plan: clearing, before, cause });
     if (cleared.kind === "postponed") throw error;
     const object = describeObject(target.definition, plan.ref);
-    cause?.logger?.warn(
-      { dependent: cause.dependent },
-      `took list entries of others out of ${object}: ${messageOf(error)}`,
-    );
+    const text = `took list entries of others out of ${object}: ${messageOf(error)}`;
+    cause?.logger?.warn({ dependent: cause.dependent }, text);
     return cleared.entry;
   }
 }

@@ -1,22 +1,20 @@
-// What is done about an object that exists though it was to be created: the answer to its creation was lost, the watch is behind, or it
-// is somebody else's.
 import { RetryAfterError } from "../base/errors.js";
 import { type KubernetesObject, type ObjectMeta, type ObjectRef, describeObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { otherOwnerOf } from "../base/primary-link.js";
+
 /** What to do about an object of the name that does not belong to the same primary. */
 export type ExistingPolicy = "refuse" | "adopt";
 
 const LOOK_AGAIN_AFTER_MS = 10_000;
 
-/** An object that was to be created, and the one that exists. */
-export interface ExistingObject {
+interface ExistingObject {
   readonly definition: ResourceDefinition;
   readonly desired: ObjectRef & Partial<ObjectMeta>;
   readonly live: KubernetesObject;
 }
 
-/** Throws if an object must not be taken over, saying why and what to do. */
+/** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */
 export function checkAdoption({ definition, desired, live }: ExistingObject, policy: ExistingPolicy | undefined): void {
   const object = describeObject(definition, desired);
   // The conflict that told of it is the runtime's own doing, and would only confuse.
@@ -32,9 +30,7 @@ export function checkAdoption({ definition, desired, live }: ExistingObject, pol
     const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
     throw fail(`${what} belongs to ${other}; delete it there, or give the dependent another name`);
   }
-  if (policy !== "adopt")
-    throw fail(
-      `${strange}; delete it, let the dependent adopt it (existing: adopt), or give the dependent another name`,
-    );
+  const advice = "delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+  if (policy !== "adopt") throw fail(`${strange}; ${advice}`);
   if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created when it is gone");
 }

@@ -1,4 +1,4 @@
-import { isApiError, type StatusCause } from "../base/errors.js";
+import { isApiError } from "../base/errors.js";
 import type { JsonPatchOperation, JsonValue } from "../base/kubernetes-object.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { keyOfListItem } from "../match/list-item.js";
@@ -9,39 +9,27 @@ import { uidTest } from "./send/plan.js";
 type JsonObject = { readonly [name: string]: JsonValue | undefined };
 
 /**
- * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed.
- *
- * An apply adds its entries to a list of type map beside those of others. An entry of another key may claim what is unique, as a Service port of
- * the same name: then the API server refuses the apply (422, FieldValueDuplicate) for ever, and no apply can remove that entry.
+ * Returns the JSON patch that takes entries of others out of the way of an apply; undefined if that is not why it failed. An entry of another
+ * key of a list may claim what is unique, as a Service port of the same name: then the API server refuses the apply for ever (422,
+ * FieldValueDuplicate).
  */
 export function clearingPatch(
   error: unknown,
   { target, desired, live }: { target: WriteTarget; desired: object; live: DecodedResource },
 ): readonly JsonPatchOperation[] | undefined {
   if (!isApiError(error, 422)) return undefined;
-  const operations = error.causes.flatMap((cause) => {
-    const place = placeOf(cause);
-    return place === undefined ? [] : clearList(place, { target, desired, live: live.object });
+  const operations = error.causes.flatMap(({ reason, field = "" }) => {
+    // Below a list the indexes are those of the object that was refused, which nobody has.
+    const [, path, unique] = /^([\w.]+)\[\d+\]\.(\w+)$/.exec(field) ?? [];
+    if (reason !== "FieldValueDuplicate" || path === undefined || unique === undefined) return [];
+    return clearList(path.split("."), unique, { target, desired, live: live.object });
   });
   return operations.length === 0 ? undefined : [uidTest(live.object.metadata.uid), ...operations];
 }
 
-interface Place {
-  /** Leads to the list. */
-  readonly path: readonly string[];
-  /** The field of its entries that has to be unique. */
-  readonly field: string;
-}
-
-// Below a list the indexes are those of the object that was refused, which nobody has.
-function placeOf({ reason, field = "" }: StatusCause): Place | undefined {
-  const [, path, name] = /^([\w.]+)\[\d+\]\.(\w+)$/.exec(field) ?? [];
-  if (reason !== "FieldValueDuplicate" || path === undefined || name === undefined) return undefined;
-  return { path: path.split("."), field: name };
-}
-
 function clearList(
-  { path, field }: Place,
+  path: readonly string[],
+  field: string,
   { target, desired, live }: { target: WriteTarget; desired: object; live: object },
 ): JsonPatchOperation[] {
   const schema = path.reduce<SchemaNode>((node, name) => node.property(name), schemaOf(target.definition));

@@ -14,8 +14,6 @@ import { onLatest } from "./send/on-latest.js";
 import {
   applicationOf,
   locked,
-  lockingOperation,
-  operationsOf,
   planApply,
   planCreate,
   planJsonPatch,
@@ -84,13 +82,11 @@ export interface RetriedPatch<Resource extends KubernetesObject> {
   readonly mode?: "matchAndFilter" | "cacheOnly";
 }
 
-/** What writing needs besides a kind. */
-export interface OperationDependencies {
+interface OperationDependencies {
   readonly sender: Sender;
   readonly cause?: WriteCause | undefined;
   /** The finalizer that the runtime itself puts on these objects; an apply that states no finalizers does not take it away. */
   readonly finalizer?: string | undefined;
-  /** True: the writes are never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
 
@@ -108,78 +104,49 @@ export class KindOperations<Resource extends KubernetesObject> {
   }
 
   /** Applies some fields of an object server-side, taking them over from others; it is created if there is none. */
-  async apply(
-    desired: PartialResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async apply(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(this.#planApply(desired, false), options);
   }
 
   /** Applies the status of an object server-side. */
-  async applyStatus(
-    desired: PartialResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async applyStatus(desired: PartialResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(this.#planApply(desired, true), options);
   }
 
   /** Replaces an object by a PUT; unless another mode is given, it has to state the version from which it was made. */
-  async update(
-    desired: WholeResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async update(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     const plan = planUpdate(this.#target.definition, desired as Stated, false);
     return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Replaces the status of an object by a PUT. */
-  async updateStatus(
-    desired: WholeResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async updateStatus(desired: WholeResource<Resource>, options?: OperationOptions<Resource>) {
     const plan = planUpdate(this.#target.definition, desired as Stated, true);
     return this.#write(plan, { mode: "filterWithOptimisticLocking", ...options });
   }
 
   /** Creates an object; throws an ApiError with code 409 if it exists. */
-  async create(
-    desired: WholeResource<Resource>,
-    options: { readonly mode?: "forceFilter" | "cacheOnly" } = {},
-  ): Promise<ResourceWrite<Resource>> {
+  async create(desired: WholeResource<Resource>, options: { readonly mode?: "forceFilter" | "cacheOnly" } = {}) {
     return this.#write(planCreate(this.#target.definition, desired as Stated), { mode: "forceFilter", ...options });
   }
 
   /** Changes an object by a JSON patch: operations, or what a function makes of a copy of `object`, which is what the caller read. */
-  async jsonPatch(
-    object: Resource,
-    change: JsonPatchChange<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async jsonPatch(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planJsonPatch(object, change, false), options);
   }
 
   /** Changes the status of an object by a JSON patch. */
-  async jsonPatchStatus(
-    object: Resource,
-    change: JsonPatchChange<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async jsonPatchStatus(object: Resource, change: JsonPatchChange<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planJsonPatch(object, change, true), options);
   }
 
   /** Changes an object by a JSON merge patch; fields that it does not mention stay, null removes a field. */
-  async mergePatch(
-    patch: MergePatchResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async mergePatch(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planMergePatch(patch as unknown as Stated, false), options);
   }
 
   /** Changes the status of an object by a JSON merge patch. */
-  async mergePatchStatus(
-    patch: MergePatchResource<Resource>,
-    options?: OperationOptions<Resource>,
-  ): Promise<ResourceWrite<Resource>> {
+  async mergePatchStatus(patch: MergePatchResource<Resource>, options?: OperationOptions<Resource>) {
     return this.#write(planMergePatch(patch as unknown as Stated, true), options);
   }
 
@@ -194,9 +161,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     const patch = async ({ object }: DecodedResource): Promise<ResourceWrite<Resource>> => {
       const current = object as Resource;
       if (!isNeeded(current)) return { kind: "unchanged", object: current };
-      const { resourceVersion } = current.metadata;
-      const lock = resourceVersion === undefined ? [] : [lockingOperation(resourceVersion)];
-      return this.jsonPatch(current, [...lock, ...operationsOf(current, change)], { mode });
+      return this.#write(locked(planJsonPatch(current, change, false)), { mode });
     };
     return onLatest({ object }, patch, { sender: this.#dependencies.sender, target: this.#target });
   }
@@ -230,26 +195,22 @@ export class KindOperations<Resource extends KubernetesObject> {
     const before = cache.get(key);
     const live = (plan.given ?? before?.object) as Resource | undefined;
     const isCompared = matcher !== false && mode !== "forceFilter" && plan.verb !== "create" && live !== undefined;
-    if (isCompared && this.#matches(plan, { live, before, matcher })) {
+    if (isCompared && this.#matches(plan, { live, before }, matcher)) {
       sender.noteMatch(this.#target, plan.ref, plan.isStatus);
       return { kind: "unchanged", object: (before?.object as Resource | undefined) ?? live };
     }
-    const isFiltered = mode !== "cacheOnly";
-    const sent = await sender.send<Resource>({ target: this.#target, plan, before, cause, isFiltered, isUrgent });
+    const write = { target: this.#target, plan, before, cause, isUrgent, isFiltered: mode !== "cacheOnly" };
+    const sent = await sender.send<Resource>(write);
     // The caller has to know; its reconcile is tried again when the pause is over.
     if (sent.kind === "postponed") throw createPostponedError(sent.postponed);
-    const { kind, entry } = sent;
-    deepFreeze(entry.object);
-    return { kind, object: entry.object };
+    deepFreeze(sent.entry.object);
+    return { kind: sent.kind, object: sent.entry.object };
   }
 
   #matches(
     plan: PlannedWrite,
-    {
-      live,
-      before,
-      matcher,
-    }: { live: Resource; before: DecodedResource | undefined; matcher: Matcher<Resource> | undefined },
+    { live, before }: { live: Resource; before: DecodedResource | undefined },
+    matcher: Matcher<Resource> | undefined,
   ): boolean {
     const { verb, isStatus } = plan;
     const { definition } = this.#target;

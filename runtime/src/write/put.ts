@@ -1,35 +1,26 @@
 import { isApiError } from "../base/errors.js";
-import { type KubernetesObject, type ObjectMeta, type OwnerReference } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectMeta, OwnerReference } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { genericMatcher } from "../match/matchers.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planCreate, planUpdate, type PlannedWrite, type Stated } from "./send/plan.js";
+import { planCreate, planUpdate, type Stated } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 import { StoredForms } from "./send/stored-forms.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
-const MAX_ATTEMPTS = 5;
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
-/**
- * Writes objects by POST and PUT (JOSDK's GenericResourceUpdater).
- *
- * Nothing is known of what is owned, so that what is no longer desired inside of a field stays, unless something else changes: a PUT
- * replaces whole fields.
- */
+/** Writes objects by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field alone causes no write. */
 export class PutMethod implements WriteMethod {
+  readonly planCreation = planCreate;
   readonly #sender: Sender;
   readonly #forms = new StoredForms();
 
   constructor(sender: Sender) {
     this.#sender = sender;
-  }
-
-  planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
-    return planCreate(definition, desired);
   }
 
   async change(target: WriteTarget, desired: Stated, { live, isForced, cause }: ChangeOptions): Promise<Written> {
@@ -52,17 +43,14 @@ export class PutMethod implements WriteMethod {
       return { ...sent, verdict: DIFFERS };
     };
     const isConflict = (error: unknown) => isApiError((conflict = error), 409);
-    const options = { sender: this.#sender, target, maxAttempts: MAX_ATTEMPTS, isConflict };
-    const written = await onLatest(live, attempt, options);
+    const written = await onLatest(live, attempt, { sender: this.#sender, target, maxAttempts: 5, isConflict });
     // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
     if (written === undefined) throw conflict;
     return written;
   }
 
   #isAsDesired(target: WriteTarget, body: Stated, live: KubernetesObject): boolean {
-    const { definition } = target;
-    const compare = (desired: Stated) =>
-      matches({ definition, verb: "update", isStatus: false, desired, live } as const);
+    const compare = (desired: Stated) => matches({ ...target, verb: "update", isStatus: false, desired, live });
     if (compare(body)) return true;
     const isKnown = this.#forms.isKnown({ target, part: "object", desired: body }, () => formOf(body, live));
     return isKnown && compare({ ...live, metadata: body.metadata });
@@ -84,10 +72,7 @@ function contentOf(object: object): string {
   return JSON.stringify(content);
 }
 
-/**
- * Returns what a PUT sends: the metadata of live, with the labels, annotations, finalizers and owners that are desired besides, and the
- * other fields as desired. An object of which nothing but metadata is desired keeps its content.
- */
+/** Returns what a PUT sends: what is desired, and the metadata of live besides. Where nothing but metadata is desired, the content stays. */
 export function replacementOf(
   live: KubernetesObject,
   desired: Stated,
@@ -95,14 +80,12 @@ export function replacementOf(
 ): Stated {
   const { metadata: wanted, ...content } = desired;
   const { metadata: known, apiVersion: _1, kind: _2, ...rest } = live as KubernetesObject & { status?: unknown };
-  const { status } = rest;
   const isLink = Object.keys(content).length === 0;
-  const kept = isLink ? rest : !hasStatusSubresource && status !== undefined ? { status } : {};
-  return { ...kept, ...content, metadata: mergedMetadata(known, wanted) };
+  const status = !hasStatusSubresource && rest.status !== undefined && { status: rest.status };
+  return { ...(isLink ? rest : status), ...content, metadata: mergedMetadata(known, wanted) };
 }
 
 function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectMeta {
-  const union = (a: string[] = [], b: string[] = []) => [...new Set([...a, ...b])];
   const { ownerReferences: wanted = [] } = desired;
   // An owner that was deleted and made anew under its name is another one, and two cannot both be the controller.
   const isReplaced = (owner: OwnerReference) => wanted.some((each) => isNamesake(owner, each));
@@ -110,13 +93,13 @@ function mergedMetadata(live: ObjectMeta, desired: Partial<ObjectMeta>): ObjectM
   const owners = new Map<string, OwnerReference>([...kept, ...wanted].map((owner) => [owner.uid, owner]));
   const labels = { ...live.labels, ...desired.labels };
   const annotations = { ...live.annotations, ...desired.annotations };
-  const finalizers = union(live.finalizers, desired.finalizers);
+  const finalizers = [...new Set([...(live.finalizers ?? []), ...(desired.finalizers ?? [])])];
   return {
     ...live,
-    ...(Object.keys(labels).length > 0 ? { labels } : {}),
-    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
-    ...(finalizers.length > 0 ? { finalizers } : {}),
-    ...(owners.size > 0 ? { ownerReferences: [...owners.values()] } : {}),
+    ...(Object.keys(labels).length > 0 && { labels }),
+    ...(Object.keys(annotations).length > 0 && { annotations }),
+    ...(finalizers.length > 0 && { finalizers }),
+    ...(owners.size > 0 && { ownerReferences: [...owners.values()] }),
   };
 }
 

@@ -7,15 +7,13 @@ import type { EventSource } from "../sources/event-source.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
-import { KindOperations, type ResourceWrite, type RetriedPatch } from "./kind-operations.js";
+import { KindOperations, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
 import { Sender, type SenderOptions } from "./send/send.js";
 
-/** What the operations of a controller are made of. */
-export interface ResourceOperationsOptions extends SenderOptions {
+interface ResourceOperationsOptions extends SenderOptions {
   readonly client: ApiClient;
   readonly primary: WriteTarget;
-  /** The finalizer of the controller. */
   readonly finalizer: string;
   readonly sources: SecondarySources;
   readonly logger: Logger;
@@ -25,7 +23,6 @@ export interface ResourceOperationsOptions extends SenderOptions {
 export type FinalizerOptions = Partial<FinalizerWrite>;
 
 interface SharedByReconciles {
-  /** One for each cluster. */
   readonly senders: Map<ApiClient, Sender>;
   /** The kinds of which the log says that several event sources watch them. */
   readonly warned: Set<string>;
@@ -68,11 +65,8 @@ export class ResourceOperations {
   }
 
   /** Puts a finalizer on a primary, unless it has it or is being deleted; undefined if it is gone. */
-  addFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary> | undefined> {
-    return addFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+  addFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
+    return addFinalizer(this.#ofPrimaries<Primary>(true), primary, { finalizer: this.#options.finalizer, ...options });
   }
 
   /**
@@ -80,34 +74,26 @@ export class ResourceOperations {
    *
    * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
    */
-  applyFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary>> {
-    return applyFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+  applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
+    const write = { finalizer: this.#options.finalizer, ...options };
+    return applyFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
   }
 
   /** Takes a finalizer off a primary, which lets one go that is being deleted; undefined if it is gone. */
-  removeFinalizer<Primary extends KubernetesObject>(
-    primary: Primary,
-    options: FinalizerOptions = {},
-  ): Promise<ResourceWrite<Primary> | undefined> {
-    return removeFinalizer(this.#ofPrimaries(true), primary, { finalizer: this.#options.finalizer, ...options });
+  removeFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
+    const write = { finalizer: this.#options.finalizer, ...options };
+    return removeFinalizer(this.#ofPrimaries<Primary>(true), primary, write);
   }
 
   /** Changes a primary by a JSON patch, which is made anew on what is there as long as it meets conflicts; undefined if it is gone. */
-  patchWithConflictRetry<Primary extends KubernetesObject>(
-    primary: Primary,
-    patch: RetriedPatch<Primary>,
-  ): Promise<ResourceWrite<Primary> | undefined> {
+  patchWithConflictRetry<Primary extends KubernetesObject>(primary: Primary, patch: RetriedPatch<Primary>) {
     return this.#ofPrimaries<Primary>().patchOnLatest(primary, patch);
   }
 
   // The class of the primaries gives the type. A finalizer is never held back.
   #ofPrimaries<Primary extends KubernetesObject>(isUrgent = false): KindOperations<Primary> {
     const { primary, finalizer } = this.#options;
-    const dependencies = { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent };
-    return new KindOperations(primary, dependencies);
+    return new KindOperations(primary, { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent });
   }
 
   #senderFor(client = this.#options.client): Sender {
@@ -150,14 +136,11 @@ export class ResourceOperations {
   #unwatched(definition: ResourceDefinition, unsuitable: EventSource | undefined): Error {
     const kind = kindNameOf(definition);
     const advice = `register an informer source for ${kind}, or write it with context.client`;
-    if (unsuitable !== undefined && viewOf(unsuitable) !== undefined)
-      return new Error(
-        `event source "${unsuitable.name}" keeps only a part of each ${kind}, so none can be written through it; ${advice}`,
-      );
-    if (unsuitable !== undefined)
-      return new Error(
-        `event source "${unsuitable.name}" is no informer, so ${kind} cannot be written through it; ${advice}`,
-      );
+    if (unsuitable !== undefined) {
+      const isPart = viewOf(unsuitable) !== undefined;
+      const why = isPart ? `keeps only a part of each ${kind}, so none can` : `is no informer, so ${kind} cannot`;
+      return new Error(`event source "${unsuitable.name}" ${why} be written through it; ${advice}`);
+    }
     const { sources, primary } = this.#options;
     const types = sources.names().flatMap((name) => nameOfType(sources.get(name)?.type) ?? []);
     const watched = [...new Set([kindNameOf(primary.definition), ...types])].join(", ");

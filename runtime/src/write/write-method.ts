@@ -1,4 +1,3 @@
-// What server-side apply, and POST and PUT, have in common.
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
@@ -30,7 +29,6 @@ export interface ChangeOptions {
 export interface WriteMethod {
   /** Plans a creation, which fails with a conflict (409) if the object exists. */
   planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite;
-  /** Makes an object that exists as desired, if it is not. */
   change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written>;
   /** Takes what the server made of an object. */
   learn?(target: WriteTarget, desired: Stated, stored: KubernetesObject): void;

@@ -13,10 +13,11 @@ import type { DecodedResource } from "../decode/decode-resource.js";
 import { ApplyMethod } from "./apply.js";
 import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
 import { PutMethod } from "./put.js";
-import { untieObject, type UntieOptions } from "./remove.js";
+import { untyingOperations } from "./remove.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
-import { planMergePatch, type Stated } from "./send/plan.js";
-import { createPostponedError } from "./send/postponed-write.js";
+import { onLatest } from "./send/on-latest.js";
+import { planJsonPatch, planMergePatch, type Stated } from "./send/plan.js";
+import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
 import { withEncodedData } from "./send/secret-data.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
@@ -45,10 +46,7 @@ export class Writer {
     this.#method = serverSideApply ? new ApplyMethod(sender) : new PutMethod(sender);
   }
 
-  /**
-   * Makes an object as desired. Without a live one it is created, which fails if there is one after all that is not of this primary and
-   * must not be adopted.
-   */
+  /** Makes an object as desired. The creation of one that exists after all fails if it is not of this primary and not to be adopted. */
   async apply(target: WriteTarget, stated: Stated, options: ApplyOptions): Promise<Written> {
     const { live, cause } = options;
     const desired = withEncodedData(target.definition, stated);
@@ -67,14 +65,24 @@ export class Writer {
     }
   }
 
-  /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
   delete(target: WriteTarget, live: KubernetesObject, options?: DeletionSending): Promise<boolean> {
     return this.#sender.delete(target, live, options);
   }
 
-  /** Takes off an object what ties it to a primary, and leaves it alone otherwise. */
-  untie(target: WriteTarget, live: DecodedResource, options: UntieOptions): Promise<void> {
-    return untieObject(target, live, { ...options, sender: this.#sender });
+  /** Takes off an object what ties it to a primary: by a JSON patch, so that nothing else of it changes, nor who manages it. */
+  async untie(
+    target: WriteTarget,
+    live: DecodedResource,
+    { primary, cause }: { readonly primary: KubernetesObject; readonly cause: WriteCause | undefined },
+  ): Promise<void> {
+    const untie = async (before: DecodedResource) => {
+      const change = untyingOperations(before.object, primary.metadata.uid);
+      if (change.length === 0) return;
+      const plan = planJsonPatch(before.object, change, false);
+      await this.#sender.send({ target, plan, before, cause, isUrgent: true });
+    };
+    await onLatest(live, untie, { sender: this.#sender, target });
+    this.#sender.forget(target, live.object);
   }
 
   // There is an object that the watch has not brought yet. It is ours if the answer to its creation was lost, or after a restart.

@@ -68,32 +68,24 @@ export function createConnection(options: ConnectionOptions): Connection {
   if (server === undefined) throw new TypeError("a connection needs the URL of its server");
   const credentials = { authorization: token === undefined ? undefined : `Bearer ${token.trim()}`, cert, key };
   const address = serverOf(server);
-  return {
-    ...stated,
-    ...address,
-    origin: "connection options",
-    proxyUrl:
-      proxyUrl === undefined
-        ? proxyFromEnvironment(address.server)
-        : checkProxyUrl(proxyUrl, "proxyUrl of the connection"),
-    credentials: () => credentials,
-  };
+  const proxy =
+    proxyUrl === undefined
+      ? proxyFromEnvironment(address.server)
+      : checkProxyUrl(proxyUrl, "proxyUrl of the connection");
+  return { ...stated, ...address, origin: "connection options", proxyUrl: proxy, credentials: () => credentials };
 }
 
 /** Returns the headers that ask the server to carry a request out as somebody else. */
 export function impersonationHeaders(impersonation: Impersonation | undefined): Record<string, string | string[]> {
   if (impersonation === undefined) return {};
   const { user, uid, groups = [], extra = {} } = impersonation;
-  const extras = Object.entries(extra).map(([key, values]) => [`impersonate-extra-${escapeKey(key)}`, [...values]]);
-  return {
-    "impersonate-user": user,
-    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
-    ...(groups.length === 0 ? {} : { "impersonate-group": [...groups] }),
-    ...(Object.fromEntries(extras) as Record<string, string[]>),
-  };
-}
-
-// The server decodes percent signs; what may not stand in the name of a header has to be escaped.
-function escapeKey(key: string): string {
-  return encodeURIComponent(key).replace(/[()]/g, (character) => (character === "(" ? "%28" : "%29"));
+  const headers: Record<string, string | string[]> = { "impersonate-user": user };
+  if (uid !== undefined) headers["impersonate-uid"] = uid;
+  if (groups.length > 0) headers["impersonate-group"] = [...groups];
+  for (const [key, values] of Object.entries(extra)) {
+    // The server decodes percent signs; what may not stand in the name of a header has to be escaped.
+    const name = encodeURIComponent(key).replaceAll("(", "%28").replaceAll(")", "%29");
+    headers[`impersonate-extra-${name}`] = [...values];
+  }
+  return headers;
 }

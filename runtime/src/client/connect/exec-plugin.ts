@@ -15,8 +15,7 @@ export interface ExecPlugin {
   readonly interactiveMode?: string;
 }
 
-/** Where a plugin was found, and for which cluster it is. */
-export interface ExecPluginContext {
+interface ExecPluginContext {
   /** The folder of the kubeconfig, which a command with a slash is relative to. */
   readonly folder: string;
   readonly origin: string;
@@ -27,14 +26,9 @@ export interface ExecPluginContext {
 /** What a plugin prints; https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins */
 interface ExecCredential {
   readonly status?: {
-    readonly token?: string;
-    readonly clientCertificateData?: string;
-    readonly clientKeyData?: string;
-    readonly expirationTimestamp?: string;
+    readonly [field in "token" | "clientCertificateData" | "clientKeyData" | "expirationTimestamp"]?: string;
   };
 }
-
-const MAX_OUTPUT_BYTES = 1 << 20;
 
 /** Creates credentials that a program prints; it runs again when they expire, and when the server rejects them. */
 export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginContext): Connection["credentials"] {
@@ -48,14 +42,13 @@ export function createExecCredentials(plugin: ExecPlugin, context: ExecPluginCon
 
 async function run(plugin: ExecPlugin, context: ExecPluginContext, signal: AbortSignal): Promise<ReadCredentials> {
   const { apiVersion = "client.authentication.k8s.io/v1", command = "", args, env, installHint } = plugin;
-  const cluster = plugin.provideClusterInfo === true ? { cluster: context.cluster } : {};
-  const spec = { interactive: false, ...cluster };
+  const spec = { interactive: false, ...(plugin.provideClusterInfo === true && { cluster: context.cluster }) };
   const info = JSON.stringify({ apiVersion, kind: "ExecCredential", spec });
   const variables = Object.fromEntries((env ?? []).map(({ name, value }) => [name, value]));
   const path = command.includes("/") && !isAbsolute(command) ? join(context.folder, command) : command;
   const running = promisify(execFile)(path, args ?? [], {
     env: { ...process.env, ...variables, KUBERNETES_EXEC_INFO: info },
-    maxBuffer: MAX_OUTPUT_BYTES,
+    maxBuffer: 1 << 20,
     signal,
     killSignal: "SIGKILL",
   });
@@ -71,9 +64,8 @@ function credentialsIn(output: string, command: string): ReadCredentials {
   const { status = {} } = parse(output, command);
   const { token, clientCertificateData: cert, clientKeyData: key, expirationTimestamp } = status;
   if (!token && (!cert || !key)) throw new Error(`${command} printed neither a token nor a certificate with its key`);
-  const certificate = cert && key ? { cert, key } : {};
   const expiresAt = Date.parse(expirationTimestamp ?? "") || undefined;
-  return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...certificate, expiresAt };
+  return { authorization: token ? `Bearer ${token.trim()}` : undefined, ...(cert && key && { cert, key }), expiresAt };
 }
 
 // The output may hold a token, so it is not quoted.

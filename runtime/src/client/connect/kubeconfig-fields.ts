@@ -20,10 +20,8 @@ const extra: FieldType<{ readonly [key: string]: readonly string[] }> = {
   is: (value): value is { readonly [key: string]: readonly string[] } =>
     mapping.is(value) && Object.values(value).every(texts.is),
 };
-const extensions: FieldType<readonly { readonly name: string; readonly extension?: unknown }[]> = {
-  what: "a list",
-  is: Array.isArray,
-};
+type Extensions = readonly { readonly name: string; readonly extension?: unknown }[];
+const extensions: FieldType<Extensions> = { what: "a list", is: Array.isArray };
 
 const FIELDS = {
   cluster: {
@@ -67,11 +65,7 @@ export type Entry<Type extends EntryType> = {
     : never;
 };
 
-/**
- * Returns an entry of a kubeconfig without the fields that are empty.
- *
- * Throws an error that begins with `where` if it has a field that is not supported: ignored, it could mean another identity.
- */
+/** Returns an entry of a kubeconfig without empty fields; throws if a field is not supported: ignored, it could mean another identity. */
 export function checkFields<Type extends EntryType>(type: Type, entry: unknown, where: string): Entry<Type> {
   if (!mapping.is(entry)) throw new Error(`${where} is not a mapping`);
   const stated = Object.entries(entry).filter(([, value]) => value !== null && value !== "");

@@ -4,11 +4,11 @@ import { dirname, isAbsolute, join } from "node:path";
 import { load } from "js-yaml";
 import { serverOf, type Connection, type Credentials, type Impersonation } from "./connection.js";
 import { createExecCredentials } from "./exec-plugin.js";
+import type { LoadConnectionOptions } from "./load-connection.js";
 import { checkFields, type Entry, type EntryType } from "./kubeconfig-fields.js";
 import { checkProxyUrl, proxyFromEnvironment } from "./proxy.js";
 import { createRenewedCredentials, readTokenFile } from "./renewed-credentials.js";
 
-/** A kubeconfig and the file that it was read from. */
 interface ReadKubeconfig {
   readonly file: string;
   readonly config: { readonly [member: string]: unknown };
@@ -19,22 +19,14 @@ interface Found<Type extends EntryType> {
   readonly entry: Entry<Type>;
   /** Relative paths in the entry are relative to this folder. */
   readonly folder: string;
-  /** Names file and entry, for messages. */
   readonly where: string;
 }
 
-/** Which context of a kubeconfig is meant, and the environment that may name a proxy. */
-export interface KubeconfigOptions {
-  /** Default: the current context. */
-  readonly context?: string | undefined;
-  readonly env?: NodeJS.ProcessEnv | undefined;
-}
-
 /** Reads the connection of a context from kubeconfig files; of entries with the same name the first one counts, as in client-go. */
-export async function readKubeconfig(files: readonly string[], options: KubeconfigOptions = {}): Promise<Connection> {
+export async function readKubeconfig(files: readonly string[], options: LoadConnectionOptions): Promise<Connection> {
   const configs = await Promise.all(files.map(parseFile));
-  const contextName =
-    options.context ?? (configs.map(({ config }) => config["current-context"]).find(Boolean) as string);
+  const current = configs.map(({ config }) => config["current-context"]).find(Boolean) as string;
+  const contextName = options.context ?? current;
   const name = `kubeconfig ${files.join(", ")}`;
   if (!contextName) throw new Error(`${name} has no current-context; choose one with kubectl config use-context`);
   const context = findEntry(configs, "context", contextName);
@@ -45,12 +37,12 @@ export async function readKubeconfig(files: readonly string[], options: Kubeconf
   if (!URL.canParse(cluster.entry.server))
     throw new Error(`${cluster.where}: the server, "${cluster.entry.server}", is no URL`);
   const user = findEntry(configs, "user", context.entry.user);
-  if (user === undefined)
+  if (user === undefined) {
+    const name = context.entry.user;
     throw new Error(
-      context.entry.user === undefined
-        ? `${context.where} names no user`
-        : `${context.where} names user "${context.entry.user}", which does not exist`,
+      `${context.where} names ${name === undefined ? "no user" : `user "${name}", which does not exist`}`,
     );
+  }
   const connection = {
     ...(await clusterOf(cluster, options.env)),
     origin: context.where,
@@ -98,21 +90,15 @@ async function credentialsOf(
     return createExecCredentials(entry.exec, { folder, origin, cluster: told });
   }
   if (entry["auth-provider"] !== undefined && !isPlain) {
-    const { exec: _exec, ...rest } = entry;
-    return createAuthProviderCredentials(rest, origin);
+    return createAuthProviderCredentials({ ...entry, exec: undefined }, origin);
   }
   // Read here, what is missing is said at the start.
   const first = await plainCredentials(user);
-  const hasFiles = [entry.tokenFile, entry["client-certificate"], entry["client-key"]].some(Boolean);
-  if (!hasFiles) return () => first;
+  if (!entry.tokenFile && !entry["client-certificate"] && !entry["client-key"]) return () => first;
   return createRenewedCredentials({ what: `reading the credentials of ${origin}`, read: () => plainCredentials(user) });
 }
 
-/**
- * Creates credentials from the `auth-provider` of a kubeconfig user: OIDC or a cloud provider.
- *
- * Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does.
- */
+// OIDC or a cloud provider. Loads @kubernetes/client-node, which costs some 60 MB, so nothing else does.
 async function createAuthProviderCredentials(user: object, origin: string): Promise<Connection["credentials"]> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
@@ -174,11 +160,7 @@ function findEntry<Type extends EntryType>(
   return undefined;
 }
 
-async function readMaterial(
-  data: string | undefined,
-  file: string | undefined,
-  folder: string,
-): Promise<string | undefined> {
+async function readMaterial(data: string | undefined, file: string | undefined, folder: string) {
   if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
   return file === undefined ? undefined : readText(absoluteOf(file, folder), "kubeconfig's");
 }

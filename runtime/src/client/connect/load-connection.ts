@@ -21,27 +21,24 @@ export interface LoadConnectionOptions {
  */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
-  if (kubeconfig !== undefined) return fromFiles([kubeconfig], options);
+  // Loaded only where there is a kubeconfig: in a cluster there is none.
+  const fromFiles = async (files: readonly string[]) =>
+    (await import("./kubeconfig.js")).readKubeconfig(files, options);
+  if (kubeconfig !== undefined) return fromFiles([kubeconfig]);
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   if (listed.length > 0) {
     const files = listed.filter((file) => existsSync(file));
     if (files.length === 0) throw new Error(`KUBECONFIG names ${listed.join(", ")}, which does not exist`);
-    return fromFiles(files, options);
+    return fromFiles(files);
   }
   const inCluster = createInClusterConnection(env);
   if (inCluster !== undefined) return inCluster;
   const home = join(homedir(), ".kube", "config");
-  if (existsSync(home)) return fromFiles([home], options);
+  if (existsSync(home)) return fromFiles([home]);
   throw new Error(
     `no cluster to connect to: KUBECONFIG is not set, this is not a pod (KUBERNETES_SERVICE_HOST is not set) and ${home} does not exist; ` +
       "set KUBECONFIG to the path of a kubeconfig file",
   );
-}
-
-// Loaded only where there is a kubeconfig: in a cluster there is none.
-async function fromFiles(files: readonly string[], options: LoadConnectionOptions): Promise<Connection> {
-  const { readKubeconfig } = await import("./kubeconfig.js");
-  return readKubeconfig(files, options);
 }
 
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
@@ -56,6 +53,7 @@ export function createInClusterConnection(
   const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
   const tokenFile = join(folder, "token");
   if (host === undefined || host === "" || !existsSync(tokenFile)) return undefined;
+  const read = () => readTokenFile(tokenFile);
   const namespaceFile = join(folder, "namespace");
   const caFile = join(folder, "ca.crt");
   const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -66,9 +64,6 @@ export function createInClusterConnection(
     caFile,
     proxyUrl: proxyFromEnvironment(server, env),
     namespace: existsSync(namespaceFile) ? readFileSync(namespaceFile, "utf8").trim() : undefined,
-    credentials: createRenewedCredentials({
-      what: `reading the token file ${tokenFile}`,
-      read: () => readTokenFile(tokenFile),
-    }),
+    credentials: createRenewedCredentials({ what: `reading the token file ${tokenFile}`, read }),
   };
 }

@@ -1,10 +1,7 @@
 // Which HTTP proxy a server is reached through, by the rules of Go's http.ProxyFromEnvironment.
 import { BlockList, isIP } from "node:net";
 
-/**
- * Returns the URL of the proxy that `HTTPS_PROXY` (`HTTP_PROXY` for a plain server) names, unless `NO_PROXY` or the loopback address
- * of the server excludes it.
- */
+/** Returns the URL of the proxy that `HTTPS_PROXY` or `HTTP_PROXY` names, unless `NO_PROXY` or a loopback address excludes the server. */
 export function proxyFromEnvironment(server: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const url = new URL(server);
   const isSecure = url.protocol === "https:";
@@ -13,9 +10,9 @@ export function proxyFromEnvironment(server: string, env: NodeJS.ProcessEnv = pr
   if (proxy === "") return undefined;
   const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
   const port = url.port || (isSecure ? "443" : "80");
-  const exclusions = valueOf(env, "NO_PROXY").split(",");
-  if (isLoopback(host) || exclusions.some((entry) => excludes(entry.trim().toLowerCase(), host, port)))
-    return undefined;
+  const isLoopback = host === "localhost" || isInSubnet(host, "127.0.0.0/8") || isInSubnet(host, "::1/128");
+  const isExcluded = (entry: string) => excludes(entry.trim().toLowerCase(), host, port);
+  if (isLoopback || valueOf(env, "NO_PROXY").split(",").some(isExcluded)) return undefined;
   return checkProxyUrl(proxy.includes("://") ? proxy : `http://${proxy}`, `${name} of the environment`);
 }
 
@@ -28,17 +25,8 @@ export function checkProxyUrl(url: string, where: string): string {
   throw new Error(`${where} ${problem}; only proxies at http:// and https:// are supported`);
 }
 
-/** Returns the URL of a proxy without its user and password, for messages. */
-export function describeProxy(url: string): string {
-  return new URL(url).origin;
-}
-
 function valueOf(env: NodeJS.ProcessEnv, name: string): string {
   return env[name] || env[name.toLowerCase()] || "";
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || isInSubnet(host, "127.0.0.0/8") || isInSubnet(host, "::1/128");
 }
 
 // `*`, an address, a subnet, a domain with all below it, `.domain` or `*.domain` without itself; a port may follow all but subnets.

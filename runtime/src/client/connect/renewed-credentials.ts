@@ -8,24 +8,21 @@ export interface ReadCredentials extends Credentials {
   readonly expiresAt?: number | undefined;
 }
 
-/** How credentials are read and when they are read again. */
-export interface RenewalOptions {
-  /** Begins the message of a failure: `the authentication plugin of kubeconfig /a, context "b"`. */
+interface RenewalOptions {
+  /** Begins the message of a failure. */
   readonly what: string;
   /** Reads the credentials; stops when the signal is aborted, if it can. */
   read(signal: AbortSignal): Promise<ReadCredentials>;
   /** After how long they are read again. Default: one minute, as client-go reads token files. */
   readonly everyMs?: number;
-  /** How long one read may take. Default: one minute. */
   readonly timeoutMs?: number;
 }
 
 const MINUTE_MS = 60_000;
 
 /**
- * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them.
- *
- * All requests share one read. No request waits for a read while the credentials of the read before are still good.
+ * Creates credentials that are read again every so often, before they expire, and at once when the server rejects them. All requests share
+ * one read, and none waits for it while the credentials of the read before are still good.
  */
 export function createRenewedCredentials(options: RenewalOptions): Connection["credentials"] {
   const { what, everyMs = MINUTE_MS, timeoutMs = MINUTE_MS } = options;
@@ -36,7 +33,9 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     const stopping = new AbortController();
     try {
       current = await withDeadline(options.read(stopping.signal), { timeoutMs, who: "it" });
-      if (current.expiresAt !== undefined) dueAt = Math.min(dueAt, renewalOf(current.expiresAt));
+      const { expiresAt = Infinity } = current;
+      // A minute ahead, or a fifth of what is left where that is less.
+      dueAt = Math.min(dueAt, expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5));
       return current;
     } catch (error) {
       throw new Error(`${what} failed`, { cause: error });
@@ -56,11 +55,6 @@ export function createRenewedCredentials(options: RenewalOptions): Connection["c
     }
     return current ?? reading!;
   };
-}
-
-// A minute ahead, or a fifth of what is left where that is less.
-function renewalOf(expiresAt: number): number {
-  return expiresAt - Math.min(MINUTE_MS, (expiresAt - Date.now()) / 5);
 }
 
 /** Waits for a promise until one of the signals is aborted, or throws that `who` did not answer in time. */

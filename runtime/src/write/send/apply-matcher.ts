@@ -28,11 +28,7 @@ export interface Application extends WrittenPart {
 const ABSENT: Difference = { path: "", reason: "does not exist" };
 const UNOWNED: Difference = { path: "", reason: "was not applied by this controller in this version" };
 
-/**
- * Compares what one field manager wants to apply with what is there, and what of that it owns.
- *
- * It learns what the server makes of values that it stores in another form than they are sent in.
- */
+/** Compares what one field manager wants to apply with what is there, and learns in which other form the server stores some values. */
 export class ApplyMatcher {
   readonly #fieldManager: string;
   readonly #forms = new StoredForms();
@@ -43,43 +39,43 @@ export class ApplyMatcher {
     this.#fieldManager = fieldManager;
   }
 
-  /** Tells whether applying would change nothing. */
   compare(application: Application, live: DecodedResource | undefined): Verdict {
     if (live === undefined) return { matches: false, ...ABSENT };
     const options = this.#matchOptions(application, live);
     if (options === undefined) return { matches: false, ...UNOWNED };
     const { desired } = application;
     const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
-    const isAnswer = this.#sent.get(live.object)?.part === application.part;
-    if (!verdict.matches && isAnswer) this.#learn(application, live, options);
-    if (isAnswer) this.#sent.delete(live.object);
     const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
+    const sent = this.#sent.get(live.object);
+    if (sent?.part === application.part) {
+      // The answer to what is desired does not match: the server stores something else than we send. It is looked at only now because most
+      // objects are never reconciled again in that state.
+      if (!verdict.matches && sent.digest === digestOf(desired)) this.#forms.remember(application, formOf());
+      this.#sent.delete(live.object);
+    }
     return verdict.matches || !this.#forms.isKnown(application, formOf) ? verdict : { matches: true };
   }
 
   /** Names the places, `limit` at most, that keep an object from being as desired. */
   differences(application: Application, live: DecodedResource | undefined, limit: number): readonly Difference[] {
-    const options = live && this.#matchOptions(application, live);
     if (live === undefined) return [ABSENT];
-    if (options === undefined) {
-      // Whoever changed all that we owned took it over; the values still tell where.
-      const { target, desired } = application;
-      const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
-      return found.length > 0 ? found : [UNOWNED];
-    }
-    return findDifferences(plainOf(application.desired) as JsonObject, live.object as unknown as JsonObject, {
-      ...options,
-      limit,
-    });
+    const { target, desired } = application;
+    const options = this.#matchOptions(application, live);
+    if (options !== undefined)
+      return findDifferences(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
+        ...options,
+        limit,
+      });
+    // Whoever changed all that we owned took it over; the values still tell where.
+    const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
+    return found.length > 0 ? found : [UNOWNED];
   }
 
-  /** Takes what the server answered to an apply. */
   remember(application: Application, answer: DecodedResource): void {
     const { part, desired } = application;
     this.#sent.set(answer.object, { part, digest: digestOf(desired) });
   }
 
-  /** Forgets what was learnt of an object that is gone. */
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
     this.#forms.forget(cache, ref);
   }
@@ -88,14 +84,11 @@ export class ApplyMatcher {
   isOwn({ target, part }: Application, before: DecodedResource | undefined, after: DecodedResource): boolean {
     if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
       return false;
-    const owned = [before, after].flatMap((entry) => {
-      const fields = this.ownedFields(entry, part);
-      return fields === undefined ? [] : parseOwnedFields(fields.fieldsV1);
-    });
+    const fields = [before, after].flatMap((entry) => this.ownedFields(entry, part) ?? []);
+    const owned = fields.map(({ fieldsV1 }) => parseOwnedFields(fieldsV1));
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  /** Returns what the field manager applied to an object, or to its status. */
   ownedFields(entry: DecodedResource, part: WrittenPart["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
@@ -107,17 +100,8 @@ export class ApplyMatcher {
     if (text === undefined || text.apiVersion !== definition.apiVersion) return undefined;
     return { text, owned: parseOwnedFields(text.fieldsV1), schema: schemaOf(definition) };
   }
-
-  // The same is desired that was sent last, and what is there is the answer: as that does not match, the server stores something else than
-  // we send, which is remembered. It is looked at only now because most objects are never reconciled again in that state.
-  #learn(application: Application, live: DecodedResource, options: AppliedState): void {
-    const { desired } = application;
-    if (this.#sent.get(live.object)?.digest !== digestOf(desired)) return;
-    this.#forms.remember(application, { sent: JSON.stringify(desired), stored: storedText(live, options) });
-  }
 }
 
-/** The fields that were applied, parsed and as text. */
 interface AppliedState extends MatchOptions {
   readonly text: OwnedFields;
 }

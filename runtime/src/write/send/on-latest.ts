@@ -5,21 +5,17 @@ import type { DecodedResource } from "../../decode/decode-resource.js";
 import type { WriteTarget } from "./apply-matcher.js";
 import type { Sender } from "./send.js";
 
-/** How a change is made anew. */
-export interface OnLatestOptions {
+interface OnLatestOptions {
   readonly sender: Pick<Sender, "read">;
   readonly target: WriteTarget;
-  /** Default: 10 */
   readonly maxAttempts?: number;
   /** Tells whether an error is worth another look at the object. Default: a conflict, a patch that does not fit, a lost answer */
   readonly isConflict?: (error: unknown) => boolean;
 }
 
 /**
- * Makes a change of an object; after a conflict, or an answer that was lost, anew on what is there then. Returns undefined if the object is gone, or
- * there is another one of its name.
- *
- * The one loop over conflicts: `change` makes one attempt and throws what the server answers.
+ * The one loop over conflicts: `change` makes one attempt and throws what the server answers. After a conflict, or a lost answer, the object
+ * is read again. Returns undefined if it is gone, or another one has its name.
  */
 export async function onLatest<Result>(
   first: DecodedResource,
@@ -37,9 +33,8 @@ export async function onLatest<Result>(
       if (!isConflict(error)) throw error;
       if (attempt === maxAttempts) {
         const object = describeObject(target.definition, metadata);
-        throw new Error(`${object} could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`, {
-          cause: error,
-        });
+        const problem = `could not be patched in ${maxAttempts} attempts: ${messageOf(error)}`;
+        throw new Error(`${object} ${problem}`, { cause: error });
       }
     }
     state = await sender.read(target, metadata);

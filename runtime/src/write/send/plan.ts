@@ -1,6 +1,5 @@
 // What each way to write an object sends, and what it makes of the object. Nothing here makes a request.
 import type {
-  JsonValue,
   KubernetesObject,
   ObjectMeta,
   ObjectRef,
@@ -13,12 +12,11 @@ import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
 import { genericDifferences } from "../../match/matchers.js";
 import { plainOf } from "../../match/plain-json.js";
+import type { JsonObject } from "../../match/same-value.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
 import { withEncodedData } from "./secret-data.js";
-
-type JsonObject = { [key: string]: JsonValue };
 
 const VERSION_PATH = "/metadata/resourceVersion";
 
@@ -42,14 +40,12 @@ export interface PlannedWrite {
 export interface Sending {
   readonly target: WriteTarget;
   readonly plan: PlannedWrite;
-  /** Absent if the object is not known. */
   readonly before: DecodedResource | undefined;
   readonly cause?: WriteCause | undefined;
   /** What is desired, where the body says more than that. Default: the body of the plan */
   readonly content?: object;
   /** False: the event of the write causes a reconcile, as that of anybody's write does. Default: true */
   readonly isFiltered?: boolean;
-  /** True: the write is never postponed. Default: false */
   readonly isUrgent?: boolean;
 }
 
@@ -92,7 +88,7 @@ export function planApply(definition: ResourceDefinition, stated: Stated, isStat
   return { verb: "apply", isStatus, ref: refOf(stated), body, version, lock, desiredOf: () => body };
 }
 
-/** Plans a JSON merge patch of an object or its status; its metadata name the object. */
+/** Plans a JSON merge patch of an object or its status. */
 export function planMergePatch(stated: Stated, isStatus: boolean): PlannedWrite {
   const version = stated.metadata.resourceVersion;
   const plain = plainOf(stated) as JsonObject;
@@ -141,15 +137,10 @@ export function planJsonPatch<Resource extends KubernetesObject>(
 export function locked(plan: PlannedWrite): PlannedWrite {
   const { verb, body, version } = plan;
   if (version === undefined) return plan;
-  if (verb === "jsonPatch")
-    return { ...plan, lock: version, body: [lockingOperation(version), ...(body as JsonPatchOperation[])] };
+  const lock: JsonPatchOperation = { op: "replace", path: VERSION_PATH, value: version };
+  if (verb === "jsonPatch") return { ...plan, lock: version, body: [lock, ...(body as JsonPatchOperation[])] };
   const metadata = { ...(body as Stated).metadata, resourceVersion: version };
   return { ...plan, lock: version, body: { ...body, metadata } };
-}
-
-/** Returns the operation with which a JSON patch fails with a conflict if the object has another version. */
-export function lockingOperation(version: string): JsonPatchOperation {
-  return { op: "replace", path: VERSION_PATH, value: version };
 }
 
 /** Tells whether the change from one state to another is that of a PUT or a patch, and of nothing else. */
@@ -181,17 +172,15 @@ export function plannedPaths(
   live: KubernetesObject | undefined,
 ): readonly string[] {
   if (verb === "jsonPatch") {
-    const changes = (body as readonly JsonPatchOperation[]).filter(
-      ({ op, path }) => op !== "test" && path !== VERSION_PATH,
-    );
-    return changes.map(({ path }) => path.slice(1).replaceAll("/", "."));
+    const isChange = ({ op, path }: JsonPatchOperation) => op !== "test" && path !== VERSION_PATH;
+    return (body as JsonPatchOperation[]).filter(isChange).map(({ path }) => path.slice(1).replaceAll("/", "."));
   }
   const desired = live && desiredOf(live);
   return desired === undefined ? [] : genericDifferences({ definition, desired, live: live! }).map(({ path }) => path);
 }
 
-/** Returns the JSON patch that a function makes of an object, or of its status. */
-export function operationsOf<Resource extends KubernetesObject>(
+// Of a function, which changes a copy of the object.
+function operationsOf<Resource extends KubernetesObject>(
   given: Resource,
   change: (draft: Resource) => Resource | void,
   isStatus = false,
@@ -200,12 +189,7 @@ export function operationsOf<Resource extends KubernetesObject>(
   const changed = plainOf(change(draft) ?? draft) as JsonObject;
   const before = given as unknown as JsonObject;
   // The server takes nothing but the status there; anything else of the draft would only make the patch fail.
-  if (isStatus) return jsonDiff(statusOnly(before), statusOnly(changed));
-  return jsonDiff(before, changed);
-}
-
-function statusOnly({ status }: JsonObject): JsonObject {
-  return status === undefined ? {} : { status };
+  return isStatus ? jsonDiff({ status: before["status"] }, { status: changed["status"] }) : jsonDiff(before, changed);
 }
 
 function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {

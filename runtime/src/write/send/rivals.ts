@@ -3,13 +3,11 @@ import { requesterOf, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { WriteTarget } from "./apply-matcher.js";
 
-/** Whose changes are looked for. */
-export interface RivalSearch {
+interface RivalSearch {
   readonly target: WriteTarget;
   readonly ref: ObjectRef;
   /** Where the object is not as desired: `data.text`. */
   readonly paths: readonly string[];
-  /** The field manager that is none of them. */
   readonly own: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -25,19 +23,16 @@ export async function findRivals(
     const { metadata } = JSON.parse(body.toString("utf8")) as {
       metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
     };
+    // Up to the first item of a list, which managed fields name by its keys.
+    const names = paths.map((each) => each.replace(/\[.*$/, "").split("."));
     const rivals = (metadata.managedFields ?? []).flatMap(({ manager, fieldsV1 = {} }) =>
-      manager !== own && paths.some((each) => owns(fieldsV1, namesOf(each))) ? (manager ?? []) : [],
+      manager !== own && names.some((each) => owns(fieldsV1, each)) ? (manager ?? []) : [],
     );
     return [...new Set(rivals)];
   } catch {
     // Without it the message says less, and nothing else is different.
     return [];
   }
-}
-
-// Up to the first item of a list, which managed fields name by its keys.
-function namesOf(path: string): string[] {
-  return path.replace(/\[.*$/, "").split(".");
 }
 
 function owns(fields: object, [name, ...rest]: readonly string[]): boolean {

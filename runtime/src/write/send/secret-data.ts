@@ -1,10 +1,8 @@
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 
 /**
- * Returns a Secret with its `stringData` encoded into `data`; any other object as it is.
- *
- * The API server stores `stringData` as `data`, but records the manager as the owner of `stringData` (1.36): such an object could never
- * be compared, and nobody would own the value.
+ * Returns a Secret with its `stringData` encoded into `data`, as the API server does: but that records the manager as the owner of
+ * `stringData` (1.36), so that such an object could never be compared.
  */
 export function withEncodedData<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
   if (definition.kind !== "Secret" || definition.apiVersion !== "v1" || !("stringData" in desired)) return desired;

@@ -8,16 +8,12 @@ export interface WrittenPart {
   readonly desired: { readonly metadata: ObjectRef };
 }
 
-/** What was sent, and what the server made of it, as text. */
-export interface StoredForm {
+interface StoredForm {
   readonly sent: string;
   readonly stored: string;
 }
 
-/**
- * What the server made of objects that a comparison does not recognise in its answer: it normalises some values in ways that no schema
- * tells. Without this such an object would be written in every reconcile.
- */
+/** What the server made of values that it normalises in ways that no schema tells: else such an object would be written in every reconcile. */
 export class StoredForms {
   readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
 
@@ -39,7 +35,6 @@ export class StoredForms {
     forms.set(`${part} ${keyOf(desired.metadata)}`, form);
   }
 
-  /** Forgets an object and its status. */
   forget(cache: ResourceView, ref: ObjectRef): void {
     for (const part of ["object", "status"]) this.#forms.get(cache)?.delete(`${part} ${keyOf(ref)}`);
   }
