@@ -92,8 +92,11 @@ export class ApiRequester {
     let [waitMs, waitedMs] = [0, 0];
     for (let attempt = 1; ; attempt++) {
       try {
-        // A client that is closed waits for nothing: its timers would keep the process alive.
-        if (waitMs > 0) await sleep(waitMs, request.signal ? AbortSignal.any([request.signal, closed]) : closed);
+        // A client that is closed waits for nothing, as its timers would keep the process alive; the attempt then fails.
+        if (waitMs > 0)
+          await sleep(waitMs, request.signal ? AbortSignal.any([request.signal, closed]) : closed).catch((error) => {
+            if (error !== closed.reason) throw error;
+          });
         return await this.#attempt(fenced);
       } catch (error) {
         const isFinal = attempt >= MAX_ATTEMPTS || isRefused || request.signal?.aborted === true || closed.aborted;

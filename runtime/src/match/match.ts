@@ -42,9 +42,10 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
 ]);
 
 /** Compares what should be applied with a live object. What is desired may be what JSON is made of (dates), and then it does not match. */
-export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
-  const [found] = findDifferences(desired, live, { ...options, limit: 1 });
-  return found === undefined ? MATCH : { matches: false, ...found };
+export function match(desired: JsonObject, live: JsonObject, { owned, schema }: MatchOptions): Verdict {
+  const search: Search = { found: [], path: [], limit: 1 };
+  if (matchFields(search, desired, { live, owned, schema })) return MATCH;
+  return { matches: false, ...search.found[0]! };
 }
 
 /** Finds the places that keep an object from matching. */
@@ -141,14 +142,20 @@ function matchItems(search: Search, desired: JsonValue[], { live, owned, schema 
   if (owned.fields.size + owned.items.size + owned.values.size > mine.size)
     return report(search, "is owned as something else");
   const items = Array.isArray(live) ? live : [];
-  const keyed = items.map((item, place) => [keyOfListItem(item, schema), place] as const);
-  // Of equal values of a set the first counts, which is set last.
-  const places = new Map(isMap ? keyed : keyed.reverse());
+  let places: Map<ItemKey, number> | undefined;
+  const placeOf = (key: ItemKey, expected: number): number | undefined => {
+    // Mostly the list has the items that are looked for and no others, in their order.
+    const isLikely = isMap && places === undefined && items.length === desired.length && expected < items.length;
+    if (isLikely && keyOfListItem(items[expected], schema) === key) return expected;
+    const keyed = () => items.map((item, place) => [keyOfListItem(item, schema), place] as const);
+    // Of equal values of a set the first counts, which is set last.
+    return (places ??= new Map(isMap ? keyed() : keyed().reverse())).get(key);
+  };
   const { path } = search;
   let lastPlace = -1;
   for (const [index, item] of desired.entries()) {
     const key = keyOfListItem(item, schema);
-    const place = places.get(key);
+    const place = placeOf(key, lastPlace + 1);
     path.push(index);
     const goesOn = matchItem(search, item, {
       owned: mine.get(key),

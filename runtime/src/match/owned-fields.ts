@@ -98,9 +98,9 @@ export function isLeaf({ fields, items, values }: FieldNode): boolean {
 
 // Nearly every list has one key only.
 function itemKeyOf(keys: object): ItemKey {
-  const entries = (Object.entries(keys) as [string, unknown][]).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(keys) as [string, unknown][];
   if (entries.length === 1 && isKeyValue(entries[0]![1])) return entries[0]![1];
-  return entries.reduce((key, [name, value]) => key + keyPart(name, value), "");
+  return entries.sort(([a], [b]) => (a < b ? -1 : 1)).reduce((key, [name, value]) => key + keyPart(name, value), "");
 }
 
 /** Returns one of several keys as a part of their text; parts stand in the order of their names. */

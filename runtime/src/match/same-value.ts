@@ -19,7 +19,8 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
   if (!isOfJson(desired)) return false;
-  for (const [name, value] of Object.entries(desired)) {
+  for (const name of Object.keys(desired)) {
+    const value = desired[name]!;
     const child = schema.property(name);
     if (!isSameValue(value, live[name], child) && !isLeftOut(value, live[name], child)) return false;
   }

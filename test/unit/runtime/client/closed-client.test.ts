@@ -26,6 +26,15 @@ suite("a closed client", (test) => {
     assert.ok(errors.every(({ name }) => name === ConnectionError.name));
   });
 
+  test("fails each request that waits for its next attempt with an error of its own", async () => {
+    const transport = new Transport(connection);
+    const requester = new ApiRequester(transport, { observe: () => void setTimeout(() => void transport.close(), 20) });
+    const messages = (await Promise.all(["get a", "get b"].map((what) => failureOf(requester, what)))).map(
+      ({ message }) => message,
+    );
+    assert.equal(messages, ["get a failed: the client is closed", "get b failed: the client is closed"]);
+  });
+
   test("fails each request that waits for credentials with an error of its own", async () => {
     const transport = new Transport({ ...connection, credentials: () => new Promise(() => {}) });
     const requester = new ApiRequester(transport);
