@@ -55,7 +55,6 @@ const LIST_LIMIT = 500;
 const POD = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" } as ResourceDefinition;
 
 let requesterIn: (client: ApiClient) => ApiRequester;
-let clientOn: (requester: ApiRequester) => ApiClient;
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export function requesterOf(client: ApiClient): ApiRequester {
@@ -64,7 +63,7 @@ export function requesterOf(client: ApiClient): ApiRequester {
 
 /** Returns a client that sends over the same connections and tells one more observer. */
 export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
-  return clientOn(requesterIn(client).observedBy(observe));
+  return new ApiClient(client.connection, requesterIn(client).observedBy(observe));
 }
 
 /**
@@ -79,7 +78,6 @@ export class ApiClient {
 
   static {
     requesterIn = (client) => client.#requester;
-    clientOn = (requester) => new ApiClient(requester.transport.connection, requester);
   }
 
   constructor(connection: Connection, options: (RequesterOptions & TransportOptions) | ApiRequester = {}) {
@@ -290,11 +288,9 @@ export class ApiClient {
     what: string,
     request: Pick<ApiRequest, "method" | "body" | "signal">,
   ): Promise<Buffer | undefined> {
-    const named = {
-      path: objectPath(definition, ref, subresource),
-      what: `${what} ${describeObject(definition, ref)}`,
-    };
-    return (await this.#requester.send({ ...request, ...named }).catch(absentOrThrow))?.body;
+    const path = objectPath(definition, ref, subresource);
+    const named = { ...request, path, what: `${what} ${describeObject(definition, ref)}` };
+    return (await this.#requester.send(named).catch(absentOrThrow))?.body;
   }
 }
 

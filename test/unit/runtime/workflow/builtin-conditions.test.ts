@@ -6,7 +6,7 @@ import { configMap } from "./graphs.js";
 /** A client that counts how often it is asked, and a condition that is asked at a time. */
 function createAsking(isServed: boolean) {
   const state = { isServed, calls: 0 };
-  const client = { isServed: async () => (state.calls++, state.isServed) };
+  const client = { connection: {}, isServed: async () => (state.calls++, state.isServed) };
   const ask = async (atMs: number, definition: ResourceDefinition | undefined = configMap) => {
     const { now } = performance;
     performance.now = () => atMs;
