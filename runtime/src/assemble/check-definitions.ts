@@ -1,16 +1,16 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { checkCrds, type CheckCrdsOptions } from "../operate/check-crds.js";
-import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
 /** Throws if a dependent lives in a cluster for which the operator has no connection. */
 export function checkClusters(controllers: readonly ControllerDefinition[], clusters: readonly string[]): void {
-  for (const { name, workflow } of controllers)
-    for (const { name: dependent, cluster } of workflow.dependents.filter(isKubernetes))
+  for (const controller of controllers)
+    for (const { name: dependent, cluster } of dependentsOf(controller).filter(isKubernetes))
       if (cluster !== undefined && !clusters.includes(cluster))
         throw new Error(
-          `dependent "${dependent}" of controller "${name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
+          `dependent "${dependent}" of controller "${controller.name}" lives in cluster "${cluster}", which the operator does not know; give it a ` +
             `connection in its option clusters, which has ${clusters.join(", ") || "none"}`,
         );
 }
@@ -36,9 +36,9 @@ export async function checkDefinitions(
 }
 
 // A kind with an activation condition may be absent.
-function definitionsOf({ workflow }: ControllerDefinition, cluster: string | undefined): ResourceDefinition[] {
-  const needed = workflow.dependents
+function definitionsOf(controller: ControllerDefinition, cluster: string | undefined): ResourceDefinition[] {
+  const needed = dependentsOf(controller)
     .filter(isKubernetes)
     .filter((each) => each.activationCondition === undefined && each.cluster === cluster);
-  return [...(cluster === undefined ? [workflow.primary] : []), ...needed.map(({ resource }) => resource)];
+  return [...(cluster === undefined ? [controller.workflow.primary] : []), ...needed.map(({ resource }) => resource)];
 }

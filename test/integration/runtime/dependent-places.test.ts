@@ -221,15 +221,17 @@ suite("a dependent in another cluster", (test) => {
     );
   });
 
-  test("needs a cluster that the operator knows", () => {
-    const controllers = [dependentController([configOf("a", far)])];
+  test("needs a cluster that the operator knows, also in a workflow that is invoked by name", () => {
+    const own = dependentController([configOf("a", far)]);
+    const named = { ...dependentController([]), workflows: { more: own.workflow } };
     const connection = { url: "http://127.0.0.1:1" };
-    assert.throws(
-      () => createOperator({ controllers, connection, clusters: { west: connection } }),
-      (error: Error) =>
-        error.message ===
-        'dependent "a" of controller "sample" lives in cluster "other", which the operator does not know; give it a connection in its ' +
-          "option clusters, which has west",
-    );
+    for (const controller of [own, named])
+      assert.throws(
+        () => createOperator({ controllers: [controller], connection, clusters: { west: connection } }),
+        (error: Error) =>
+          error.message ===
+          'dependent "a" of controller "sample" lives in cluster "other", which the operator does not know; give it a connection in its ' +
+            "option clusters, which has west",
+      );
   });
 });
