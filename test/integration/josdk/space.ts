@@ -1,7 +1,7 @@
 // A namespace of a test's own on an API server that the tests of one file share, embedded or real, and operators that run there.
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { ResourceClass } from "#runtime/base/resource-definition.js";
-import { waitFor } from "#apiserver/wait-for.js";
+import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import type { OperatorOptions } from "#runtime/operator.js";
@@ -31,7 +31,7 @@ export interface Space extends AsyncDisposable {
   list<R extends KubernetesObject>(kind: ResourceClass<R>): Promise<R[]>;
   /** Waits until an object satisfies a condition, and returns it. */
   until<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, holds: (object: R) => unknown): Promise<R>;
-  untilGone<R extends KubernetesObject>(kind: ResourceClass<R>, name: string): Promise<void>;
+  untilGone<R extends KubernetesObject>(kind: ResourceClass<R>, name: string, options?: WaitOptions): Promise<void>;
   /** Creates an operator whose controllers watch this namespace unless they say otherwise; it is not started. */
   operator(controllers: readonly ControllerDefinition[], options?: Partial<OperatorOptions>): TestOperator;
   /** Creates an operator and starts it. */
@@ -92,11 +92,11 @@ async function openSpace(server: TestApiServer): Promise<Space> {
         },
         PATIENCE,
       ),
-    untilGone: async (kind, name) =>
+    untilGone: async (kind, name, options = PATIENCE) =>
       void (await waitFor(
         `${kind.definition.kind} ${name} is gone`,
         async () => (await get(kind, name)) === undefined,
-        PATIENCE,
+        options,
       )),
     async start(controllers, options) {
       const created = operator(controllers, options);
