@@ -42,6 +42,9 @@ export interface DeletionSending {
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
 }
 
+/** What is written over and over. */
+type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
+
 const NAMED_DIFFERENCES = 10;
 const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
@@ -94,10 +97,7 @@ export class Sender {
     const paths = kind === "created" || cause.logger === undefined ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
     logChange(`${kind} ${what}`, { target, cause, paths });
     const loop = isUrgent ? undefined : this.#loops.noteWrite(sending);
-    if (loop !== undefined) {
-      const { kind, ...facts } = loop;
-      this.#options.listener?.onLoop({ ...this.#placeOf(sending), loop: kind, ...facts }, cause);
-    }
+    if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
     return { kind, entry };
   }
 
@@ -108,9 +108,7 @@ export class Sender {
       const [asked, query = ""] = path.split("?");
       if (method === "GET" || status >= 300 || asked !== primaryPath || query.includes("dryRun=")) return;
       const loop = this.#loops.noteEdit(definition, cause.primary);
-      if (loop === undefined) return;
-      const { kind, ...facts } = loop;
-      this.#options.listener?.onLoop({ ...placeOfEdits(definition, cause.primary), loop: kind, ...facts }, cause);
+      if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, cause.primary), loop, cause);
     });
   }
 
@@ -233,6 +231,10 @@ export class Sender {
     return isExplained(plan, { before: before.object, after: after.object, definition: target.definition });
   }
 
+  #tellLoop(place: WrittenPlace, { kind, ...facts }: WriteLoop, cause: WriteCause): void {
+    this.#options.listener?.onLoop({ ...place, loop: kind, ...facts }, cause);
+  }
+
   async #postpone(sending: Sending, { kind, writes, pauseMs }: Omit<WriteLoop, "isNew">): Promise<PostponedWrite> {
     const { cause = NO_CAUSE, target, plan } = sending;
     const place = this.#placeOf(sending);
@@ -244,7 +246,7 @@ export class Sender {
     return postponed;
   }
 
-  #placeOf(sending: Sending): Pick<PostponedWrite, "kind" | "object" | "paths"> {
+  #placeOf(sending: Sending): WrittenPlace {
     const { target, plan } = sending;
     const paths = this.#pathsOf(sending, NAMED_DIFFERENCES);
     return { kind: kindNameOf(target.definition), object: keyOf(plan.ref), paths };
@@ -258,10 +260,7 @@ export class Sender {
   }
 }
 
-function placeOfEdits(
-  definition: ResourceDefinition,
-  { metadata }: KubernetesObject,
-): Pick<PostponedWrite, "kind" | "object" | "paths"> {
+function placeOfEdits(definition: ResourceDefinition, { metadata }: KubernetesObject): WrittenPlace {
   return { kind: kindNameOf(definition), object: keyOf(metadata), paths: ["spec"] };
 }
 
