@@ -71,7 +71,7 @@ suite("bulk dependents", (test) => {
     await untilConfigs(space, "one-a", "one-b", "one-c");
     await space.patch(Sample, "one", { spec: { value: "a=changed" } });
     await untilConfigs(space, "one-a");
-    assert.is((await space.get(ConfigMap, "one-a"))?.data?.["value"], "changed");
+    await space.until(ConfigMap, "one-a", ({ data }) => data?.["value"] === "changed");
     await space.patch(Sample, "one", { spec: { value: "a b c d e" } });
     await untilConfigs(space, "one-a", "one-b", "one-c", "one-d", "one-e");
     await running.quiet();
