@@ -23,7 +23,9 @@ export async function readExternalFiles(
   workflows: readonly WorkflowSpec[],
 ): Promise<ReadonlyMap<string, ExternalFile>> {
   const all = workflows.flatMap(({ dependents }) => [...dependents.values()].flatMap(({ external }) => external ?? []));
-  const types = new Set(all.flatMap(({ type, desiredType }) => [type ?? [], desiredType ?? []].flat()));
+  const types = new Set(
+    all.flatMap(({ type, desiredType, state }) => [type, desiredType, state?.type].flatMap((each) => each ?? [])),
+  );
   const schemas = new Set(all.flatMap(({ schema }) => schema ?? []));
   const read = [
     ...[...types].map(async (type) => [type, await readType(project, type)] as const),

@@ -90,6 +90,8 @@ export interface ExternalStateSpec {
   /** A kind; `path` leads to the id in its objects. */
   readonly resource?: string;
   readonly path?: string;
+  /** A file and the type that it exports, of what is kept in a ConfigMap or a Secret. Default: an id, a text. */
+  readonly type?: string;
   readonly perItem?: true;
 }
 

@@ -49,6 +49,7 @@ export function buildController(controller: ResolvedController, tools: Tools): C
   const models = new Map(
     dependents.map((dependent): [string, DependentModel] => {
       const model = buildDependent(dependent, {
+        primary,
         waitsFor: reachedFrom(dependent.name, required),
         follows: reachedFrom(dependent.name, edges),
         buildFilters: filtersAt,

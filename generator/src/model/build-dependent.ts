@@ -8,10 +8,13 @@ import type {
   DependentModel,
   ExternalDependentModel,
   ExternalTypeModel,
+  KeptTypeModel,
   KubernetesDependentModel,
   NodeModel,
+  ResourceModel,
 } from "./project-model.js";
 import { conditionsOf, isGarbageCollected, type LocatedCondition, type ResolvedDependent } from "./resolved-project.js";
+import { stateFieldOf } from "./schema-path.js";
 
 /** What the model of a dependent is built with. */
 export interface DependentTools {
@@ -19,6 +22,7 @@ export interface DependentTools {
   readonly waitsFor: readonly string[];
   /** All that it comes after, in the same order. */
   readonly follows: readonly string[];
+  readonly primary: ResourceModel;
   readonly buildFilters: BuildFilters;
   buildCondition(condition: LocatedCondition): ConditionModel;
 }
@@ -30,7 +34,7 @@ export function buildDependent(dependent: ResolvedDependent, tools: DependentToo
   return Object.freeze(
     external === undefined
       ? { ...node, ...objectOf(dependent, tools) }
-      : { ...node, external: externalOf(external, dependent) },
+      : { ...node, external: externalOf(external, dependent, tools.primary) },
   );
 }
 
@@ -86,9 +90,14 @@ function objectOf(
   };
 }
 
-function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalDependentModel["external"] {
+function externalOf(
+  spec: ExternalSpec,
+  dependent: ResolvedDependent,
+  primary: ResourceModel,
+): ExternalDependentModel["external"] {
   const { state, capabilities = CAPABILITIES } = spec;
   const { desiredFile, isSelected = false } = dependent;
+  const keptType = keptTypeOf(dependent, primary);
   return {
     source: sourceOf(spec),
     type: typeOf(spec, dependent),
@@ -97,6 +106,7 @@ function externalOf(spec: ExternalSpec, dependent: ResolvedDependent): ExternalD
       : { desiredType: { kind: "imported", file: desiredFile.path, name: desiredFile.typeName } as const }),
     ...(isSelected ? { isSelected } : {}),
     ...(state === undefined ? {} : { state: stateOf(state, dependent) }),
+    ...(keptType === undefined ? {} : { keptType }),
     capabilities: CAPABILITIES.filter((capability) => capabilities.includes(capability)),
     ...(spec.onDeleteFailure === "release" ? { onDeleteFailure: spec.onDeleteFailure } : {}),
   };
@@ -111,6 +121,15 @@ function stateOf(
   if (resource === undefined) return { kind: secret === true ? "secret" : "configMap", ...each };
   if (stateResource === undefined) throw new Error(`the state of dependent ${name} has no kind`);
   return { kind: "resource", resource: stateResource, path: path.split("."), ...each };
+}
+
+function keptTypeOf(dependent: ResolvedDependent, primary: ResourceModel): KeptTypeModel | undefined {
+  const { spec, stateFile } = dependent;
+  if (stateFile?.typeName !== undefined) return { kind: "imported", file: stateFile.path, name: stateFile.typeName };
+  const field = stateFieldOf(dependent, primary);
+  if (field?.keeps.includes("object") !== true) return undefined;
+  const isMap = spec.bulk !== undefined && spec.external?.state?.perItem !== true;
+  return { kind: "field", resource: field.resource, path: field.path, isMap };
 }
 
 function sourceOf({

@@ -147,11 +147,13 @@ function resolveController(spec: WorkflowSpec, { catalog, externalFiles }: Looku
       const stateResource = state?.resource === undefined ? undefined : find(state.resource, catalog);
       const file = externalFiles.get(type ?? schema ?? "");
       const desiredFile = externalFiles.get(desiredType ?? "");
+      const stateFile = externalFiles.get(state?.type ?? "");
       return {
         ...member("dependents", name, dependent),
         ...(stateResource === undefined ? {} : { stateResource }),
         ...(file === undefined ? {} : { file }),
         ...(desiredFile === undefined ? {} : { desiredFile }),
+        ...(stateFile === undefined ? {} : { stateFile }),
         isSelected: isSelected(dependent, spec),
       };
     }),

@@ -67,7 +67,18 @@ export interface ImportedTypeModel {
 export type ExternalTypeModel =
   { readonly kind: "declared" } | ImportedTypeModel | { readonly kind: "schema"; readonly schema: RawSchema };
 
-/** Where the ids of external resources are kept. */
+/** The type of what is kept of an external resource where that is more than an id: one of the user's, or that of a field of a kind. */
+export type KeptTypeModel =
+  | ImportedTypeModel
+  | {
+      readonly kind: "field";
+      readonly resource: ResourceModel;
+      readonly path: readonly string[];
+      /** Whether the field has those of all items by their keys. */
+      readonly isMap: boolean;
+    };
+
+/** Where that is kept. */
 export type ExternalStateModel =
   | { readonly kind: "status"; readonly path: readonly string[] }
   | ({ readonly perItem?: true } & (
@@ -88,6 +99,8 @@ export interface ExternalDependentModel extends NodeModel {
     /** Whether its event source has resources of other dependents, and a function of the user's says which are its own. */
     readonly isSelected?: true;
     readonly state?: ExternalStateModel;
+    /** Absent if nothing but an id is kept. */
+    readonly keptType?: KeptTypeModel;
     readonly capabilities: readonly Capability[];
     readonly onDeleteFailure?: "release";
   };

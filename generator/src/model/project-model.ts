@@ -10,6 +10,7 @@ export type {
   DependentModel,
   ExternalDependentModel,
   ExternalTypeModel,
+  KeptTypeModel,
   KubernetesDependentModel,
   NodeModel,
   RemovedModel,

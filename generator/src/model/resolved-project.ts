@@ -42,6 +42,8 @@ export interface ResolvedDependent {
   readonly file?: ExternalFile;
   /** The same for the file with the type of the desired state. */
   readonly desiredFile?: ExternalFile;
+  /** The same for the file with the type of what is kept. */
+  readonly stateFile?: ExternalFile;
   /** Whether other dependents take their resources from its event source, too, and nothing else tells which are its own. */
   readonly isSelected?: boolean;
 }

@@ -1,6 +1,7 @@
 import { resolveRef } from "./definitions.js";
 import type { RawSchema, ResourceModel } from "./project-model.js";
-import { isIntOrString, ownSchema, schemasOf } from "./raw-schema.js";
+import { isIntOrString, isRecord, ownSchema, schemasOf } from "./raw-schema.js";
+import type { ResolvedDependent } from "./resolved-project.js";
 
 /** The way to a field through objects: no items of lists, no values of maps. */
 export type FieldPath = readonly string[];
@@ -50,4 +51,50 @@ function kindOf(schema: RawSchema): "object" | "list" | "map" | "scalar" | "any"
   if (schema["type"] === "array") return "list";
   if (ownSchema(schema, "additionalProperties") !== undefined || schema["type"] === "object") return "map";
   return schema["type"] === undefined ? "any" : "scalar";
+}
+
+/** The field that keeps the ids of an external dependent, or more than those, as the schema of its kind has it. */
+export interface StateField {
+  readonly resource: ResourceModel;
+  /** From the root of the object. */
+  readonly path: readonly string[];
+  readonly field: FieldAt;
+  /** What it can keep of a resource: an id, or an object that has it as `id`. */
+  readonly keeps: readonly ("id" | "object")[];
+}
+
+/** Looks up the field of the primary's status, or of the user's kind, that a dependent names; undefined if it names none that is known. */
+export function stateFieldOf(
+  { spec, stateResource }: ResolvedDependent,
+  primary: ResourceModel | undefined,
+): StateField | undefined {
+  const { status, path, perItem } = spec.external?.state ?? {};
+  const resource = status === undefined ? stateResource : primary;
+  const text = status === undefined ? path : `status.${status}`;
+  if (resource === undefined || text === undefined) return undefined;
+  const names = text.split(".");
+  const field = fieldAt(resource, names);
+  const isMap = spec.bulk !== undefined && perItem !== true;
+  return { resource, path: names, field, keeps: isMap ? keptInMap(field, resource) : keptIn(field) };
+}
+
+function keptIn(field: FieldAt): StateField["keeps"] {
+  if (field.kind === "any") return ["id"];
+  if (field.kind === "scalar") return field.schema?.["type"] === "string" ? ["id"] : [];
+  return field.kind === "object" && hasId(field.schema) ? ["object"] : [];
+}
+
+function keptInMap(field: FieldAt, { definitions }: ResourceModel): StateField["keeps"] {
+  if (field.kind === "any") return ["id"];
+  if (field.kind !== "map" || field.schema === undefined) return [];
+  const isOpen = (schema: object) => Object(schema)["x-kubernetes-preserve-unknown-fields"] === true;
+  const stated = ownSchema(field.schema, "additionalProperties");
+  if (stated === undefined) return isOpen(field.schema) ? ["id"] : [];
+  const values = resolveRef(stated, definitions).schema;
+  if (hasId(values)) return ["object"];
+  return values["type"] === "string" || isOpen(values) ? ["id"] : [];
+}
+
+function hasId(schema: unknown): boolean {
+  return isRecord(schema) && schemasOf(schema, "properties").get("id")?.["type"] === "string";
 }

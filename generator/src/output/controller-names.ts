@@ -97,6 +97,9 @@ export interface DependentNames {
   readonly fetch: string;
   readonly idOf: string;
   readonly isOwn: string;
+  readonly stateOf: string;
+  /** What is kept of a resource, where that is more than an id. */
+  readonly kept: string;
   readonly create: string;
   readonly update: string;
   readonly delete: string;
@@ -121,6 +124,8 @@ export function dependentNamesOf({ name }: { readonly name: string }): Dependent
     fetch: `${type}Fetch`,
     idOf: `${type}IdOf`,
     isOwn: `${type}IsOwn`,
+    stateOf: `${type}StateOf`,
+    kept: `${type}Kept`,
     create: `${type}Create`,
     update: `${type}Update`,
     delete: `${type}Delete`,

@@ -117,7 +117,7 @@ export function objectNameOf({ name, resource }: KubernetesDependentModel, { dep
 
 async function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): Promise<string> {
   const types = dependentNamesOf(dependent);
-  const { source, type, desiredType, capabilities, isSelected, state } = dependent.external;
+  const { source, type, desiredType, capabilities, isSelected, state, keptType } = dependent.external;
   const isDeclared = type.kind === "declared" && source.kind !== "eventSource";
   // Only of what is declared in the same file are the fields known.
   const form = isDeclared ? "" : "unknown-";
@@ -130,6 +130,7 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
     ...(fetches ? [source.kind === "poll" ? "poll" : "perPrimaryPoll"] : []),
     `${idForm}idOf`,
     ...(isSelected === true ? ["isOwn"] : []),
+    ...(keptType === undefined ? [] : ["stateOf"]),
     ...(isReadOnly(dependent) ? [] : [`${wantedForm}${bulk}desired`]),
     ...capabilities.map((each) => (desiredType === undefined || each === "delete" ? each : `unknown-${each}`)),
   ];
@@ -137,12 +138,13 @@ async function renderExternal(dependent: ExternalDependentModel, names: Controll
     ...(fetches ? [types.fetch] : []),
     types.idOf,
     ...(isSelected === true ? [types.isOwn] : []),
+    ...(keptType === undefined ? [] : [types.stateOf]),
     ...(isReadOnly(dependent) ? [] : [types.desired]),
     ...capabilities.map((capability) => types[capability]),
   ];
   const replacements = {
     ...{ name: dependent.name, Primary: names.primary, Fetch: types.fetch, IdOf: types.idOf, Desired: types.desired },
-    IsOwn: types.isOwn,
+    ...{ IsOwn: types.isOwn, StateOf: types.stateOf },
     ...{ Create: types.create, Update: types.update, Delete: types.delete, remove: CAPABILITY_FUNCTIONS.delete },
   };
   const texts = await Promise.all(parts.map((part) => renderTemplate(`stubs/external/${part}.ts`, replacements)));

@@ -1,8 +1,8 @@
 import type { ImportDeclarationStructure } from "ts-morph";
 import { loadLibrary } from "../model/library.js";
-import type { ImportedTypeModel } from "../model/dependent-model.js";
+import type { ImportedTypeModel, KeptTypeModel } from "../model/dependent-model.js";
 import { isKubernetes, type ControllerModel, type ExternalDependentModel } from "../model/project-model.js";
-import { dependentNamesOf, type ControllerNames } from "./controller-names.js";
+import { dependentNamesOf, nameOrThrow, type ControllerNames } from "./controller-names.js";
 import { dependentTypesOf, isFetched } from "./dependent-types.js";
 import { shapesOf } from "./emit-resource.js";
 import type { Printers } from "./emit-resource.js";
@@ -48,7 +48,8 @@ export function externalDependentImports(controller: ControllerModel, folder: st
       : importOf(`../../${folder}/dependents/${file}.js`, "Resource", resource);
   });
   const drafts = draftsOf(controller).map(([draft, { file, name }]) => importOf(moduleOf(file), name, draft));
-  return [...resources, ...drafts];
+  const kept = keptOf(controller).map(([name, type]) => importOf(moduleOf(type.file), type.name, name));
+  return [...resources, ...drafts, ...kept];
 }
 
 // From the folder of a controller in src/generated.
@@ -65,11 +66,29 @@ function draftsOf({ dependents }: ControllerModel): [name: string, type: Importe
   });
 }
 
+function keptOf({ dependents }: ControllerModel): [name: string, type: ImportedTypeModel][] {
+  return dependents.flatMap((dependent) => {
+    const keptType = isKubernetes(dependent) ? undefined : dependent.external.keptType;
+    return keptType?.kind === "imported" ? [[dependentNamesOf(dependent).kept, keptType]] : [];
+  });
+}
+
+// The schema of the kind says what is kept, and that the id is a text; whether that has to be there is for the runtime to say.
+function keptFieldOf(
+  { resource, path, isMap }: Extract<KeptTypeModel, { kind: "field" }>,
+  names: ControllerNames,
+): string {
+  const whole = nameOrThrow(names.resources, resource).localName;
+  const field = path.reduce((type, name) => `NonNullable<${type}[${JSON.stringify(name)}]>`, whole);
+  return `${isMap ? `NonNullable<${field}[string]>` : field} & { readonly id: string }`;
+}
+
 /** Returns the export of the same types, for the user's files. */
 export function externalDependentExports(controller: ControllerModel): Statements & string[] {
   const names = [
     ...ownTypesOf(controller).map((dependent) => dependentNamesOf(dependent).resource),
     ...draftsOf(controller).map(([draft]) => draft),
+    ...keptOf(controller).map(([kept]) => kept),
   ];
   return names.length === 0 ? [] : [`\nexport type { ${names.sort().join(", ")} };`];
 }
@@ -81,20 +100,24 @@ export function externalFunctionTypesOf(
 ): [name: string, type: string][] {
   const types = dependentNamesOf(dependent);
   const { live, input } = dependentTypesOf(dependent, names);
-  const { source, capabilities, state, isSelected } = dependent.external;
-  const kept = state === undefined ? "" : " & { readonly state?: string | undefined }";
+  const { source, capabilities, state, keptType, isSelected } = dependent.external;
+  const kept =
+    state === undefined ? "" : ` & { readonly state?: ${keptType === undefined ? "string" : types.kept} | undefined }`;
+  const known = keptType === undefined ? names.dependents : `${names.dependents}, ${types.kept}`;
   const args = `args: ${types.arguments}${kept}`;
   const maybe = (type: string) => `${type} | Promise<${type}>`;
   const all: { readonly [name: string]: string | undefined } = {
+    [types.kept]: keptType?.kind === "field" ? keptFieldOf(keptType, names) : undefined,
     [types.fetch]:
       source.kind === "poll"
         ? `(context: { readonly signal: AbortSignal }) => ${maybe(`ReadonlyMap<string, readonly ${live}[]>`)}`
         : isFetched(dependent)
-          ? `(primary: ${names.primary}, context: FetchContext<${names.dependents}>) => ${maybe(`readonly ${live}[]`)}`
+          ? `(primary: ${names.primary}, context: FetchContext<${known}>) => ${maybe(`readonly ${live}[]`)}`
           : undefined,
     // Without a state, the id of the desired resource tells which resource is meant.
     [types.idOf]: `(resource: ${state === undefined && input !== live ? `${live} | ${input}` : live}) => string`,
     [types.isOwn]: isSelected === true ? `(resource: ${live}, primary: ${names.primary}) => boolean` : undefined,
+    [types.stateOf]: keptType === undefined ? undefined : `(resource: ${live}) => ${types.kept}`,
     [types.create]: capabilities.includes("create") ? `(desired: ${input}, ${args}) => ${maybe(live)}` : undefined,
     [types.update]: capabilities.includes("update")
       ? `(desired: ${input}, live: ${live}, ${args}) => ${maybe(live)}`

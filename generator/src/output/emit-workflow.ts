@@ -100,7 +100,7 @@ function renderOperations(dependent: KubernetesDependentModel): string[] {
 }
 
 function renderExternal(dependent: ExternalDependentModel, names: ControllerNames): string {
-  const { source, state, capabilities, isSelected, onDeleteFailure } = dependent.external;
+  const { source, state, keptType, capabilities, isSelected, onDeleteFailure } = dependent.external;
   const module = moduleNameOf(dependent);
   const facts = Object.entries(source).flatMap(([name, value]) =>
     name === "isFetched" ? [] : [`${name}: ${printLine(value)}`],
@@ -111,6 +111,7 @@ function renderExternal(dependent: ExternalDependentModel, names: ControllerName
     `source: { ${facts.join(", ")} }`,
     `idOf: ${module}.idOf`,
     ...(isSelected === true ? [`isOwn: ${module}.isOwn`] : []),
+    ...(keptType === undefined ? [] : [`stateOf: ${module}.stateOf`]),
     ...(isReadOnly(dependent) ? [] : [`desired: ${module}.desired`]),
     ...capabilities.map((capability) => `${capability}: ${module}.${CAPABILITY_FUNCTIONS[capability]}`),
     ...renderState(state, names),

@@ -75,7 +75,7 @@ function problemOfObject(dependent: KubernetesDependent, primary: ResourceDefini
 }
 
 function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefinition): string | undefined {
-  const { desired, bulk, create, update, idOf, state, source } = dependent;
+  const { desired, bulk, create, update, idOf, state, stateOf, source } = dependent;
   const isWritten = create !== undefined || update !== undefined;
   if (isWritten && desired === undefined)
     return "has no desired(); state what it should be, or leave out create and update";
@@ -85,7 +85,10 @@ function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefini
     return "is a bulk dependent without idOf, which tells its items apart; add it";
   if ("intervalMs" in source && !(source.intervalMs > 0))
     return `has ${source.intervalMs} for source.intervalMs; it needs more than 0`;
-  if (state === undefined) return undefined;
+  if (state === undefined)
+    return stateOf === undefined
+      ? undefined
+      : "says what to keep (stateOf), and not where; state it (state), or leave out stateOf";
   if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
   if (state.kind !== "status") return problemOfState(state, primary, bulk !== undefined);

@@ -13,7 +13,8 @@ import {
   type ExternalResources,
   type ReleasedResource,
 } from "../workflow/dependents/external-driver.js";
-import { createStatusState, RememberedState, type ExternalStateStore } from "../workflow/dependents/external-state.js";
+import { createStatusState, NO_STATES, RememberedState } from "../workflow/dependents/external-state.js";
+import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
 import { writeEvent } from "../operate/kubernetes-event.js";
@@ -92,19 +93,20 @@ export class ExternalDependents {
     if (origin.kind === "poll" || origin.kind === "eventSource" || origin.fetch === undefined) return origin;
     const { fetch } = origin;
     const withState = (primary: KubernetesObject, context: FetchContext) => {
-      const state: ReadonlyMap<string, string> = this.#stores.get(name)?.read(primary) ?? new Map();
+      const state = this.#stores.get(name)?.read(primary) ?? NO_STATES;
       return fetch(primary, { ...context, state } as FetchContext);
     };
     return { ...origin, fetch: withState };
   }
 
-  #createStore({ name, state, bulk }: ExternalDependent): ExternalStateStore | undefined {
+  #createStore({ name, state, bulk, stateOf }: ExternalDependent): ExternalStateStore | undefined {
     const { primary } = this.#definition.workflow;
     const { primaries } = this.#parts;
+    const isObject = stateOf !== undefined;
     if (state?.kind === "status")
       return createStatusState({
         path: state.path,
-        isBulk: bulk !== undefined,
+        form: { isMap: bulk !== undefined, isObject },
         latest: (object) => {
           const known = primaries.get(keyOf(object.metadata))?.object;
           return known?.metadata.uid === object.metadata.uid ? known! : object;
@@ -120,7 +122,8 @@ export class ExternalDependents {
     const { view } = this.#stateViewOf(kind);
     const sender = new Sender(this.#parts);
     return new ObjectStateStore({
-      ...{ dependent: name, isBulk: bulk !== undefined, state, primary, label: this.#label, view },
+      ...{ dependent: name, state, primary, label: this.#label, view },
+      form: { isMap: bulk !== undefined && state.perItem !== true, isObject },
       ownedBy: ({ metadata }) => view.byIndex(OWNER_INDEX, keyOf(metadata)).map(({ object }) => object),
       apply: (object) => this.#operations(kind, view).apply(object as never),
       delete: (object) => sender.delete({ definition: kind, cache: view }, object),

@@ -3,6 +3,7 @@ import type { ResourceClass } from "../base/resource-definition.js";
 import type { PrimaryPatch, Reconciler } from "../reconcile/reconciler.js";
 import type {
   DependentDefinition,
+  KeptState,
   Operations,
   OptionalDependency,
   RemovedDependent,
@@ -129,6 +130,7 @@ export interface WorkflowBuilder<
     const Needed extends DependencyOf<Nodes> = never,
     const ItemNames extends keyof Bulks & string = never,
     Bulk extends BulkOption = undefined,
+    State extends KeptState = string,
     Activation = never,
     Precondition = never,
     Ready = never,
@@ -141,7 +143,8 @@ export interface WorkflowBuilder<
       SecondaryOf<Nodes, never, Sources & Bulks>,
       Resource,
       Wanted,
-      Bulk
+      Bulk,
+      State
     > &
       NodeOptions<
         Primary,

@@ -9,6 +9,7 @@ import type {
   Desired,
   ExternalArguments,
   ExternalState,
+  KeptState,
   KubernetesDependent,
   NodeDefinition,
   ObjectState,
@@ -81,28 +82,32 @@ export interface ObjectOptions<Resource extends KubernetesObject, Input, Mode> e
 }
 
 /** What the `fetch` of one primary is given besides the primary. */
-export interface FetchContext<Secondary = object> {
+export interface FetchContext<Secondary = object, State extends KeptState = string> {
   /** Aborted when the operator stops. */
   readonly signal: AbortSignal;
   /** The live dependents and the resources of event sources, by name: for an address, or for credentials. */
   readonly secondary: Secondary;
-  /** The kept ids of created resources, by the keys of items; the key is empty unless the dependent is a bulk one. */
-  readonly state: ReadonlyMap<string, string>;
+  /** What is kept of created resources, by the keys of items; the key is empty unless the dependent is a bulk one. */
+  readonly state: ReadonlyMap<string, State>;
 }
 
-/** Where the ids of created resources are kept. */
+/** Where the states of created resources are kept. */
 export type ExternalStateOption =
   Extract<ExternalState, { kind: "status" }> | ObjectState<Pick<ResourceClass, "definition">>;
 
 /** Where the live resources of an external dependent are known. */
-export type ExternalSourceOption<Primary, Known, Resource> = ExternalOrigin<Primary, FetchContext<Known>, Resource>;
+export type ExternalSourceOption<Primary, Known, Resource, State extends KeptState = string> = ExternalOrigin<
+  Primary,
+  FetchContext<Known, State>,
+  Resource
+>;
 
 /**
  * What a chain states about an external dependent; a function that is absent cannot be done. `Wanted` is the type of a desired `Resource`: the
  * same, unless the parameters of `create`, `update` or `matches` say otherwise, for example if the service adds an id.
  */
-export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk> {
-  readonly source: ExternalSourceOption<Primary, Known, Resource>;
+export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bulk, State extends KeptState = string> {
+  readonly source: ExternalSourceOption<Primary, Known, Resource, State>;
   /**
    * What tells a resource from the others of its primary; of a bulk dependent this is also the key of the item. Without `state` it is asked
    * about what is desired as well.
@@ -116,19 +121,24 @@ export interface ExternalOptions<Primary, Secondary, Known, Resource, Wanted, Bu
   /** Where the id of a created resource is kept, for services in which nothing else leads from a primary to its resources. Default: nowhere. */
   readonly state?: ExternalStateOption;
   /**
+   * What is kept of a created resource where its id is not enough: an object that has the id as `id`. It is asked once, after `create`.
+   * State the type of its parameter, so that the other functions know the type of the state. Default: the id alone, a text
+   */
+  readonly stateOf?: (resource: NoInfer<Resource>) => State;
+  /**
    * What becomes of a deleted primary when `delete` fails in all attempts of its step: `release` lets it go and leaves the resource, with a
    * line in the log and an Event. Default: `block`, the finalizer stays until the deletion succeeds.
    */
   readonly onDeleteFailure?: "block" | "release";
   /** Absent if it is only read. */
   readonly desired?: Desired<Primary, Secondary, WantedOf<Wanted, Bulk>>;
-  readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary>) => MaybePromise<Resource>;
+  readonly create?: (desired: Wanted, args: ExternalArguments<Primary, Secondary, State>) => MaybePromise<Resource>;
   readonly update?: (
     desired: Wanted,
     live: Resource,
-    args: ExternalArguments<Primary, Secondary>,
+    args: ExternalArguments<Primary, Secondary, State>,
   ) => MaybePromise<NoInfer<Resource>>;
-  readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary>) => MaybePromise<void>;
+  readonly delete?: (live: Resource, args: ExternalArguments<Primary, Secondary, State>) => MaybePromise<void>;
   /** Tells whether a live resource is as desired. Default: deep equality */
   readonly matches?: (desired: Wanted, live: Resource) => boolean;
 }

@@ -1,19 +1,40 @@
 // External dependents whose ids nothing but the runtime knows, after JOSDK's integration tests.
 import { waitFor } from "#apiserver/wait-for.js";
+import type { ExternalArguments } from "#runtime/workflow/definition/workflow-definition.js";
 import type { ExternalSource } from "#runtime/sources/external/external-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
-import { builtinDefinition, classOf } from "../../support/kind-definitions.js";
+import { builtinDefinition, classOf, customDefinition } from "../../support/kind-definitions.js";
 import { assert, suite } from "../../support/suite.js";
-import { startAccountService, type Account } from "./account-service.js";
+import { startAccountService, type Account, type AccountDraft } from "./account-service.js";
 import { outcomeOf } from "./sample-dependents.js";
 import { EVERY_MS, itemsOf, namelessOf, ownerOf, sample, startWith, untilValues } from "./sample-externals.js";
-import { ConfigMap, Sample, sampleController, type DataObject, type SampleReconciler } from "./sample-kind.js";
+import { ConfigMap, crdOf, Sample, sampleController, sampleCrd } from "./sample-kind.js";
+import type { DataObject, SampleReconciler } from "./sample-kind.js";
 import { spacesOf, type Space } from "./space.js";
 
-const openSpace = spacesOf();
+const text = { type: "string" };
+const keptAccount = {
+  type: "object",
+  required: ["id", "token"],
+  properties: { id: text, token: text, use: { type: "object", properties: { times: { type: "integer" } } } },
+};
+const stateCrd = crdOf("AccountState", "Namespaced", {
+  type: "object",
+  properties: {
+    spec: { type: "object", properties: { accounts: { type: "object", additionalProperties: keptAccount } } },
+  },
+});
+const stateKind = customDefinition(stateCrd);
+const openSpace = spacesOf({ crds: [sampleCrd, stateCrd] });
 const Secret = classOf<DataObject>(builtinDefinition("v1", "Secret"));
+
+interface KeptAccount {
+  readonly id: string;
+  readonly token: string;
+  readonly use: { readonly times: number };
+}
 
 suite("an external dependent with explicit state", (test) => {
   const stateIn = async (space: Space) =>
@@ -85,6 +106,57 @@ suite("an external dependent with explicit state", (test) => {
     assert.is(service.accounts.size, 0);
     assert.is(await stateIn(space), undefined);
   });
+
+  for (const state of [
+    { kind: "secret" },
+    { kind: "configMap", perItem: true },
+    { kind: "resource", resource: stateKind, path: ["spec", "accounts"] },
+  ] as const)
+    test(`keeps what create() returned and nothing else tells later: ${state.kind}`, async () => {
+      await using space = await openSpace();
+      await using service = await startAccountService();
+      // Only who creates an account is told its token, and only who has the token may delete it.
+      const tokens = new Map<string, string>();
+      const deleted: string[] = [];
+      const dependent = namelessOf(service, {
+        ...{ state, bulk: {}, desired: (args) => itemsOf(args) },
+        source: {
+          kind: "perPrimaryPoll",
+          intervalMs: EVERY_MS,
+          fetch: async (_: Sample, { state: kept }: { state: ReadonlyMap<string, KeptAccount> }) => {
+            const found = await Promise.all([...kept.values()].map(({ id }) => service.get(id)));
+            return found.filter((each) => each !== undefined);
+          },
+        },
+        create: async (desired: AccountDraft) => {
+          const created = await service.create(desired);
+          tokens.set(created.id, `token of ${created.id}`);
+          return { ...created, token: tokens.get(created.id) };
+        },
+        stateOf: ({ id, token }: Account & { readonly token: string }): KeptAccount => ({
+          id,
+          token,
+          use: { times: 1 },
+        }),
+        delete: async ({ id }: Account, { state: kept }: ExternalArguments<Sample, object, KeptAccount>) => {
+          if (kept?.token !== tokens.get(id)) throw new Error(`wrong token for ${id}: ${JSON.stringify(kept)}`);
+          deleted.push(id);
+          await service.delete(id);
+        },
+      });
+      const running = await startWith(space, dependent);
+      await space.create(Sample, sample("first", 2));
+      await untilValues(service, "first", "first");
+      await running.quiet();
+      await running.operator.stop();
+      await using _ = await startWith(space, dependent);
+      await space.patch(Sample, "one", { spec: { value: "second" } });
+      await untilValues(service, "second", "second");
+      await space.delete(Sample, "one");
+      await space.untilGone(Sample, "one");
+      assert.equal(deleted.sort(), ["id-1", "id-2"]);
+      assert.is(service.changes.filter((change) => change.startsWith("POST")).length, 2, "none is made twice");
+    });
 
   test("keeps the id in the status of its primary", async () => {
     await using space = await openSpace();

@@ -27,7 +27,7 @@ export interface DataObject extends KubernetesObject {
 
 const text = { type: "string" };
 const integer = { type: "integer" };
-const schema = {
+const sampleSchema = {
   type: "object",
   properties: {
     spec: {
@@ -41,8 +41,12 @@ const schema = {
   },
 };
 
-/** Returns the definition of a kind like these. */
-export function crdOf(kind: string, scope: "Namespaced" | "Cluster") {
+/** Returns the definition of a kind, which has the fields of these unless another schema is given. */
+export function crdOf(
+  kind: string,
+  scope: "Namespaced" | "Cluster",
+  schema: CrdObject["spec"]["versions"][number]["schema"]["openAPIV3Schema"] = sampleSchema,
+) {
   const plural = `${kind.toLowerCase()}s`;
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -58,7 +62,7 @@ export function crdOf(kind: string, scope: "Namespaced" | "Cluster") {
           served: true,
           storage: true,
           subresources: { status: {} },
-          selectableFields: [{ jsonPath: ".spec.value" }],
+          ...(schema === sampleSchema ? { selectableFields: [{ jsonPath: ".spec.value" }] } : {}),
           schema: { openAPIV3Schema: schema },
         },
       ],

@@ -1,10 +1,13 @@
 import { didYouMean, quote, type Diagnostic } from "../../diagnostic.js";
-import { ownSchema } from "../raw-schema.js";
 import type { ResourceModel } from "../project-model.js";
 import { ruleOfController, type ResolvedController, type ResolvedDependent } from "../resolved-project.js";
-import { fieldAt, type FieldAt } from "../schema-path.js";
+import { stateFieldOf, type FieldAt } from "../schema-path.js";
 
 type Said = Pick<Diagnostic, "message" | "hint">;
+
+const MORE = "properties: { id: { type: string }, … } to keep more than an id";
+const TEXT_HINT = `give the field type: string, or ${MORE}`;
+const MAP_HINT = `give the field type: object, with additionalProperties: { type: string }, or with ${MORE} of each`;
 
 /** Finds ids of external resources that would be kept where they cannot be, or of what the operator does not create. */
 export const checkExternalState = ruleOfController((controller) =>
@@ -23,7 +26,7 @@ export const checkExternalState = ruleOfController((controller) =>
         },
         document.keyAt(at),
       );
-    const { status, secret, resource, path, perItem } = external.state;
+    const { status, secret, resource, path, perItem, type } = external.state;
     const place = perItem === undefined ? undefined : document.keyAt([...at, "perItem"]);
     const pointless = { message: `${quote(dependent.name)} has no items, each with an id`, hint: "remove perItem" };
     if (place !== undefined && (dependent.spec.bulk === undefined || status !== undefined))
@@ -33,6 +36,17 @@ export const checkExternalState = ruleOfController((controller) =>
           : { ...pointless, message: "perItem has no effect: the status keeps all ids together" },
         place,
       );
+    if (type !== undefined) {
+      const owner = status === undefined ? resource : controller.primary?.kind;
+      const needless = {
+        message: `the schema of ${owner} has the type of what is kept in it`,
+        hint: `remove type; give the field ${MORE}`,
+      };
+      if (status !== undefined || resource !== undefined) return fail(needless, document.keyAt([...at, "type"]));
+      const typePlace = document.valueAt([...at, "type"]);
+      const [problem] = dependent.stateFile?.problems ?? [];
+      if (problem !== undefined) return fail(problem, typePlace);
+    }
     if (status !== undefined) {
       const problem = problemOfStatus(status, dependent, controller) ?? problemOfOthers(status, dependent, controller);
       return fail(problem, document.valueAt([...at, "status"]));
@@ -68,34 +82,38 @@ function problemOfPlace(
 
 function problemOfResource(
   text: string,
-  { spec, name, stateResource }: ResolvedDependent,
+  dependent: ResolvedDependent,
   controller: ResolvedController,
 ): Said | undefined {
+  const { spec, name } = dependent;
+  const kept = stateFieldOf(dependent, controller.primary);
   // That there is no such kind is said elsewhere.
-  if (stateResource === undefined) return undefined;
-  const { kind, scope } = stateResource;
+  if (kept === undefined) return undefined;
+  const { field: found, keeps } = kept;
+  const { kind, scope } = kept.resource;
   const elsewhere = problemOfPlace(controller, kind, scope);
   if (elsewhere !== undefined) return elsewhere;
-  const found = fieldAt(stateResource, text.split("."));
   if (found.kind === "unknown") {
     const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
     return { message: `${kind} has no ${quote(text)}: the API server would drop what is kept there`, hint };
   }
+  if (keeps.length > 0) return undefined;
   const isMap = spec.bulk !== undefined && spec.external?.state?.perItem !== true;
-  if (isMap ? isMapOfTexts(found) : isText(found)) return undefined;
   return {
     message: `${quote(text)} of ${kind} cannot keep what ${quote(name)} keeps: ${isMap ? "an object of texts, the ids by the keys of the items" : "a text"}`,
-    hint: isMap
-      ? "give the field type: object, with additionalProperties: { type: string }"
-      : "give the field type: string",
+    hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
 
 function problemOfStatus(
   text: string,
-  { spec: { bulk }, name }: ResolvedDependent,
+  dependent: ResolvedDependent,
   { primary }: ResolvedController,
 ): Said | undefined {
+  const {
+    spec: { bulk },
+    name,
+  } = dependent;
   // That there is no such kind is said elsewhere.
   if (primary === undefined) return undefined;
   if (!primary.hasStatusSubresource)
@@ -103,17 +121,13 @@ function problemOfStatus(
       message: `${primary.kind} has no status subresource`,
       hint: "add it to the definition, or keep the ids in a ConfigMap: state: { configMap: true }",
     };
-  const found = fieldAt(primary, ["status", ...text.split(".")]);
-  if (found.kind === "unknown") return unknownField(text, found, primary.kind);
-  const isFitting = bulk === undefined ? isText(found) : isMapOfTexts(found);
-  if (isFitting) return undefined;
+  const kept = stateFieldOf(dependent, primary);
+  if (kept === undefined || kept.keeps.length > 0) return undefined;
+  if (kept.field.kind === "unknown") return unknownField(text, kept.field, primary.kind);
   const wanted = bulk === undefined ? "a text" : "an object of texts, the ids by the keys of the items";
   return {
     message: `"status.${text}" of ${primary.kind} cannot keep ${bulk === undefined ? "the id" : "the ids"} of ${quote(name)}, which ${bulk === undefined ? "is" : "are"} ${wanted}`,
-    hint:
-      bulk === undefined
-        ? "give the field type: string"
-        : "give the field type: object, with additionalProperties: { type: string }",
+    hint: bulk === undefined ? TEXT_HINT : MAP_HINT,
   };
 }
 
@@ -140,17 +154,4 @@ function unknownField(text: string, found: Extract<FieldAt, { kind: "unknown" }>
   const listed = candidates.length > 0 ? `there: ${candidates.join(", ")}` : "add it to the schema";
   const hint = didYouMean(text, candidates)?.hint ?? listed;
   return { message: `${kind} has no "status.${text}": the API server would drop what is kept there`, hint };
-}
-
-function isText(found: FieldAt): boolean {
-  return found.kind === "any" || (found.kind === "scalar" && found.schema?.["type"] === "string");
-}
-
-function isMapOfTexts({ kind, ...found }: FieldAt): boolean {
-  if (kind === "any") return true;
-  if (kind !== "map" || !("schema" in found) || found.schema === undefined) return false;
-  const values = ownSchema(found.schema, "additionalProperties");
-  if (values !== undefined)
-    return values["type"] === "string" || values["x-kubernetes-preserve-unknown-fields"] === true;
-  return found.schema["x-kubernetes-preserve-unknown-fields"] === true;
 }

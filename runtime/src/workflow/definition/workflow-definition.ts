@@ -192,17 +192,24 @@ export interface KubernetesDependent extends NodeDefinition {
 }
 
 /** What the functions of an external dependent are called with besides desired and live resources. */
-export interface ExternalArguments<Primary = never, Secondary = never> extends DependentArguments<Primary, Secondary> {
-  /** The id that was kept when the resource was created. */
-  readonly state?: string | undefined;
+export interface ExternalArguments<
+  Primary = never,
+  Secondary = never,
+  State extends KeptState = string,
+> extends DependentArguments<Primary, Secondary> {
+  /** What was kept when the resource was created. */
+  readonly state?: State | undefined;
 }
 
-/** Where the ids of external resources are kept: at a path of the status of the primary, such as `["databaseId"]`, or in objects. */
+/** What is kept of an external resource: its id, or with `stateOf` an object that has it. */
+export type KeptState = string | { readonly id: string };
+
+/** Where that is kept: at a path of the status of the primary, such as `["databaseId"]`, or in objects. */
 export type ExternalState = { readonly kind: "status"; readonly path: readonly string[] } | ObjectState;
 
 /**
- * Ids in objects beside the primary, which owns them: a ConfigMap, a Secret, or an object of a kind of the user's with the ids at `path`.
- * The items of a bulk dependent share an object, unless each has one of its own (`perItem`).
+ * States in objects beside the primary, which owns them: a ConfigMap, a Secret, or an object of a kind of the user's with the states at
+ * `path`. The items of a bulk dependent share an object, unless each has one of its own (`perItem`).
  */
 export type ObjectState<Kind = ResourceDefinition> = { readonly perItem?: boolean } & (
   | { readonly kind: "configMap" | "secret" }
@@ -217,6 +224,7 @@ export interface ExternalDependent extends NodeDefinition {
   readonly state?: ExternalState | undefined;
   readonly onDeleteFailure?: "block" | "release";
   idOf?(resource: unknown): string;
+  stateOf?(resource: unknown): KeptState;
   isOwn?(resource: unknown, primary: KubernetesObject): boolean;
   create?(desired: unknown, args: object): unknown;
   update?(desired: unknown, live: unknown, args: object): unknown;

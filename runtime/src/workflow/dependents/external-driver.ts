@@ -5,8 +5,8 @@ import { messageOf, type Logger } from "../../base/logger.js";
 import type { ExternalDependentSource } from "../../sources/external/external-watch.js";
 import { argumentsOf, type DependentDriver, type DriverRun, type FindRun } from "./driver.js";
 import type { Live, Wanted, WriteOutcome } from "./driver.js";
-import type { RememberedState } from "./external-state.js";
-import type { ExternalArguments, ExternalDependent } from "../definition/workflow-definition.js";
+import { idIn, type RememberedState } from "./external-state.js";
+import type { ExternalDependent, KeptState } from "../definition/workflow-definition.js";
 
 /** Where the resources of an external dependent are known. */
 export type ExternalResources = Omit<ExternalDependentSource, "source">;
@@ -79,7 +79,7 @@ export class ExternalDriver implements DependentDriver {
 
   findItems({ primary }: FindRun): ReadonlyMap<string, ExternalLive> {
     const { state, source } = this.#options;
-    const keys = new Map([...(state?.read(primary) ?? [])].map(([key, id]) => [id, key]));
+    const keys = new Map([...(state?.read(primary) ?? [])].map(([key, kept]) => [idIn(kept), key]));
     const items = new Map<string, ExternalLive>();
     for (const object of this.#ownOf(primary)) {
       const id = this.#idOf(object);
@@ -100,8 +100,11 @@ export class ExternalDriver implements DependentDriver {
     const { object } = live;
     const key = this.#keyOf(wanted);
     const id = this.#idOf(object);
-    // An id that could not be kept when its resource was created is kept now, and so is an id that somebody took away.
-    if (state?.isKept(run.primary, key, id) === false) await state.set(run.primary, key, id);
+    // A state that could not be kept when its resource was created is kept now, and so is one that somebody took away.
+    if (state?.isKept(run.primary, key, id) === false) {
+      const known = state.read(run.primary).get(key);
+      await state.set(run.primary, key, known !== undefined && idIn(known) === id ? known : this.#stateOf(object));
+    }
     const { update, matches = isDeepStrictEqual } = this.#definition;
     if (update === undefined || matches(wanted.object, object)) return "unchanged";
     const updated = await this.#attempt(run, key, (args) => update(wanted.object, object, args));
@@ -138,10 +141,11 @@ export class ExternalDriver implements DependentDriver {
     const key = this.#keyOf(wanted);
     const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
     const id = this.#idOf(created);
+    const kept = this.#stateOf(created);
     try {
       // A later attempt may have created the resource as well after this one ran out of time; its id is kept by now.
       const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
-      if (!isReplaced) await state?.set(primary, key, id);
+      if (!isReplaced) await state?.set(primary, key, kept);
     } finally {
       this.source.recordCreated(keyOf(primary.metadata), created);
     }
@@ -161,7 +165,7 @@ export class ExternalDriver implements DependentDriver {
   async #attempt<Result>(
     run: DriverRun,
     key: string,
-    change: (args: ExternalArguments<KubernetesObject, object>) => Result | Promise<Result>,
+    change: (args: object) => Result | Promise<Result>,
   ): Promise<Result> {
     const { primary } = run;
     const { signal } = run.context;
@@ -186,8 +190,8 @@ export class ExternalDriver implements DependentDriver {
       const isKnown = wanted !== undefined && wanted.id !== "";
       return isKnown ? all.filter((each) => this.#idOf(each) === wanted.id) : all;
     }
-    const id = state.read(primary).get(SINGLE);
-    const own = id === undefined ? [] : all.filter((each) => this.#idOf(each) === id);
+    const kept = state.read(primary).get(SINGLE);
+    const own = kept === undefined ? [] : all.filter((each) => this.#idOf(each) === idIn(kept));
     // A resource that was created, but whose id could not be kept, is found by its source if that knows nothing else.
     return own.length > 0 || this.source.isShared ? own : all;
   }
@@ -200,6 +204,16 @@ export class ExternalDriver implements DependentDriver {
 
   #keyOf({ id }: Wanted): string {
     return this.#definition.bulk === undefined ? SINGLE : id;
+  }
+
+  /** Returns what is to be kept of a resource; throws a TerminalError if it would not lead back to the resource. */
+  #stateOf(resource: object): KeptState {
+    const id = this.#idOf(resource);
+    const state = this.#definition.stateOf?.(resource) ?? id;
+    if (idIn(state) === id) return state;
+    throw new TerminalError(
+      `stateOf() returned a state with the id "${idIn(state)}" for a resource whose id is "${id}" (idOf); its "id" has to be that`,
+    );
   }
 
   #idOf(resource: unknown): string {

@@ -1,11 +1,12 @@
-// The ids of external resources in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
+// What is kept of external resources, in objects beside their primary: ConfigMaps, Secrets, or objects of a kind of the user's.
 import { createHash } from "node:crypto";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { CONTROLLER_LABEL, isOwnedBy } from "../../base/primary-link.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-import type { ObjectState } from "../definition/workflow-definition.js";
-import { nest, NO_IDS, readIdsAt, withId, type ExternalStateStore, type Ids } from "./external-state.js";
+import type { KeptState, ObjectState } from "../definition/workflow-definition.js";
+import { nest, NO_STATES, readState, readStatesAt, withState } from "./external-state.js";
+import type { ExternalStateStore, StateForm, States } from "./external-state.js";
 
 /** The label of the objects that keep ids, with the name of the controller, as far as that is a value of a label. */
 export const STATE_LABEL = "gen-operator.dev/external-state";
@@ -16,7 +17,7 @@ const STATE_ITEM = "gen-operator.dev/external-state-item";
 
 interface ObjectStateOptions {
   readonly dependent: string;
-  readonly isBulk: boolean;
+  readonly form: StateForm;
   readonly state: ObjectState;
   readonly primary: ResourceDefinition;
   readonly label: string;
@@ -26,58 +27,58 @@ interface ObjectStateOptions {
   delete(object: KubernetesObject): Promise<unknown>;
 }
 
-/** Keeps ids in one object for each primary, or in one for each item, which the garbage collector deletes after the primary. */
+/** Keeps states in one object for each primary, or in one for each item, which the garbage collector deletes after the primary. */
 export class ObjectStateStore implements ExternalStateStore {
   readonly #options: ObjectStateOptions;
-  /** The last change of the ids of each primary: a change states all ids, so it waits for the one before. */
+  /** The last change of the states of each primary: a change states them all, so it waits for the one before. */
   readonly #turns = new Map<ObjectKey, Promise<void>>();
 
   constructor(options: ObjectStateOptions) {
     this.#options = options;
   }
 
-  read(primary: KubernetesObject): Ids {
-    if (!this.#isPerItem) return this.#idsIn(this.#liveOf(primary), primary);
+  read(primary: KubernetesObject): States {
+    if (!this.#isPerItem) return this.#statesIn(this.#liveOf(primary), primary);
     const { dependent, ownedBy } = this.#options;
-    const ids = new Map<string, string>();
+    const states = new Map<string, KeptState>();
     for (const object of ownedBy(primary)) {
       const { annotations = {} } = object.metadata;
-      const id = this.#idsIn(object, primary).get("");
-      if (annotations[STATE_OF] === dependent && id !== undefined) ids.set(annotations[STATE_ITEM] ?? "", id);
+      const state = this.#statesIn(object, primary).get("");
+      if (annotations[STATE_OF] === dependent && state !== undefined) states.set(annotations[STATE_ITEM] ?? "", state);
     }
-    return ids;
+    return states;
   }
 
-  async set(primary: KubernetesObject, key: string, id: string | undefined): Promise<void> {
-    if (this.#isPerItem) return this.#keep(primary, withId(NO_IDS, "", id), key);
+  async set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void> {
+    if (this.#isPerItem) return this.#keep(primary, withState(NO_STATES, "", state), key);
     const name = keyOf(primary.metadata);
     const before = this.#turns.get(name) ?? Promise.resolve();
     const turn = before
       .catch(() => {})
       .then(async () => {
-        const ids = this.read(primary);
-        if (id !== undefined || ids.has(key)) await this.#keep(primary, withId(ids, key, id));
+        const states = this.read(primary);
+        if (state !== undefined || states.has(key)) await this.#keep(primary, withState(states, key, state));
       });
     this.#turns.set(name, turn);
     await turn.finally(() => this.#turns.get(name) === turn && this.#turns.delete(name));
   }
 
   get #isPerItem(): boolean {
-    return this.#options.isBulk && this.#options.state.perItem === true;
+    return this.#options.state.perItem === true;
   }
 
   // An object of an earlier primary of the name, which the garbage collector will delete, tells nothing of this one.
-  #idsIn(object: KubernetesObject | undefined, { metadata }: KubernetesObject): Ids {
+  #statesIn(object: KubernetesObject | undefined, { metadata }: KubernetesObject): States {
     return object !== undefined && isOwnedBy(object.metadata, metadata)
-      ? decodeIds(object, this.#options.state)
-      : NO_IDS;
+      ? decodeStates(object, this.#options)
+      : NO_STATES;
   }
 
-  async #keep(primary: KubernetesObject, ids: Ids, item?: string): Promise<void> {
-    const { dependent, label, primary: kind, state, isBulk } = this.#options;
+  async #keep(primary: KubernetesObject, states: States, item?: string): Promise<void> {
+    const { dependent, label, primary: kind } = this.#options;
     const { name, namespace, uid = "" } = primary.metadata;
     const live = this.#liveOf(primary, item);
-    if (ids.size === 0) {
+    if (states.size === 0) {
       if (live !== undefined) await this.#options.delete(live);
       return;
     }
@@ -89,7 +90,7 @@ export class ObjectStateStore implements ExternalStateStore {
         ...(item === undefined ? {} : { annotations: { [STATE_OF]: dependent, [STATE_ITEM]: item } }),
         ownerReferences: [{ apiVersion: kind.apiVersion, kind: kind.kind, name, uid, controller: true }],
       },
-      ...encodeIds(ids, { state, isMap: isBulk && !this.#isPerItem }),
+      ...encodeStates(states, this.#options),
     });
   }
 
@@ -99,16 +100,35 @@ export class ObjectStateStore implements ExternalStateStore {
   }
 }
 
-function encodeIds(ids: Ids, { state, isMap }: { readonly state: ObjectState; readonly isMap: boolean }): object {
-  if (state.kind === "resource") return nest(state.path, isMap ? Object.fromEntries(ids) : ids.get(""));
-  const encode = (id: string) => (state.kind === "secret" ? Buffer.from(id).toString("base64") : id);
-  return { data: Object.fromEntries([...ids].map(([key, id]) => [encodeKey(key), encode(id)])) };
+type Place = Pick<ObjectStateOptions, "state" | "form">;
+
+function encodeStates(states: States, { state: { kind, ...place }, form }: Place): object {
+  if ("path" in place) return nest(place.path, form.isMap ? Object.fromEntries(states) : states.get(""));
+  const textOf = (state: KeptState) => (typeof state === "string" ? state : JSON.stringify(state));
+  const encode = (text: string) => (kind === "secret" ? Buffer.from(text).toString("base64") : text);
+  return { data: Object.fromEntries([...states].map(([key, state]) => [encodeKey(key), encode(textOf(state))])) };
 }
 
-function decodeIds(object: KubernetesObject, state: ObjectState): Ids {
-  if (state.kind === "resource") return readIdsAt(object, state.path);
-  const decode = (id: string) => (state.kind === "secret" ? Buffer.from(id, "base64").toString() : id);
-  return new Map([...readIdsAt(object, ["data"])].map(([key, id]) => [decodeKey(key), decode(id)]));
+function decodeStates(object: KubernetesObject, { state, form }: Place): States {
+  if (state.kind === "resource") return readStatesAt(object, state.path, form);
+  const decode = (text: string) => (state.kind === "secret" ? Buffer.from(text, "base64").toString() : text);
+  const { data = {} } = object as { data?: { readonly [key: string]: string } };
+  return new Map(
+    Object.entries(data).flatMap(([key, value]) => {
+      const text = decode(value);
+      const read = readState((form.isObject ? parseObject(text) : undefined) ?? text, form);
+      return read === undefined ? [] : [[decodeKey(key), read] as const];
+    }),
+  );
+}
+
+function parseObject(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 // A name of an object has 253 characters at most (1.36, IsDNS1123Subdomain); the hash differs for names that are shortened, or differ in case.

@@ -13,6 +13,11 @@ interface Account extends Draft {
   readonly id: string;
 }
 
+interface Credentials {
+  readonly id: string;
+  readonly token: string;
+}
+
 const pushed = createInbound<Account>();
 
 // What is desired lacks the id that the service gives.
@@ -42,6 +47,24 @@ export const workflow = defineWorkflow(WebPage)
       return { a: { owner: `${secondary.account.id}${holds.length}` } };
     },
     create: (desired: Draft) => ({ ...desired, id: "1" }),
+  })
+  .external("credentials", {
+    source: {
+      kind: "perPrimaryPoll",
+      intervalMs: 1000,
+      fetch: (page, { state }): Account[] =>
+        [...state.values()].map(({ id, token }) => ({ id, owner: token + page.kind })),
+    },
+    idOf: ({ id }) => id,
+    state: { kind: "secret" },
+    stateOf: ({ id }: Account): Credentials => ({ id, token: "t" }),
+    desired: ({ primary }) => ({ owner: primary.metadata.name }),
+    create: (desired: Draft) => ({ ...desired, id: "1" }),
+    delete: (_, { state }) => {
+      type Kept = Expect<Equal<typeof state, Credentials | undefined>>;
+      const holds: [Kept] = [true];
+      return void holds;
+    },
   });
 
 pushed.put("home/one", { id: "1", owner: "me" });

@@ -32,6 +32,10 @@ spec:
               type: object
               properties:
                 databaseId: { type: string }
+                lease: { type: object, required: [id], properties: { id: { type: string }, until: { type: integer } } }
+                seats:
+                  type: object
+                  additionalProperties: { type: object, properties: { id: { type: string }, row: { type: string } } }
                 debtIds: { type: object, additionalProperties: { type: string } }
                 conditions:
                   type: array
@@ -121,6 +125,13 @@ spec:
     debts:
       external: { eventSource: billing, state: { status: debtIds } }
       bulk: true
+    lease:
+      external: { perPrimaryPoll: { every: 1m }, state: { status: lease } }
+    seats:
+      external: { perPrimaryPoll: { every: 1m }, state: { resource: example.com/v1/Shop, path: status.seats } }
+      bulk: true
+    tokens:
+      external: { inbound: {}, state: { secret: true, type: src/user.ts#KeptToken } }
   removed:
     old: { resource: v1/ConfigMap, policy: delete, namespace: elsewhere, cluster: other }
     older: { resource: { apiVersion: x.example.com/v1, kind: Widget, plural: widgets, scope: Namespaced }, policy: orphan }
@@ -133,7 +144,9 @@ spec:
 const files = {
   "crds/shops.yaml": crd,
   "workflow.yaml": spec,
-  "src/user.ts": "export interface User { readonly name: string }\nexport interface Draft { readonly name: string }\n",
+  "src/user.ts":
+    "export interface User { readonly name: string }\nexport interface Draft { readonly name: string }\n" +
+    "export interface KeptToken { readonly id: string; readonly secret: string }\n",
   "schemas/ticket.yaml":
     "type: object\nrequired: [id, kind]\nproperties:\n  id: { type: string }\n  kind: { type: string, enum: [bug, wish] }\n" +
     "  watchers: { type: array, items: { type: object, properties: { name: { type: string } } } }\n",
@@ -186,6 +199,8 @@ suite("emitted dependents", (declareTest) => {
       "idOf: billsDependent.idOf, isOwn: billsDependent.isOwn, desired: billsDependent.desired",
       "idOf: creditsDependent.idOf, isOwn: creditsDependent.isOwn,",
       "idOf: debtsDependent.idOf, desired: debtsDependent.desired,",
+      "idOf: leaseDependent.idOf, stateOf: leaseDependent.stateOf, desired: leaseDependent.desired,",
+      'state: { kind: "secret" }',
     ])
       assert.ok(workflow.includes(part), `${part}\n${workflow}`);
     assert.match(textOf("src/generated/shop/controller.ts"), /statusConditions: true/);
@@ -207,6 +222,17 @@ suite("emitted dependents", (declareTest) => {
       /DatabaseSecondary extends [^}]* readonly given\?: Service \| undefined; readonly once: Secret;/,
       "what an optional edge leads to may be absent",
     );
+    const types = textOf("src/generated/shop/types.ts").replace(/\s+/g, " ");
+    for (const part of [
+      'export type LeaseKept = NonNullable<NonNullable<Shop["status"]>["lease"]> & { readonly id: string };',
+      "export type LeaseStateOf = (resource: LeaseResource) => LeaseKept;",
+      "context: FetchContext<ShopDependents, LeaseKept>",
+      "readonly state?: LeaseKept | undefined",
+      'export type SeatsKept = NonNullable<NonNullable<NonNullable<Shop["status"]>["seats"]>[string]> & { readonly id: string; };',
+      'import type { KeptToken as TokensKept } from "../../user.js";',
+    ])
+      assert.ok(types.includes(part), part);
+    assert.match(textOf("src/shop/dependents/tokens.ts"), "export const stateOf: TokensStateOf = () => {");
     assert.match(
       textOf("src/generated/shop/controller.ts"),
       /indexes: { size: indexes.sizesOf, shelf: indexes.sizesOf }/,

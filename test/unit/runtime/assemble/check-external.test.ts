@@ -25,6 +25,11 @@ const cases: readonly [title: string, controller: ReturnType<typeof controllerOf
   ["nothing that writes it", controllerOf({ create: none }), /neither create nor update/],
   ["items without ids", controllerOf({ idOf: none }, { bulk: {} }), /bulk dependent without idOf/],
   ["no interval", controllerOf({ source: { kind: "poll", intervalMs: 0 } }), /has 0 for source\.intervalMs/],
+  [
+    "a state that is kept nowhere",
+    controllerOf({ stateOf: () => ({ id: "" }) }),
+    /says what to keep \(stateOf\), and not where/,
+  ],
   ["a state without ids", controllerOf({ idOf: none, state: { kind: "configMap" } }), /no idOf that tells it/],
   [
     "a state of what it does not create",

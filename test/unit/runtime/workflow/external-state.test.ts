@@ -13,10 +13,14 @@ const primaryNamed = (name: string, uid = "u1"): KubernetesObject => ({
 const primary = primaryNamed("one");
 
 /** A store over objects in memory, which are there as soon as they are applied, and a turn later than that is asked for. */
-function createState(dependent = "accounts", kept: ObjectState = { kind: "configMap" }, isBulk = true) {
-  const objects = new Map<ObjectKey, KubernetesObject>();
+function createState(
+  dependent = "accounts",
+  kept: ObjectState = { kind: "configMap" },
+  { isBulk = true, isObject = false, objects = new Map<ObjectKey, KubernetesObject>() } = {},
+) {
+  const form = { isMap: isBulk && kept.perItem !== true, isObject };
   const options = {
-    ...{ dependent, isBulk, state: kept, primary: page, label: "shop" },
+    ...{ dependent, form, state: kept, primary: page, label: "shop" },
     view: { get: (key: ObjectKey) => (objects.has(key) ? { object: objects.get(key)! } : undefined) },
     ownedBy: ({ metadata: { uid } }: KubernetesObject) =>
       [...objects.values()].filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner.uid === uid)),
@@ -111,7 +115,7 @@ suite("the state of an external dependent in other objects", (test) => {
 
   test("is a text or an object of texts at the path of a kind of the user's", async () => {
     const kept = { kind: "resource", resource: widget, path: ["spec", "account"] } as const;
-    const single = createState("accounts", kept, false);
+    const single = createState("accounts", kept, { isBulk: false });
     await single.state.set(primary, "", "id-1");
     const bodyOf = (objects: ReadonlyMap<ObjectKey, KubernetesObject>) =>
       [...objects.values()].map((object) => (object as { spec?: object }).spec);
@@ -146,12 +150,57 @@ suite("the state of an external dependent in other objects", (test) => {
     });
 });
 
+suite("a state with more than an id", (test) => {
+  const widget = { ...page, kind: "AccountState" };
+  const states = { a: { id: "id-a", token: "t", at: { region: "eu" } }, "b/c": { id: "{", token: "" } };
+  const places: readonly ObjectState[] = [
+    { kind: "configMap" },
+    { kind: "secret" },
+    { kind: "resource", resource: widget, path: ["spec", "accounts"] },
+    { kind: "configMap", perItem: true },
+    { kind: "resource", resource: widget, path: ["spec"], perItem: true },
+  ];
+
+  for (const place of places)
+    test(`is read as it was kept: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+      const { state } = createState("accounts", place, { isObject: true });
+      await Promise.all(Object.entries(states).map(([key, each]) => state.set(primary, key, each)));
+      assert.equal(Object.fromEntries(state.read(primary)), states);
+      await state.set(primary, "a", undefined);
+      assert.equal(Object.fromEntries(state.read(primary)), { "b/c": states["b/c"] });
+    });
+
+  for (const place of places)
+    test(`may come after an id alone, and before: ${JSON.stringify({ ...place, resource: undefined })}`, async () => {
+      const before = createState("accounts", place);
+      await before.state.set(primary, "a", "id-a");
+      const { state, objects } = createState("accounts", place, { isObject: true, objects: before.objects });
+      assert.equal([...state.read(primary)], [["a", { id: "id-a" }]]);
+      await state.set(primary, "a", states.a);
+      const after = createState("accounts", place, { objects });
+      // In a text nothing tells an object from an id that looks like one.
+      const isText = place.kind !== "resource";
+      assert.equal([...after.state.read(primary)], [["a", isText ? JSON.stringify(states.a) : "id-a"]]);
+    });
+
+  test("is the only one at a path that is not a map", async () => {
+    const place = { kind: "resource", resource: widget, path: ["spec"] } as const;
+    const { state, objects } = createState("accounts", place, { isBulk: false, isObject: true });
+    await state.set(primary, "", states.a);
+    assert.equal([...state.read(primary)], [["", states.a]]);
+    assert.equal(
+      [...objects.values()].map((object) => (object as { spec?: object }).spec),
+      [states.a],
+    );
+  });
+});
+
 suite("the state of an external dependent in the status", (test) => {
   const patches: object[] = [];
-  const stateAt = (isBulk: boolean, status: unknown) =>
+  const stateAt = (isMap: boolean, status: unknown, isObject = false) =>
     createStatusState({
       path: ["ids", "account"],
-      isBulk,
+      form: { isMap, isObject },
       latest: (object) => ({ ...object, status }) as KubernetesObject,
       mergePatchStatus: async (object, patch) => {
         patches.push(patch);
@@ -173,6 +222,14 @@ suite("the state of an external dependent in the status", (test) => {
       { ids: { account: { a: "1" } } },
       { ids: { account: { a: null } } },
     ]);
+  });
+
+  test("with more than an id has nothing of the state before", async () => {
+    patches.length = 0;
+    const state = stateAt(false, { ids: { account: { id: "1", region: "eu" } } }, true);
+    assert.equal([...state.read(primary)], [["", { id: "1", region: "eu" }]]);
+    await state.set(primary, "", { id: "2" });
+    assert.equal(patches, [{ ids: { account: null } }, { ids: { account: { id: "2" } } }]);
   });
 });
 

@@ -1,0 +1,4 @@
+/** Returns what is kept of a resource that was created, with its id as `id`; the other functions get it as `state`. */
+export const stateOf: __StateOf__ = () => {
+  throw new Error("fill in what is kept of a resource of __name__");
+};
