@@ -30,8 +30,9 @@ export class KnownPrimary implements Queued {
   readonly resyncAfterMs: number;
   readonly #timing: PrimaryTiming;
   #dueAt = Infinity;
-  /** The pending timer of the clock; it never rings after the primary is due. */
-  #timer: { readonly at: number; readonly cancel: () => void } | undefined = undefined;
+  /** When the pending timer of the clock rings: never after the primary is due. */
+  #ringsAt = Infinity;
+  #cancel: (() => void) | undefined = undefined;
 
   constructor(key: ObjectKey, state: PrimaryState, timing: PrimaryTiming) {
     this.key = key;
@@ -51,25 +52,28 @@ export class KnownPrimary implements Queued {
     }
     this.#dueAt = now + delayMs;
     // Every reconcile puts the longest interval off. The earlier timer stays, and rings once too early.
-    if (this.#timer === undefined || this.#timer.at > this.#dueAt) this.#arm(delayMs);
+    if (this.#ringsAt > this.#dueAt) this.#arm(delayMs);
   }
 
   cancelTimer(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#ringsAt = Infinity;
   }
 
   get hasTimer(): boolean {
-    return this.#timer !== undefined;
+    return this.#cancel !== undefined;
   }
 
   #arm(delayMs: number): void {
-    this.#timer?.cancel();
-    this.#timer = { at: this.#dueAt, cancel: this.#timing.clock.schedule(delayMs, () => this.#ring()) };
+    this.#cancel?.();
+    this.#ringsAt = this.#dueAt;
+    this.#cancel = this.#timing.clock.schedule(delayMs, () => this.#ring());
   }
 
   #ring(): void {
-    this.#timer = undefined;
+    this.#cancel = undefined;
+    this.#ringsAt = Infinity;
     const leftMs = this.#dueAt - this.#timing.clock.now();
     // A timer of Node may ring a part of a millisecond early.
     if (leftMs >= 1) this.#arm(leftMs);
