@@ -49,9 +49,15 @@ export class ObjectIndex {
   /** Replaces a state of an object by another; absent if there was or is none. */
   update(key: ObjectKey, before: KubernetesObject | undefined, after: KubernetesObject | undefined): void {
     const hadFailed = this.#failed.delete(key);
-    if (before !== undefined && !hadFailed) this.#remove(key, before);
-    const hasFailed = after !== undefined && !this.#add(key, after);
-    if (hadFailed && !hasFailed) this.#report?.(key);
+    const old = before === undefined || hadFailed ? [] : this.valuesOf(before);
+    const values = after === undefined ? [] : this.#indexedValuesOf(key, after);
+    // Nearly always, and a map that loses and gets an entry over and over becomes slow to read.
+    const isSame = old.length === values.length && old.every((value, at) => value === values[at]);
+    if (!isSame) {
+      for (const value of old) this.#remove(key, value);
+      for (const value of values) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
+    }
+    if (hadFailed && !this.#failed.has(key)) this.#report?.(key);
   }
 
   clear(): void {
@@ -60,17 +66,14 @@ export class ObjectIndex {
     this.#failed.clear();
   }
 
-  #add(key: ObjectKey, object: KubernetesObject): boolean {
-    let values;
+  #indexedValuesOf(key: ObjectKey, object: KubernetesObject): readonly string[] {
     try {
-      values = this.#valuesOrThrow(object);
+      return this.#valuesOrThrow(object);
     } catch (error) {
       this.#failed.add(key);
       this.#report?.(key, error ?? new Error("it threw nothing"));
-      return false;
+      return [];
     }
-    for (const value of values) this.#keys.set(value, (this.#keys.get(value) ?? new Set()).add(key));
-    return true;
   }
 
   #valuesOrThrow(object: KubernetesObject): readonly string[] {
@@ -81,11 +84,9 @@ export class ObjectIndex {
     return values as string[];
   }
 
-  #remove(key: ObjectKey, object: KubernetesObject): void {
-    for (const value of this.valuesOf(object)) {
-      const keys = this.#keys.get(value);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#keys.delete(value);
-    }
+  #remove(key: ObjectKey, value: string): void {
+    const keys = this.#keys.get(value);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keys.delete(value);
   }
 }
