@@ -71,9 +71,8 @@ export class ApplyMatcher {
     return found.length > 0 ? found : [UNOWNED];
   }
 
-  remember(application: Application, answer: DecodedResource): void {
-    const { part, desired } = application;
-    this.#sent.set(answer.object, { part, digest: digestOf(desired) });
+  remember({ part, desired }: Application, answer: DecodedResource, digest = digestOf(desired)): void {
+    this.#sent.set(answer.object, { part, digest });
   }
 
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
@@ -81,9 +80,8 @@ export class ApplyMatcher {
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
-  isOwn({ target, part }: Application, before: DecodedResource | undefined, after: DecodedResource): boolean {
-    if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
-      return false;
+  isOwn({ target, part }: Application, before: DecodedResource, after: DecodedResource): boolean {
+    if (before.object.metadata.resourceVersion === after.object.metadata.resourceVersion) return false;
     const fields = [before, after].flatMap((entry) => this.ownedFields(entry, part) ?? []);
     const owned = fields.map(({ fieldsV1 }) => parseOwnedFields(fieldsV1));
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
