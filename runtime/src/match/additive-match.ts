@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import { pathText, type Difference } from "./match.js";
-import { isAmount, isJsonObject, type JsonObject } from "./same-value.js";
+import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */
@@ -29,7 +29,7 @@ export function includes(desired: Value, live: Value, options: AdditiveOptions):
       includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
     );
   if (Array.isArray(desired) && Array.isArray(live)) return includesItems(desired, live, options);
-  return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+  return options.schema.isQuantity && isSameQuantity(desired, live);
 }
 
 /** Finds the paths, below `path`, where live lacks a desired value. */

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, KubernetesObject } from "../base/kubernetes-object.js";
-import { keyOfListItem } from "./list-item.js";
-import { isLeaf, type FieldNode, type ItemKey } from "./owned-fields.js";
+import { isLeaf, keyOfListItem, type FieldNode, type ItemKey } from "./owned-fields.js";
 import { isJsonObject, type JsonObject } from "./same-value.js";
 import type { SchemaNode } from "./schema-node.js";
 

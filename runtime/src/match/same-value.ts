@@ -14,7 +14,7 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
     return live.length === desired.length && desired.every((item, at) => isSameValue(item, live[at], schema.items));
   if (isJsonObject(desired) && isJsonObject(live)) return isSameObject(desired, live, schema);
   if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
-  return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+  return schema.isQuantity && isSameQuantity(desired, live);
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
@@ -56,11 +56,6 @@ export function isOfJson(object: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   // Nearly all objects are of no class, and cannot have a toJSON of one.
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
-}
-
-/** Tells whether a value may be a quantity. */
-export function isAmount(value: JsonValue): value is string | number {
-  return typeof value === "string" || typeof value === "number";
 }
 
 // https://www.rfc-editor.org/rfc/rfc3339#section-5.6, as Go reads it

@@ -1,17 +1,16 @@
-import { type JsonValue, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import type { JsonValue, KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
-import { keyOfListItem } from "../../match/list-item.js";
 import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
-import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
+import { isLeaf, keyOfListItem, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
 import { plainOf } from "../../match/plain-json.js";
 import type { JsonObject } from "../../match/same-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import { digestOf } from "./write-loops.js";
-import { StoredForms, type WrittenPart } from "./stored-forms.js";
+import { StoredForms } from "./stored-forms.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
 export interface WriteTarget {
@@ -19,9 +18,10 @@ export interface WriteTarget {
   readonly cache: ResourceView;
 }
 
-/** Something to be applied. */
-export interface Application extends WrittenPart {
+/** What is written at once: an object, or the status of one through its subresource. */
+export interface Application {
   readonly target: WriteTarget;
+  readonly part: "object" | "status";
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
@@ -87,7 +87,7 @@ export class ApplyMatcher {
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  ownedFields(entry: DecodedResource, part: WrittenPart["part"]): OwnedFields | undefined {
+  ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
 
