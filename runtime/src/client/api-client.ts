@@ -4,7 +4,7 @@ import {
   type ObjectRef,
   describeObject,
 } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { coreKindOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import type {
   DeleteOptions,
@@ -52,18 +52,14 @@ interface Target {
 }
 
 const LIST_LIMIT = 500;
-const POD = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" } as ResourceDefinition;
-
-let requesterIn: (client: ApiClient) => ApiRequester;
+const POD: ResourceDefinition = coreKindOf("Pod", "pods");
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
-export function requesterOf(client: ApiClient): ApiRequester {
-  return requesterIn(client);
-}
+export let requesterOf: (client: ApiClient) => ApiRequester;
 
 /** Returns a client that sends over the same connections and tells one more observer. */
 export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
-  return new ApiClient(client.connection, requesterIn(client).observedBy(observe));
+  return new ApiClient(client.connection, requesterOf(client).observedBy(observe));
 }
 
 /**
@@ -77,7 +73,7 @@ export class ApiClient {
   readonly #requester: ApiRequester;
 
   static {
-    requesterIn = (client) => client.#requester;
+    requesterOf = (client) => client.#requester;
   }
 
   constructor(connection: Connection, options: (RequesterOptions & TransportOptions) | ApiRequester = {}) {
@@ -181,9 +177,7 @@ export class ApiClient {
     target: PatchTarget,
     patch: object,
   ): Promise<Resource> {
-    const { fieldManager = "", subresource, signal } = target;
-    const options = { fieldManager, ...(subresource && { subresource }), signal };
-    return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
+    return (await this.write(defined, { ...target, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
   /** Changes an object by a JSON patch (RFC 6902). */
