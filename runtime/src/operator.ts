@@ -69,17 +69,19 @@ export interface ConnectedOperator extends Operator {
 }
 
 /** A controller of a started operator (JOSDK's RegisteredController). */
-export type RegisteredController = Pick<
-  RunningController,
-  | "definition"
-  | "namespaces"
-  | "setNamespaces"
-  | "sources"
-  | "health"
-  | "givenUp"
-  | "postponed"
-  | "isStarted"
-  | "counts"
+export type RegisteredController = Readonly<
+  Pick<
+    RunningController,
+    | "definition"
+    | "namespaces"
+    | "setNamespaces"
+    | "sources"
+    | "health"
+    | "givenUp"
+    | "postponed"
+    | "isStarted"
+    | "counts"
+  >
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
