@@ -36,10 +36,7 @@ export interface OperatorOptions {
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number;
-  /**
-   * How long reconciles under way, and after them event sources, may take to finish when the operator stops; 30 s unless given. Event sources
-   * have a second at least.
-   */
+  /** How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop; 30 s unless given. */
   readonly stopTimeoutMs?: number;
 }
 
@@ -47,10 +44,7 @@ export interface OperatorOptions {
 export interface Operator extends AsyncDisposable {
   /** The client that the operator uses; `undefined` until a start has found a connection. */
   readonly client: ApiClient | undefined;
-  /**
-   * Resolves to the operator, with its client, when all that is watched is known and reconciling has begun. It may be started again after it
-   * was stopped.
-   */
+  /** Resolves to the operator, with its client, when all that is watched is known and reconciling has begun. After a stop it may start again. */
   start(): Promise<ConnectedOperator>;
   /**
    * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.

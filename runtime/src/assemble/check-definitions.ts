@@ -26,12 +26,10 @@ export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
   { client, clusters, ...options }: DefinitionCheck,
 ): Promise<void> {
-  const check = (cluster: ApiClient, name?: string) =>
-    checkCrds(
-      cluster,
-      controllers.flatMap((controller) => definitionsOf(controller, name)),
-      options,
-    );
+  const check = (cluster: ApiClient, name?: string) => {
+    const definitions = controllers.flatMap((controller) => definitionsOf(controller, name));
+    return checkCrds(cluster, definitions, options);
+  };
   await Promise.all([check(client), ...[...clusters].map(([name, cluster]) => check(cluster, name))]);
 }
 

@@ -63,10 +63,9 @@ export function observedClient(client: ApiClient, observe: RequestObserver): Api
 }
 
 /**
- * A client for the objects of one API server.
- *
- * Requests carry no rate limit of their own; they are repeated where the server asks for it (429 and 5xx, with Retry-After) and where
- * the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError, with what was asked of which object in the message.
+ * A client for the objects of one API server. Requests have no rate limit of their own; they are repeated where the server asks for it (429 and
+ * 5xx, with Retry-After) and where the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError,
+ * with what was asked of which object in the message.
  */
 export class ApiClient {
   readonly connection: Connection;
@@ -149,10 +148,7 @@ export class ApiClient {
     return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
   }
 
-  /**
-   * Replaces an object, or its status; throws an ApiError with code 409 if it states a resource version and somebody has changed the
-   * object since.
-   */
+  /** Replaces an object, or its status; throws an ApiError with code 409 if it states a version and somebody has changed it since. */
   async update<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: Omit<Resource, "apiVersion" | "kind">,
@@ -247,17 +243,12 @@ export class ApiClient {
     return JSON.parse(body.toString("utf8")) as Scale;
   }
 
-  /**
-   * Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod.
-   */
-  async evict(
-    { name, namespace }: ObjectRef,
-    { uid, gracePeriodSeconds, signal }: EvictOptions = {},
-  ): Promise<boolean> {
-    const metadata = { name, namespace };
+  /** Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod. */
+  async evict(ref: ObjectRef, { uid, gracePeriodSeconds, signal }: EvictOptions = {}): Promise<boolean> {
+    const metadata = { name: ref.name, namespace: ref.namespace };
     const deleteOptions = { gracePeriodSeconds, preconditions: uid === undefined ? undefined : { uid } };
     const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions });
-    const target = { definition: POD, ref: metadata, subresource: "eviction" } as const;
+    const target = { definition: POD, ref, subresource: "eviction" } as const;
     return (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
   }
 

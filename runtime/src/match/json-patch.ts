@@ -1,5 +1,4 @@
-// JSON patch (RFC 6902) and JSON merge patch (RFC 7386) on plain JSON, as the API server carries them out: in a `test` a missing member
-// equals null (1.36).
+// JSON patch (RFC 6902) and JSON merge patch (RFC 7386), as the API server carries them out: in a `test` a missing member is null (1.36).
 import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, JsonPatchOperation } from "../base/kubernetes-object.js";
 import { isJsonObject, type JsonObject } from "./same-value.js";

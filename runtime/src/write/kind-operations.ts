@@ -90,10 +90,7 @@ interface OperationDependencies {
   readonly isUrgent?: boolean;
 }
 
-/**
- * Writes the objects of one kind so that the next read sees what was written and its event causes no reconcile. Those that end in
- * Status write the status and nothing else.
- */
+/** Writes the objects of one kind so that the next read sees it and no reconcile comes of it. What ends in Status writes that and nothing else. */
 export class KindOperations<Resource extends KubernetesObject> {
   readonly #target: WriteTarget;
   readonly #dependencies: OperationDependencies;

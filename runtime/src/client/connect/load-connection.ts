@@ -14,10 +14,8 @@ export interface LoadConnectionOptions {
 }
 
 /**
- * Finds the connection as controller-runtime does: the stated kubeconfig, `KUBECONFIG`, the service account of a pod,
- * `~/.kube/config`.
- *
- * Throws an error that says where it looked.
+ * Finds the connection as controller-runtime does: the stated kubeconfig, `KUBECONFIG`, the service account of a pod, `~/.kube/config`. Throws
+ * an error that says where it looked.
  */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;

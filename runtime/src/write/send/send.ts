@@ -1,13 +1,7 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
-import {
-  describeObject,
-  keyOf,
-  type KubernetesObject,
-  type ObjectMeta,
-  type ObjectRef,
-} from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { observedClient, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
@@ -78,7 +72,7 @@ export class Sender {
   /** Reads an object as the caches hold it; undefined if there is none. */
   read(
     target: WriteTarget,
-    { name, namespace }: Pick<ObjectMeta, "name" | "namespace">,
+    { name, namespace }: ObjectRef,
     signal?: AbortSignal,
   ): Promise<DecodedResource | undefined> {
     const { fieldManagers } = this;
@@ -217,7 +211,9 @@ export class Sender {
     { target, plan, before, cause = NO_CAUSE }: Sending,
     error: unknown,
   ): Promise<Written | undefined> {
-    if (before !== undefined || cause.primary === undefined || !mayHaveHadEffect(error)) return undefined;
+    // An answer of the server says what it did; a request that did not leave did nothing.
+    const hadNoEffect = isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
+    if (before !== undefined || cause.primary === undefined || hadNoEffect) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
     const entry = await this.read(target, plan.ref, signal).catch(() => undefined);
     return entry === undefined ? undefined : { entry, isOwn: false };
@@ -285,12 +281,6 @@ function logChange(
     ...(paths.length === 0 ? {} : { paths }),
   };
   cause.logger?.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
-}
-
-// An answer of the server says what it did; a request that did not leave did nothing.
-function mayHaveHadEffect(error: unknown): boolean {
-  if (isApiError(error)) return false;
-  return (error as Partial<ConnectionError>).wasSent !== false;
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.
