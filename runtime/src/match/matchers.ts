@@ -102,13 +102,7 @@ function contentOf(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
 }
 
-interface MetadataPart extends AdditiveOptions {
-  readonly name: string;
-  readonly desired: JsonValue;
-  readonly live: JsonValue;
-}
-
-function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions): MetadataPart[] {
+function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions) {
   const [wanted, known] = [desired, live].map(({ metadata }) => (metadata ?? {}) as JsonObject);
   const schema = options.schema.property("metadata");
   return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {

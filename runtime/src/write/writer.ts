@@ -1,8 +1,9 @@
 import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { keyOf, type JsonPatchOperation, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
   lacksLabel,
+  LINK_ANNOTATIONS,
   OBJECT_KEY,
   otherOwnerOf,
   PRIMARY_NAME,
@@ -13,12 +14,10 @@ import type { DecodedResource } from "../decode/decode-resource.js";
 import { ApplyMethod } from "./apply.js";
 import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
 import { PutMethod } from "./put.js";
-import { untyingOperations } from "./remove.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planJsonPatch, planMergePatch, type Stated } from "./send/plan.js";
+import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Stated } from "./send/plan.js";
 import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
-import { withEncodedData } from "./send/secret-data.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
@@ -133,4 +132,22 @@ export class Writer {
     const sent = await this.#sender.send({ target, plan, before: undefined, cause, isUrgent: true });
     return sent.kind === "postponed" ? live : sent.entry;
   }
+}
+
+/** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
+export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
+  const removed = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
+  const removedFrom = (member: "annotations" | "labels", name: string) => {
+    const value = metadata[member]?.[name];
+    const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
+    return value === undefined ? [] : removed(path, { op: "test", path, value });
+  };
+  const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
+  // From the last to the first, so that the places of those before stay right.
+  const owners = [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
+    const path = `/metadata/ownerReferences/${index}`;
+    return uid === owner ? removed(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
+  });
+  const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
+  return operations.length === 0 ? [] : [uidTest(metadata.uid), ...operations];
 }
