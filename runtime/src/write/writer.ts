@@ -11,9 +11,9 @@ import {
   sharesPrimary,
 } from "../base/primary-link.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import { ApplyMethod } from "./apply.js";
+import { applyMethod } from "./apply.js";
 import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
-import { PutMethod } from "./put.js";
+import { putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
 import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Stated } from "./send/plan.js";
@@ -42,7 +42,7 @@ export class Writer {
 
   constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
     this.#sender = sender;
-    this.#method = serverSideApply ? new ApplyMethod(sender) : new PutMethod(sender);
+    this.#method = serverSideApply ? applyMethod(sender) : putMethod(sender);
   }
 
   /** Makes an object as desired. The creation of one that exists after all fails if it is not of this primary and not to be adopted. */
