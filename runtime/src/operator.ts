@@ -133,7 +133,7 @@ class RunnableOperator implements Operator {
     const idle = Promise.resolve(before).then(() => previous?.idle);
     const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [], idle };
     this.#session = session;
-    const { startTimeoutMs, controllers } = this.#options;
+    const { startTimeoutMs, controllers, observer, onLoop } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
     try {
@@ -152,7 +152,6 @@ class RunnableOperator implements Operator {
       const logger = this.#logger;
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
-      const { observer, onLoop } = this.#options;
       const shared = {
         ...{ client, clusters, fieldManagers, logger },
         informers: new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger }),
@@ -164,9 +163,12 @@ class RunnableOperator implements Operator {
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
     } catch (error) {
-      const reason = timeout?.aborted === true ? this.#startFailure(session, error) : error;
+      const isTooLate = timeout?.aborted === true;
+      const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
       await this.stop();
-      throw reason;
+      if (!isTooLate) throw error;
+      const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
+      throw new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
     }
     const names = controllers.map(({ name }) => name);
     this.#logger.info({ controllers: names, server: this.client?.connection.server }, "started");
@@ -263,12 +265,5 @@ class RunnableOperator implements Operator {
         });
       }
     }
-  }
-
-  #startFailure({ controllers }: Session, error: unknown): Error {
-    const { startTimeoutMs } = this.#options;
-    const reasons = new Set(controllers.flatMap(({ failures }) => failures));
-    const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
-    return new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
   }
 }

@@ -44,13 +44,6 @@ export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" |
 /** The object that a patch changes, and how. */
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
-/** An object, or one of its subresources. */
-interface Target {
-  readonly definition: ResourceDefinition;
-  readonly ref: ObjectRef;
-  readonly subresource?: "scale" | "eviction";
-}
-
 const LIST_LIMIT = 500;
 const POD: ResourceDefinition = coreKindOf("Pod", "pods");
 
@@ -269,7 +262,7 @@ export class ApiClient {
 
   /** Returns the answer to a request about an object; undefined if there is no such object. */
   async #sendAbout(
-    { definition, ref, subresource }: Target,
+    { definition, ref, subresource }: { definition: ResourceDefinition; ref: ObjectRef; subresource?: string },
     what: string,
     request: Pick<ApiRequest, "method" | "body" | "signal">,
   ): Promise<Buffer | undefined> {

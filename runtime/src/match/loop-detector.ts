@@ -30,17 +30,18 @@ export interface ObservedWrite {
   readonly input: string;
 }
 
-/** What is known of a loop after a write. */
-export interface WriteLoop {
+/** What is known of a loop. */
+export interface KnownLoop {
   /** `undone`: the same content each time. `unsettled`: another content each time. */
   readonly kind: "undone" | "unsettled";
   /** How many writes belong to it, from the first on. */
   readonly writes: number;
-  /** Whether this write made it a loop. */
-  readonly isNew: boolean;
   /** How long the object is left as it is. */
   readonly pauseMs: number;
 }
+
+/** A loop after a write, and whether that made it one. */
+export type WriteLoop = KnownLoop & { readonly isNew: boolean };
 
 interface Writes extends ObservedWrite {
   /** Times of the last writes with the same content, and with the same input; the latest last. */
@@ -48,7 +49,7 @@ interface Writes extends ObservedWrite {
   readonly times: readonly number[];
   readonly lastAt: number;
   /** Absent as long as it is no loop. */
-  readonly loop: Omit<WriteLoop, "isNew"> | undefined;
+  readonly loop: KnownLoop | undefined;
 }
 
 /** The recent writes of one field manager, by object. Times are milliseconds that never run backwards. */
@@ -67,11 +68,7 @@ export class LoopDetector {
   }
 
   /** Returns the loop that a write would continue, and how long it has to wait now; undefined if it may be made at once. */
-  postponementOf(
-    key: string,
-    write: () => ObservedWrite,
-    now = systemClock.now(),
-  ): Omit<WriteLoop, "isNew"> | undefined {
+  postponementOf(key: string, write: () => ObservedWrite, now = systemClock.now()): KnownLoop | undefined {
     const known = this.#objects.get(key);
     if (known?.loop === undefined || !continues(known, write())) return undefined;
     const pauseMs = known.lastAt + known.loop.pauseMs - now;

@@ -8,7 +8,7 @@ import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import { LoopDetector, type WriteLoop } from "../../match/loop-detector.js";
+import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
@@ -235,7 +235,7 @@ export class Sender {
 
   #postpone(
     written: WrittenPlace & Pick<PostponedWrite, "managers">,
-    { kind, writes, pauseMs }: Omit<WriteLoop, "isNew">,
+    { kind, writes, pauseMs }: KnownLoop,
     cause: WriteCause,
   ): PostponedWrite {
     const postponed = { ...written, loop: kind, writes, retryAfterMs: pauseMs };
