@@ -64,9 +64,8 @@ export class RunningController {
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
     const { client, logger, observer, onLoop, fieldManagers } = shared;
-    const { name, workflow, indexes, fieldManager = name } = definition;
+    const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
-    const { labelSelector, fieldSelector } = definition;
     const primary = createPrimarySource({
       ...{ definition: workflow.primary, labelSelector, fieldSelector },
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,

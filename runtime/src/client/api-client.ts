@@ -115,10 +115,9 @@ export class ApiClient {
   }
 
   /**
-   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists.
-   *
-   * Ends when the signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if
-   * the resource version is too old, and any other error; nothing is repeated or resumed.
+   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists. Ends when the
+   * signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if the resource version is
+   * too old, and any other error; nothing is repeated or resumed.
    */
   async *watch<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,

@@ -62,8 +62,7 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   if (options.isStrict === true)
     return desired.length === live.length && desired.every((item, index) => includes(item, live[index], inner));
   if (desired.every((item, index) => isDeepStrictEqual(item, live[index]))) return true;
-  const numbers = new Map<string, number>();
-  const [a, b] = [desired, live].map((list) => list.map((item) => numberOf(numbers, item))) as [number[], number[]];
+  const [a, b] = [desired.map(textOf), live.map(textOf)];
   const common = commonSubsequence(a, b);
   if (common === undefined) return false;
   let at = 0;
@@ -81,25 +80,22 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   return desired.slice(at).every((item, index) => includes(item, live[liveAt + index], inner));
 }
 
-/** Returns the number of an item; equal items have equal numbers. */
-function numberOf(numbers: Map<string, number>, item: JsonValue): number {
-  const text = JSON.stringify(item, (_, value: JsonValue) =>
+/** Returns an item as a text; equal items have equal texts. */
+function textOf(item: JsonValue): string {
+  return JSON.stringify(item, (_, value: JsonValue) =>
     isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1))) : value,
   );
-  const known = numbers.get(text) ?? numbers.size;
-  numbers.set(text, known);
-  return known;
 }
 
 /** Returns the longest common subsequence; `undefined` if there are too many pairs of items between what the lists begin and end with. */
-function commonSubsequence(all: readonly number[], others: readonly number[]): number[] | undefined {
+function commonSubsequence(all: readonly string[], others: readonly string[]): string[] | undefined {
   let start = 0;
   while (start < all.length && all[start] === others[start]) start++;
   const most = Math.min(all.length, others.length) - start;
   let end = 0;
   while (end < most && all.at(-1 - end) === others.at(-1 - end)) end++;
   // An item that only one list has is in no common subsequence.
-  const keepThose = (list: readonly number[], known: ReadonlySet<number>) =>
+  const keepThose = (list: readonly string[], known: ReadonlySet<string>) =>
     list.slice(start, list.length - end).filter((item) => known.has(item));
   const a = keepThose(all, new Set(others));
   const b = keepThose(others, new Set(a));

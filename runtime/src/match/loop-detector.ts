@@ -1,10 +1,9 @@
 import { systemClock } from "../base/clock.js";
 
 /**
- * Finds objects that are written over and over, because somebody undoes the write each time, or because the desired state never settles.
- *
- * Promises: an object is never held up when somebody wants something new of it, nor when it stays as desired for a while. An object in a loop
- * is written after pauses that double. What is kept is bounded, and forgotten a while after the last write.
+ * Finds objects that are written over and over, because somebody undoes the write each time, or because the desired state never settles. An
+ * object is never held up when somebody wants something new of it, nor when it stays as desired for a while; one in a loop is written after
+ * pauses that double. What is kept is bounded, and forgotten a while after the last write.
  */
 
 /** How loops are recognised, and slowed down; times in milliseconds. */

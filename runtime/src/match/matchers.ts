@@ -36,10 +36,8 @@ export interface GenericMatcherOptions {
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Creates a matcher that accepts additions in live: defaults of the server, and fields of others.
- *
- * It compares labels, annotations, and desired finalizers and owner references of the metadata, but not the status. JOSDK's matcher
- * ignores finalizers and owner references, so that it never writes a change of them alone.
+ * Creates a matcher that accepts additions in live: defaults of the server, and fields of others. It compares labels, annotations, and desired
+ * finalizers and owner references (which JOSDK's ignores, so that it never writes a change of them alone), but not the status.
  */
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},

@@ -13,10 +13,7 @@ import type { WriteMethod, Written } from "./write-method.js";
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
-/**
- * Returns the way to write objects by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field alone causes
- * no write.
- */
+/** Returns the way to write by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field causes no write. */
 export function putMethod(sender: Sender): WriteMethod {
   const forms = new StoredForms();
   const isAsDesired = (target: WriteTarget, body: Stated, live: KubernetesObject): boolean => {

@@ -44,7 +44,7 @@ export class ApplyMatcher {
     const options = this.#matchOptions(application, live);
     if (options === undefined) return { matches: false, ...UNOWNED };
     const { desired } = application;
-    const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
+    const verdict = matchAsJson(desired, live.object as never, options);
     const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
     const sent = this.#sent.get(live.object);
     if (sent?.part === application.part) {
@@ -61,11 +61,8 @@ export class ApplyMatcher {
     if (live === undefined) return [ABSENT];
     const { target, desired } = application;
     const options = this.#matchOptions(application, live);
-    if (options !== undefined)
-      return findDifferences(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
-        ...options,
-        limit,
-      });
+    const wanted = plainOf(desired) as JsonObject;
+    if (options !== undefined) return findDifferences(wanted, live.object as never, { ...options, limit });
     // Whoever changed all that we owned took it over; the values still tell where.
     const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
     return found.length > 0 ? found : [UNOWNED];

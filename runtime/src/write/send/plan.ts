@@ -191,10 +191,7 @@ function operationsOf<Resource extends KubernetesObject>(
   return isStatus ? jsonDiff({ status: before["status"] }, { status: changed["status"] }) : jsonDiff(before, changed);
 }
 
-/**
- * Returns a Secret with its `stringData` encoded into `data`, as the API server does: but that records the manager as the owner of
- * `stringData` (1.36), so that such an object could never be compared.
- */
+/** Returns a Secret with its `stringData` in `data`, as it is stored: otherwise its fields would be owned where they are not (1.36). */
 export function withEncodedData<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
   if (definition.kind !== "Secret" || definition.apiVersion !== "v1" || !("stringData" in desired)) return desired;
   const { stringData, ...rest } = desired as { stringData?: { [key: string]: string } | null; data?: object };

@@ -1,9 +1,6 @@
 import { requesterOf, type ApiClient } from "../../client/api-client.js";
 
-/**
- * Returns the field managers, but for our `own`, that own what is at one of these paths (`data.text`) of the object at `path`; none if nobody
- * does, or if that cannot be read now.
- */
+/** Returns the field managers but `own` that own one of these paths (`data.text`) of the object at `path`; none if that cannot be read now. */
 export async function findRivals(
   client: ApiClient,
   { path, paths, own }: { readonly path: string; readonly paths: readonly string[]; readonly own: string },

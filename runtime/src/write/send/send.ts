@@ -87,7 +87,9 @@ export class Sender {
     const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
     if (pause !== undefined) {
       const place = this.#placeOf(sending);
-      const managers = pause.kind === "undone" ? await this.#rivalsOf(sending, place) : [];
+      const isUndone = pause.kind === "undone" && place.paths.length > 0;
+      const search = { path: objectPath(target.definition, plan.ref), paths: place.paths, own: this.fieldManager };
+      const managers = isUndone ? await findRivals(this.client, search, cause.signal) : [];
       return { kind: "postponed", postponed: this.#postpone({ ...place, managers }, pause, cause) };
     }
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
@@ -241,11 +243,6 @@ export class Sender {
     const postponed = { ...written, loop: kind, writes, retryAfterMs: pauseMs };
     this.#options.listener?.onPostponed(postponed, cause);
     return postponed;
-  }
-
-  async #rivalsOf({ target, plan, cause }: Sending, { paths }: WrittenPlace): Promise<readonly string[]> {
-    const search = { path: objectPath(target.definition, plan.ref), paths, own: this.fieldManager };
-    return paths.length === 0 ? [] : findRivals(this.client, search, cause?.signal);
   }
 
   #placeOf(sending: Sending): WrittenPlace {
