@@ -35,7 +35,7 @@ export interface OperatorOptions {
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /** How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop; 30 s unless given. */
   readonly stopTimeoutMs?: number;
 }
@@ -62,20 +62,9 @@ export interface ConnectedOperator extends Operator {
   readonly client: ApiClient;
 }
 
-/** A controller of a started operator (JOSDK's RegisteredController). */
+/** A controller of a started operator, but for what starts and stops it (JOSDK's RegisteredController). */
 export type RegisteredController = Readonly<
-  Pick<
-    RunningController,
-    | "definition"
-    | "namespaces"
-    | "setNamespaces"
-    | "sources"
-    | "health"
-    | "givenUp"
-    | "postponed"
-    | "isStarted"
-    | "counts"
-  >
+  Omit<RunningController, "start" | "stopReconciling" | "stopSources" | "whenIdle" | "failures">
 >;
 
 const STOP_TIMEOUT_MS = 30_000;

@@ -27,12 +27,7 @@ export async function runOperator(
   const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
   const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
-  const operator = createOperator({
-    ...rest,
-    controllers,
-    logger,
-    ...(startTimeoutMs !== undefined && { startTimeoutMs }),
-  });
+  const operator = createOperator({ ...rest, controllers, logger, startTimeoutMs });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);

@@ -106,10 +106,7 @@ function placeOf(controller: ControllerDefinition, dependent: KubernetesDependen
   if (operations?.create !== undefined) return undefined;
   if (dependentsOf(controller).filter(isKubernetes).some(isRead)) return undefined;
   const namespaces = namespace === undefined ? controller.namespaces : [namespace];
-  const selectors = [labelSelector, fieldSelector];
-  return JSON.stringify(
-    [resource.apiVersion, resource.kind, cluster, namespaces, ...selectors].map((each) => each ?? null),
-  );
+  return JSON.stringify([resource.apiVersion, resource.kind, cluster, namespaces, labelSelector, fieldSelector]);
 }
 
 /** Returns what a controller watches of a dependent. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import { pathText, type Difference } from "./match.js";
-import { isJsonObject, type JsonObject } from "./same-value.js";
+import { isJsonObject, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */

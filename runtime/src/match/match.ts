@@ -4,7 +4,7 @@
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isLeaf, keyOfListItem, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./same-value.js";
+import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */

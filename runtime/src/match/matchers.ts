@@ -5,8 +5,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
-import { plainOf } from "./plain-json.js";
-import type { JsonObject } from "./same-value.js";
+import { plainOf, type JsonObject } from "./json-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
