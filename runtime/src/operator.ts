@@ -170,8 +170,7 @@ class RunnableOperator implements Operator {
       await this.#closeClient();
       return true;
     }
-    session.stopped ??= this.#stop(session);
-    return session.stopped;
+    return (session.stopped ??= this.#stop(session));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

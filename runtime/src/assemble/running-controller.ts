@@ -220,8 +220,7 @@ function sourcesOfUser({ name, eventSources }: ControllerDefinition, facts: Even
     if (Array.isArray(sources)) return sources as EventSource[];
     throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
   } catch (error) {
-    throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const problem = `the event sources of controller "${name}" could not be made: ${messageOf(error)}`;
+    throw new Error(problem, { cause: error });
   }
 }

@@ -14,14 +14,13 @@ export interface FieldNode {
 /** What tells the items of a list apart: the value of the key of most, or a text made of several. */
 export type ItemKey = string | number | boolean;
 
-const NONE: ReadonlyMap<string, FieldNode> = new Map();
-const NO_ITEMS: ReadonlyMap<ItemKey, FieldNode> = new Map();
+const NONE: ReadonlyMap<never, FieldNode> = new Map<never, FieldNode>();
 
 /** What is owned, with nothing below it. */
-export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NO_ITEMS, values: NONE };
+export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NONE };
 
 /** What a manager owns who applied nothing. */
-export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NO_ITEMS, values: NONE };
+export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NONE, values: NONE };
 
 type FieldsV1 = { readonly [key: string]: FieldsV1 };
 
