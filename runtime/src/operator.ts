@@ -136,8 +136,7 @@ class RunnableOperator implements Operator {
       signal.throwIfAborted();
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const others = Object.entries(this.#options.clusters ?? {});
-      const clusters = new Map(others.map(([name, connection]) => [name, this.#connect(connection)]));
-      session.clusters = clusters;
+      const clusters = (session.clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)])));
       const logger = this.#logger;
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);

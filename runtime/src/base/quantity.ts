@@ -11,9 +11,8 @@ const NANO_EXPONENT = 9;
 /** Returns a quantity such as `500m` or `1Gi` in billionths, rounded up as the API server does; undefined if it is not one. */
 export function parseQuantity(quantity: unknown): bigint | undefined {
   if (typeof quantity !== "string" && typeof quantity !== "number") return undefined;
-  const match = QUANTITY.exec(String(quantity).trim());
-  const [, sign, whole = "", fraction = "", suffix = "", exponentText] = match ?? [];
-  if (match === null || whole + fraction === "") return undefined;
+  const [, sign, whole = "", fraction = "", suffix = "", exponentText] = QUANTITY.exec(String(quantity).trim()) ?? [];
+  if (whole + fraction === "") return undefined;
   const binary = Math.max(0, BINARY_SUFFIXES.indexOf(suffix));
   const decimal = binary > 0 ? 0 : 3 * DECIMAL_SUFFIXES.indexOf(suffix) - NANO_EXPONENT;
   const exponent = exponentText === undefined ? decimal : Number(exponentText);

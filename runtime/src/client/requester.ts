@@ -69,11 +69,9 @@ export class ApiRequester {
   }
 
   /**
-   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
-   *
-   * A request that may not be carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the
-   * server says so by 401, 429 or a Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once;
-   * the error has the time, at most 5 minutes.
+   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end. One that may not be
+   * carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the server says so by 401, 429 or a
+   * Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once; the error has the time, at most 5 minutes.
    */
   async send(request: ApiRequest): Promise<TransportResponse> {
     const { fence, logger } = this.#options;
