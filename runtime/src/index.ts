@@ -1,6 +1,5 @@
 // Defining controllers
-export { defineController } from "./codegen/define-controller.js";
-export type { ControllerOptions } from "./codegen/define-controller.js";
+export { defineController, type ControllerOptions } from "./codegen/define-controller.js";
 export { defineWorkflow } from "./codegen/define-workflow.js";
 export type { ReconcilerOf, SecondaryOf, WorkflowBuilder, WorkflowOptions } from "./codegen/define-workflow.js";
 export { createResource, defineResource, isResource, untypedResource } from "./codegen/define-resource.js";
@@ -10,8 +9,7 @@ export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from 
 export { createOperator } from "./operator.js";
 export type { ConnectedOperator, Operator, OperatorOptions, RegisteredController } from "./operator.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
-export { runOperator } from "./run-operator.js";
-export type { RunOperatorOptions } from "./run-operator.js";
+export { runOperator, type RunOperatorOptions } from "./run-operator.js";
 
 // What reconcilers return and throw
 export {
@@ -44,40 +42,32 @@ export type {
   OnUpdateFilter,
 } from "./cache/resource-change.js";
 export type { EventSource, EventSourceContext } from "./sources/event-source.js";
-export type { SecondaryCause } from "./base/reconcile-reason.js";
+export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/reconcile-reason.js";
 export type { SourceHealth } from "./base/health.js";
-export type { ReconcileReason } from "./base/reconcile-reason.js";
 
 // Writing
 export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResource } from "./write/kind-operations.js";
-export type { KindOperations, ResourceWrite, WholeResource, WriteMode } from "./write/kind-operations.js";
+export type { KindOperations, ResourceWrite, RetriedPatch, WholeResource, WriteMode } from "./write/kind-operations.js";
 export { genericMatcher, statusMatcher } from "./match/matchers.js";
 export type { GenericMatcherOptions, Matcher, MatcherArguments } from "./match/matchers.js";
 export type { JsonPatchChange } from "./write/send/plan.js";
 export type { FinalizerOptions, ResourceOperations } from "./write/resource-operations.js";
-export type { RetriedPatch } from "./write/kind-operations.js";
 export type { JsonPatchOperation } from "./base/kubernetes-object.js";
 
 // Conditions
 export { conditionIs, crdPresent, deleted, fieldEquals, ready } from "./workflow/conditions/builtin-conditions.js";
 
 // Event sources
-export { informerSource } from "./sources/kind/informer-source.js";
-export type { InformerSource, InformerSourceOptions } from "./sources/kind/informer-source.js";
-export { pollingSource } from "./sources/external/polling-source.js";
-export type { PollingSourceOptions } from "./sources/external/polling-source.js";
+export { informerSource, type InformerSource, type InformerSourceOptions } from "./sources/kind/informer-source.js";
+export { pollingSource, type PollingSourceOptions } from "./sources/external/polling-source.js";
 export { perPrimaryPollingSource } from "./sources/external/per-primary-polling-source.js";
 export type { PerPrimaryPollingSourceOptions } from "./sources/external/per-primary-polling-source.js";
 export { cachingInboundSource } from "./sources/external/caching-inbound-source.js";
 export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/external/caching-inbound-source.js";
-export { createInbound } from "./sources/external/inbound.js";
-export type { Inbound, InboundChannel } from "./sources/external/inbound.js";
-export { inboundSource } from "./sources/inbound-source.js";
-export type { InboundSource } from "./sources/inbound-source.js";
-export { timerSource } from "./sources/timer-source.js";
-export type { TimerSource } from "./sources/timer-source.js";
-export { kubernetesResource, singleResource } from "./sources/external/external-cache.js";
-export type { IdOf } from "./sources/external/external-cache.js";
+export { createInbound, type Inbound, type InboundChannel } from "./sources/external/inbound.js";
+export { inboundSource, type InboundSource } from "./sources/inbound-source.js";
+export { timerSource, type TimerSource } from "./sources/timer-source.js";
+export { kubernetesResource, singleResource, type IdOf } from "./sources/external/external-cache.js";
 export type { ExternalSource, ExternalSourceOptions } from "./sources/external/external-source.js";
 export {
   byAnnotation,
@@ -89,8 +79,7 @@ export {
 } from "./sources/mappers.js";
 export type { PrimaryKeys, PrimaryToSecondaryMapper, SecondaryToPrimaryMapper } from "./sources/mappers.js";
 export { allOf, anyOf, not } from "./sources/filters.js";
-export { keyOf } from "./base/kubernetes-object.js";
-export type { ObjectKey } from "./base/kubernetes-object.js";
+export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
@@ -109,14 +98,10 @@ export type {
 } from "./workflow/workflow-result.js";
 export { WorkflowError } from "./workflow/workflow-error.js";
 export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
-export { createLogger } from "./base/logger.js";
-export type { CreateLoggerOptions } from "./base/logger.js";
-export { messageOf } from "./base/logger.js";
-export type { Logger, LogLevel } from "./base/logger.js";
+export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type LogLevel } from "./base/logger.js";
 
 // Talking to a cluster
-export { ApiClient } from "./client/api-client.js";
-export type { ApplyOptions, Defined, PatchTarget } from "./client/api-client.js";
+export { ApiClient, type ApplyOptions, type Defined, type PatchTarget } from "./client/api-client.js";
 export type { DeleteOptions, Deletion, ListOptions, ReadOptions, WatchOptions } from "./client/call-options.js";
 export type { EvictOptions, Scale, ScaleOptions } from "./client/call-options.js";
 export type { WatchedEvent } from "./client/watch-events.js";
@@ -124,8 +109,7 @@ export type { Applied, WriteOptions, WriteRequest } from "./client/write-request
 export type { WriteVerb } from "./base/kubernetes-object.js";
 export { createConnection } from "./client/connect/connection.js";
 export type { Connection, ConnectionOptions, Credentials, Impersonation } from "./client/connect/connection.js";
-export { loadConnection } from "./client/connect/load-connection.js";
-export type { LoadConnectionOptions } from "./client/connect/load-connection.js";
+export { loadConnection, type LoadConnectionOptions } from "./client/connect/load-connection.js";
 
 // Types of resources
 export type {
@@ -147,7 +131,6 @@ export type {
 } from "./reconcile/controller-definition.js";
 export type { Retry, RetryOptions, RetryState } from "./schedule/retry.js";
 export type { RateLimiter, RateLimiterFactory, RateLimitOptions } from "./schedule/rate-limiter.js";
-export type { ReconcilePriority } from "./base/reconcile-reason.js";
 export type {
   EventSources,
   Expectation,

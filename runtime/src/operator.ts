@@ -35,11 +35,8 @@ export interface OperatorOptions {
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
-  readonly startTimeoutMs?: number;
-  /**
-   * How long reconciles under way, and after them event sources, may take to finish when the operator stops; 30 s unless given. Event sources
-   * have a second at least.
-   */
+  readonly startTimeoutMs?: number | undefined;
+  /** How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop; 30 s unless given. */
   readonly stopTimeoutMs?: number;
 }
 
@@ -47,10 +44,7 @@ export interface OperatorOptions {
 export interface Operator extends AsyncDisposable {
   /** The client that the operator uses; `undefined` until a start has found a connection. */
   readonly client: ApiClient | undefined;
-  /**
-   * Resolves to the operator, with its client, when all that is watched is known and reconciling has begun. It may be started again after it
-   * was stopped.
-   */
+  /** Resolves to the operator, with its client, when all that is watched is known and reconciling has begun. After a stop it may start again. */
   start(): Promise<ConnectedOperator>;
   /**
    * Finishes the reconciles under way, stops the event sources and closes all connections; tells whether all of them finished in time.
@@ -68,18 +62,9 @@ export interface ConnectedOperator extends Operator {
   readonly client: ApiClient;
 }
 
-/** A controller of a started operator (JOSDK's RegisteredController). */
-export type RegisteredController = Pick<
-  RunningController,
-  | "definition"
-  | "namespaces"
-  | "setNamespaces"
-  | "sources"
-  | "health"
-  | "givenUp"
-  | "postponed"
-  | "isStarted"
-  | "counts"
+/** A controller of a started operator, but for what starts and stops it (JOSDK's RegisteredController). */
+export type RegisteredController = Readonly<
+  Omit<RunningController, "start" | "stopReconciling" | "stopSources" | "whenIdle" | "failures">
 >;
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -137,7 +122,7 @@ class RunnableOperator implements Operator {
     const idle = Promise.resolve(before).then(() => previous?.idle);
     const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [], idle };
     this.#session = session;
-    const { startTimeoutMs, controllers } = this.#options;
+    const { startTimeoutMs, controllers, observer, onLoop } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
     try {
@@ -151,12 +136,10 @@ class RunnableOperator implements Operator {
       signal.throwIfAborted();
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const others = Object.entries(this.#options.clusters ?? {});
-      const clusters = new Map(others.map(([name, connection]) => [name, this.#connect(connection)]));
-      session.clusters = clusters;
+      const clusters = (session.clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)])));
       const logger = this.#logger;
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
-      const { observer, onLoop } = this.#options;
       const shared = {
         ...{ client, clusters, fieldManagers, logger },
         informers: new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger }),
@@ -168,9 +151,12 @@ class RunnableOperator implements Operator {
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
       await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
     } catch (error) {
-      const reason = timeout?.aborted === true ? this.#startFailure(session, error) : error;
+      const isTooLate = timeout?.aborted === true;
+      const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
       await this.stop();
-      throw reason;
+      if (!isTooLate) throw error;
+      const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
+      throw new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
     }
     const names = controllers.map(({ name }) => name);
     this.#logger.info({ controllers: names, server: this.client?.connection.server }, "started");
@@ -183,8 +169,7 @@ class RunnableOperator implements Operator {
       await this.#closeClient();
       return true;
     }
-    session.stopped ??= this.#stop(session);
-    return session.stopped;
+    return (session.stopped ??= this.#stop(session));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -267,12 +252,5 @@ class RunnableOperator implements Operator {
         });
       }
     }
-  }
-
-  #startFailure({ controllers }: Session, error: unknown): Error {
-    const { startTimeoutMs } = this.#options;
-    const reasons = new Set(controllers.flatMap(({ failures }) => failures));
-    const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
-    return new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
   }
 }

@@ -14,10 +14,9 @@ const EXIT_GRACE_MS = 2_000;
 /**
  * Runs controllers as a process, until SIGTERM, SIGINT or `signal` asks for the end. Resolves when all is stopped; what follows the call
  * may close what the user opened. The exit code is 1 if the start failed or a reconcile did not end in time. An error that nobody
- * catches, such as that of a floating promise, is logged with its stack and ends the process with 1.
- *
- * The environment variable LOG_LEVEL chooses debug, info, warn, error or silent; LOG_FORMAT chooses json or pretty, which is what a terminal
- * gets. START_TIMEOUT_SECONDS gives up a start that takes longer; without it, the operator keeps trying.
+ * catches, such as that of a floating promise, is logged with its stack and ends the process with 1. The environment variable LOG_LEVEL
+ * chooses debug, info, warn, error or silent; LOG_FORMAT chooses json or pretty, which is what a terminal gets. START_TIMEOUT_SECONDS gives
+ * up a start that takes longer; without it, the operator keeps trying.
  */
 export async function runOperator(
   controllers: readonly ControllerDefinition[],
@@ -27,12 +26,7 @@ export async function runOperator(
   const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
   const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
-  const operator = createOperator({
-    ...rest,
-    controllers,
-    logger,
-    ...(startTimeoutMs !== undefined && { startTimeoutMs }),
-  });
+  const operator = createOperator({ ...rest, controllers, logger, startTimeoutMs });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);
@@ -84,9 +78,8 @@ function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly a
 }
 
 function loggerFromEnvironment(): Logger {
-  const level = oneOf<LogLevel>("LOG_LEVEL", ["debug", "info", "warn", "error", "silent"]) ?? "info";
-  const format = oneOf("LOG_FORMAT", ["json", "pretty"]);
-  return createLogger(level, format === undefined ? {} : { format });
+  const level = oneOf<LogLevel>("LOG_LEVEL", ["debug", "info", "warn", "error", "silent"]);
+  return createLogger(level, { format: oneOf("LOG_FORMAT", ["json", "pretty"]) });
 }
 
 function oneOf<Value extends string>(variable: string, values: readonly Value[]): Value | undefined {

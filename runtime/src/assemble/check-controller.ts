@@ -114,9 +114,7 @@ export function namespacesOf(
 
 // A domain, a slash, and a name (1.36, ValidateFinalizerName: a qualified name, with a domain unless it is Kubernetes' own).
 function isQualified(finalizer: string): boolean {
-  const match =
-    /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)\/([A-Za-z0-9]([-\w.]*[A-Za-z0-9])?)$/.exec(
-      finalizer,
-    );
-  return match !== null && match[1]!.length <= 253 && match[4]!.length <= 63;
+  const [domain = "", name = "", ...rest] = finalizer.split("/");
+  const isName = name.length <= 63 && /^[A-Za-z0-9]([-\w.]*[A-Za-z0-9])?$/.test(name);
+  return rest.length === 0 && isName && domain.length <= 253 && domain.split(".").every((label) => LABEL.test(label));
 }

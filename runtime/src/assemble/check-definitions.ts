@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import { checkCrds, type CheckCrdsOptions } from "../operate/check-crds.js";
+import type { DriverParts } from "./dependent-drivers.js";
 import { dependentsOf, type ControllerDefinition } from "../reconcile/controller-definition.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
 
@@ -15,23 +16,15 @@ export function checkClusters(controllers: readonly ControllerDefinition[], clus
         );
 }
 
-interface DefinitionCheck extends CheckCrdsOptions {
-  readonly client: ApiClient;
-  /** Those of the other clusters, by their names. */
-  readonly clusters: ReadonlyMap<string, ApiClient>;
-}
-
 /** Compares the kinds that controllers need with what their clusters serve; throws if one differs. */
 export async function checkDefinitions(
   controllers: readonly ControllerDefinition[],
-  { client, clusters, ...options }: DefinitionCheck,
+  { client, clusters, ...options }: CheckCrdsOptions & Pick<DriverParts, "client" | "clusters">,
 ): Promise<void> {
-  const check = (cluster: ApiClient, name?: string) =>
-    checkCrds(
-      cluster,
-      controllers.flatMap((controller) => definitionsOf(controller, name)),
-      options,
-    );
+  const check = (cluster: ApiClient, name?: string) => {
+    const definitions = controllers.flatMap((controller) => definitionsOf(controller, name));
+    return checkCrds(cluster, definitions, options);
+  };
   await Promise.all([check(client), ...[...clusters].map(([name, cluster]) => check(cluster, name))]);
 }
 

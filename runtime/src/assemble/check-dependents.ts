@@ -15,9 +15,9 @@ export type Fail = (problem: string) => Error;
 
 /** Throws if the settings of a dependent of any workflow contradict each other, saying which and what to do. */
 export function checkDependents({ workflow, workflows = {} }: ControllerDefinition, fail: Fail): void {
-  for (const each of [workflow, ...Object.values(workflows)]) checkWorkflow(each, fail);
   const named = Object.entries(workflows).map(([name, each]) => ({ each, where: ` in its workflow "${name}"` }));
   for (const { each, where } of [{ each: workflow, where: "" }, ...named]) {
+    checkWorkflow(each, fail);
     if (each !== workflow && each.removed !== undefined)
       throw fail(`states${where} what is removed, and that is for its own one to say; state it there`);
     const present = Object.entries(workflow.removed ?? {}).find(([name, removed]) => hasRemoved(each, name, removed));
@@ -92,8 +92,8 @@ function problemOfExternal(dependent: ExternalDependent, primary: ResourceDefini
   if (idOf === undefined) return "keeps an id (state) and has no idOf that tells it; add it";
   if (create === undefined) return "keeps the id of what it creates (state), and has no create; leave one of them out";
   if (state.kind !== "status") return problemOfState(state, primary, bulk !== undefined);
-  if (state.kind === "status" && state.path.length === 0) return "keeps ids in the status, and states no path there";
-  if (state.kind === "status" && !primary.hasStatusSubresource)
+  if (state.path.length === 0) return "keeps ids in the status, and states no path there";
+  if (!primary.hasStatusSubresource)
     return `keeps ids in the status of ${primary.plural}, which lack a status subresource; add it to the definition, or keep them in a ConfigMap`;
   return undefined;
 }

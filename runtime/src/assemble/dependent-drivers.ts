@@ -29,19 +29,29 @@ export interface DriverParts {
   readonly externals: ExternalDependents;
 }
 
-/** Makes the drivers of the dependents of one controller; those that write alike share a writer, and what that has learnt. */
-export class DriverFactory {
-  readonly #definition: ControllerDefinition;
-  readonly #parts: DriverParts;
-  readonly #writers = new Map<string, Writer>();
-
-  constructor(definition: ControllerDefinition, parts: DriverParts) {
-    this.#definition = definition;
-    this.#parts = parts;
-  }
-
-  create({ definition }: Pick<PlanNode, "definition">): DependentDriver {
-    const { externals, sources, client: own, clusters } = this.#parts;
+/** Returns what makes the drivers of the dependents of a controller; those that write alike share a writer, and what that has learnt. */
+export function driverFactory(
+  { name: controller, fieldManager: ofController = controller }: ControllerDefinition,
+  { externals, sources, client: own, clusters, writer, fieldManagers, loops: listener }: DriverParts,
+): (node: Pick<PlanNode, "definition">) => DependentDriver {
+  const writers = new Map<string, Writer>();
+  const writerOf = (
+    { cluster, fieldManager = ofController, serverSideApply = true }: KubernetesDependent,
+    { source }: DependentSource,
+    client: () => ApiClient,
+  ): Writer => {
+    // A source of the user may be in a cluster of its own.
+    const place = isElsewhere(source) ? source.name : "";
+    if (place === "" && fieldManager === ofController && serverSideApply) return writer;
+    const key = JSON.stringify([cluster ?? place, cluster === undefined, fieldManager, serverSideApply]);
+    let known = writers.get(key);
+    if (known === undefined) {
+      const sender = new Sender({ client, fieldManager, fieldManagers, listener });
+      writers.set(key, (known = new Writer(sender, { serverSideApply })));
+    }
+    return known;
+  };
+  return ({ definition }) => {
     if (!isKubernetes(definition)) return externals.createDriver(definition, sources.externals.get(definition.name)!);
     const source = sources.dependents.get(definition.name)!;
     const { name, mode, garbageCollected, cluster } = definition;
@@ -51,29 +61,14 @@ export class DriverFactory {
           "knows nothing of its primary; state garbageCollected: false, so that the runtime deletes it",
       );
     const client = () => (cluster === undefined ? source.source.client : clusters.get(cluster)) ?? own;
-    const writer = this.#writerOf(definition, source, client);
-    return new KubernetesDriver({ definition, source, writer, client, controller: this.#definition.name });
-  }
-
-  #writerOf(
-    { cluster, fieldManager, serverSideApply = true }: KubernetesDependent,
-    { source }: DependentSource,
-    client: () => ApiClient,
-  ): Writer {
-    const { name, fieldManager: ofController = name } = this.#definition;
-    const { writer, fieldManagers, loops: listener } = this.#parts;
-    const manager = fieldManager ?? ofController;
-    // A source of the user may be in a cluster of its own.
-    const place = isElsewhere(source) ? source.name : "";
-    if (place === "" && manager === ofController && serverSideApply) return writer;
-    const key = JSON.stringify([cluster ?? place, cluster === undefined, manager, serverSideApply]);
-    const known = this.#writers.get(key);
-    if (known !== undefined) return known;
-    const sender = new Sender({ client, fieldManager: manager, fieldManagers, listener });
-    const made = new Writer(sender, { serverSideApply });
-    this.#writers.set(key, made);
-    return made;
-  }
+    return new KubernetesDriver({
+      definition,
+      source,
+      writer: writerOf(definition, source, client),
+      client,
+      controller,
+    });
+  };
 }
 
 // By what it has: a source may come from another copy of this package.
@@ -111,10 +106,7 @@ function placeOf(controller: ControllerDefinition, dependent: KubernetesDependen
   if (operations?.create !== undefined) return undefined;
   if (dependentsOf(controller).filter(isKubernetes).some(isRead)) return undefined;
   const namespaces = namespace === undefined ? controller.namespaces : [namespace];
-  const selectors = [labelSelector, fieldSelector];
-  return JSON.stringify(
-    [resource.apiVersion, resource.kind, cluster, namespaces, ...selectors].map((each) => each ?? null),
-  );
+  return JSON.stringify([resource.apiVersion, resource.kind, cluster, namespaces, labelSelector, fieldSelector]);
 }
 
 /** Returns what a controller watches of a dependent. */
@@ -123,17 +115,13 @@ export function watchOf(
   clusters: DriverParts["clusters"],
   labelSelector: string | undefined,
 ): DependentWatch {
-  const isActivatedLater = dependent.activationCondition !== undefined;
-  const connection = cluster === undefined ? undefined : clusters.get(cluster)?.connection;
-  if (cluster !== undefined && connection === undefined)
-    throw new Error(`dependent "${dependent.name}" lives in cluster "${cluster}", which the operator does not know`);
   return {
     ...dependent,
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    connection,
-    isActivatedLater,
+    labelSelector,
+    connection: cluster === undefined ? undefined : clusters.get(cluster)!.connection,
+    isActivatedLater: dependent.activationCondition !== undefined,
     isReadOnly: mode === "readOnly",
     // The filters of a dependent take objects of its kind.
-    ...(filters === undefined ? {} : { filters: filters as EventFilters }),
+    filters: filters as EventFilters | undefined,
   };
 }

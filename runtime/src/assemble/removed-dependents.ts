@@ -32,8 +32,7 @@ export class RemovedDependents implements RemovedKinds {
   /** The watch of a dependent shows what other dependents of the kind left as well. */
   readonly #dependents: readonly { readonly dependent: KubernetesDependent; readonly source: KnownObjects }[];
   readonly #kinds = new Map<KnownObjects["cache"], WatchedKind>();
-  readonly #opened = new Map<string, Promise<WatchedKind>>();
-  readonly #failures = new Map<string, { readonly at: number; readonly error: unknown }>();
+  readonly #opened = new Map<string, { readonly kind: Promise<WatchedKind>; failedAt?: number }>();
 
   constructor(definition: ControllerDefinition, parts: DriverParts) {
     this.#definition = definition;
@@ -50,15 +49,13 @@ export class RemovedDependents implements RemovedKinds {
     if (shared !== undefined) return this.#kindOf(shared.dependent, shared.source);
     const { resource, namespace, cluster } = removed;
     const key = JSON.stringify([resource.group, resource.kind, namespace, cluster]);
-    const failure = this.#failures.get(key);
-    if (failure !== undefined && performance.now() - failure.at < TRY_AGAIN_AFTER_MS) return absentOr(failure.error);
     let opened = this.#opened.get(key);
-    if (opened === undefined) this.#opened.set(key, (opened = this.#watch(name, removed)));
+    if (opened === undefined || performance.now() - (opened.failedAt ?? Infinity) >= TRY_AGAIN_AFTER_MS)
+      this.#opened.set(key, (opened = { kind: this.#watch(name, removed) }));
     try {
-      return await opened;
+      return await opened.kind;
     } catch (error) {
-      if (this.#opened.get(key) === opened) this.#opened.delete(key);
-      this.#failures.set(key, { at: performance.now(), error });
+      opened.failedAt ??= performance.now();
       return absentOr(error);
     }
   }

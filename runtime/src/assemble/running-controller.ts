@@ -8,7 +8,7 @@ import { ControllerSources, type SourcesListener } from "../sources/controller-s
 import type { KindSource } from "../sources/kind/kind-source.js";
 import { createPrimarySource } from "../sources/kind/primary-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";
-import { DriverFactory, watchOf, type DriverParts, type SelectorOf } from "./dependent-drivers.js";
+import { driverFactory, watchOf, type DriverParts, type SelectorOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
@@ -51,6 +51,8 @@ export function fieldManagersOf(definition: ControllerDefinition): readonly stri
 /** A controller with everything that it watches, from one start to one stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;
+  /** Whether all that it watches is known, so that it reconciles. */
+  isStarted = false;
   readonly #sources: ControllerSources;
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
@@ -58,14 +60,12 @@ export class RunningController {
   readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
-  #isStarted = false;
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
     const { client, logger, observer, onLoop, fieldManagers } = shared;
-    const { name, workflow, indexes, fieldManager = name } = definition;
+    const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
-    const { labelSelector, fieldSelector } = definition;
     const primary = createPrimarySource({
       ...{ definition: workflow.primary, labelSelector, fieldSelector },
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
@@ -84,10 +84,9 @@ export class RunningController {
     const senderOf = (name: string) => new Sender({ client, fieldManager: name, fieldManagers, listener: loops });
     const sender = senderOf(fieldManager);
     const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
-    const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
       ...{ client, primaries, sender, expectations, secondaries: sources },
-      driverOf: (node) => drivers.create(node),
+      driverOf: driverFactory(definition, parts),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({
         ...{ client, fieldManager, fieldManagers, sources, logger, listener: loops },
@@ -123,7 +122,7 @@ export class RunningController {
     await this.#sources.start(this.#listener);
     if (this.#isStopped) return;
     this.#controller.start();
-    this.#isStarted = true;
+    this.isStarted = true;
   }
 
   /** Waits for the reconciles under way, for `deadlineMs` at most; resolves with whether all of them ended. */
@@ -170,11 +169,6 @@ export class RunningController {
   /** Its event sources, by name and by type. */
   get sources(): SecondarySources {
     return this.#sources;
-  }
-
-  /** Whether all that it watches is known, so that it reconciles. */
-  get isStarted(): boolean {
-    return this.#isStarted;
   }
 
   /** How each of its event sources is doing, by name. */
@@ -226,8 +220,7 @@ function sourcesOfUser({ name, eventSources }: ControllerDefinition, facts: Even
     if (Array.isArray(sources)) return sources as EventSource[];
     throw new TypeError(`eventSources() returned ${typeof sources}, and not a list`);
   } catch (error) {
-    throw new Error(`the event sources of controller "${name}" could not be made: ${messageOf(error)}`, {
-      cause: error,
-    });
+    const problem = `the event sources of controller "${name}" could not be made: ${messageOf(error)}`;
+    throw new Error(problem, { cause: error });
   }
 }

@@ -15,10 +15,8 @@ export interface OwnerReference {
 }
 
 /**
- * The metadata of an object, as the API server stores it; times are RFC 3339 strings.
- *
- * The API server sets `uid`, `resourceVersion`, `generation`, `creationTimestamp` and `deletionTimestamp`; what a client sends there
- * is ignored. `managedFields` is not kept in the runtime's cache.
+ * The metadata of an object, as the API server stores it; times are RFC 3339 strings. It sets `uid`, `resourceVersion`, `generation`,
+ * `creationTimestamp` and `deletionTimestamp` itself; what a client sends there is ignored. The runtime's cache keeps no `managedFields`.
  */
 export interface ObjectMeta {
   name: string;

@@ -6,22 +6,16 @@ import type { ResourceDefinition } from "./resource-definition.js";
 
 /** Annotation with the name of the primary. */
 export const PRIMARY_NAME = "gen-operator.dev/primary-name";
-
 /** Annotation with the namespace of the primary; absent for a cluster-scoped one. */
 export const PRIMARY_NAMESPACE = "gen-operator.dev/primary-namespace";
-
 /** Annotation with the kind and group of the primary. */
 export const PRIMARY_TYPE = "gen-operator.dev/primary-type";
-
 /** Annotation with the name of the dependent: it tells those of one kind apart, and what was made as a dependent from anything else. */
 export const DEPENDENT_NAME = "gen-operator.dev/dependent";
-
 /** Annotation with the key of the item, for objects of a bulk dependent. */
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
-
 /** Annotation with the key of the object itself: a copy that somebody makes of it has another name, and is not ours. */
 export const OBJECT_KEY = "gen-operator.dev/object";
-
 /** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
 export const CONTROLLER_LABEL = "gen-operator.dev/controller";
 

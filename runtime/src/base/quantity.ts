@@ -9,10 +9,10 @@ const BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const NANO_EXPONENT = 9;
 
 /** Returns a quantity such as `500m` or `1Gi` in billionths, rounded up as the API server does; undefined if it is not one. */
-export function parseQuantity(quantity: string | number): bigint | undefined {
-  const match = QUANTITY.exec(String(quantity).trim());
-  const [, sign, whole = "", fraction = "", suffix = "", exponentText] = match ?? [];
-  if (match === null || whole + fraction === "") return undefined;
+export function parseQuantity(quantity: unknown): bigint | undefined {
+  if (typeof quantity !== "string" && typeof quantity !== "number") return undefined;
+  const [, sign, whole = "", fraction = "", suffix = "", exponentText] = QUANTITY.exec(String(quantity).trim()) ?? [];
+  if (whole + fraction === "") return undefined;
   const binary = Math.max(0, BINARY_SUFFIXES.indexOf(suffix));
   const decimal = binary > 0 ? 0 : 3 * DECIMAL_SUFFIXES.indexOf(suffix) - NANO_EXPONENT;
   const exponent = exponentText === undefined ? decimal : Number(exponentText);
@@ -24,8 +24,8 @@ export function parseQuantity(quantity: string | number): bigint | undefined {
   return sign === "-" ? -value : value;
 }
 
-/** Tells whether two quantities are the same amount. */
-export function isSameQuantity(a: string | number, b: string | number): boolean {
+/** Tells whether two values are quantities of the same amount. */
+export function isSameQuantity(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   const amount = parseQuantity(a);
   return amount !== undefined && amount === parseQuantity(b);

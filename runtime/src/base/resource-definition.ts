@@ -1,9 +1,7 @@
 import type { JsonValue, KubernetesObject } from "./kubernetes-object.js";
 
 /**
- * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose.
- *
- * The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
+ * The structural schema of a kind, in the words of OpenAPI v3 and Kubernetes' extensions, without prose. The matcher reads list types, map types, quantities and defaults from it; `parse` reads the rest. `$ref` names an entry of
  * `definitions`, which only the root has.
  */
 export interface Schema {

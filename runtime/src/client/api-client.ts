@@ -4,7 +4,7 @@ import {
   type ObjectRef,
   describeObject,
 } from "../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
+import { coreKindOf, type ResourceDefinition } from "../base/resource-definition.js";
 import { decodeResource, type DecodedResource } from "../decode/decode-resource.js";
 import type {
   DeleteOptions,
@@ -44,40 +44,28 @@ export interface ApplyOptions extends WriteOptions, Pick<WriteRequest, "force" |
 /** The object that a patch changes, and how. */
 export interface PatchTarget extends ObjectRef, WriteOptions {}
 
-/** An object, or one of its subresources. */
-interface Target {
-  readonly definition: ResourceDefinition;
-  readonly ref: ObjectRef;
-  readonly subresource?: "scale" | "eviction";
-}
-
 const LIST_LIMIT = 500;
-const POD = { group: "", version: "v1", kind: "Pod", plural: "pods", scope: "Namespaced" } as ResourceDefinition;
-
-let requesterIn: (client: ApiClient) => ApiRequester;
+const POD: ResourceDefinition = coreKindOf("Pod", "pods");
 
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
-export function requesterOf(client: ApiClient): ApiRequester {
-  return requesterIn(client);
-}
+export let requesterOf: (client: ApiClient) => ApiRequester;
 
 /** Returns a client that sends over the same connections and tells one more observer. */
 export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
-  return new ApiClient(client.connection, requesterIn(client).observedBy(observe));
+  return new ApiClient(client.connection, requesterOf(client).observedBy(observe));
 }
 
 /**
- * A client for the objects of one API server.
- *
- * Requests carry no rate limit of their own; they are repeated where the server asks for it (429 and 5xx, with Retry-After) and where
- * the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError, with what was asked of which object in the message.
+ * A client for the objects of one API server. Requests have no rate limit of their own; they are repeated where the server asks for it (429 and
+ * 5xx, with Retry-After) and where the connection broke, unless they might then be carried out twice. Errors are ApiError and ConnectionError,
+ * with what was asked of which object in the message.
  */
 export class ApiClient {
   readonly connection: Connection;
   readonly #requester: ApiRequester;
 
   static {
-    requesterIn = (client) => client.#requester;
+    requesterOf = (client) => client.#requester;
   }
 
   constructor(connection: Connection, options: (RequesterOptions & TransportOptions) | ApiRequester = {}) {
@@ -127,10 +115,9 @@ export class ApiClient {
   }
 
   /**
-   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists.
-   *
-   * Ends when the signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if
-   * the resource version is too old, and any other error; nothing is repeated or resumed.
+   * Follows the objects of a kind by one watch: without a resource version it begins with an ADDED for every object that exists. Ends when the
+   * signal is aborted or the server ends the watch, as it does after some minutes. Throws an ApiError with code 410 if the resource version is
+   * too old, and any other error; nothing is repeated or resumed.
    */
   async *watch<Resource extends KubernetesObject>(
     { definition }: Defined<Resource>,
@@ -153,10 +140,7 @@ export class ApiClient {
     return (await this.write(defined, { ...options, verb: "create", ref, body: object })).object;
   }
 
-  /**
-   * Replaces an object, or its status; throws an ApiError with code 409 if it states a resource version and somebody has changed the
-   * object since.
-   */
+  /** Replaces an object, or its status; throws an ApiError with code 409 if it states a version and somebody has changed it since. */
   async update<Resource extends KubernetesObject>(
     defined: Defined<Resource>,
     object: Omit<Resource, "apiVersion" | "kind">,
@@ -181,9 +165,7 @@ export class ApiClient {
     target: PatchTarget,
     patch: object,
   ): Promise<Resource> {
-    const { fieldManager = "", subresource, signal } = target;
-    const options = { fieldManager, ...(subresource && { subresource }), signal };
-    return (await this.write(defined, { ...options, verb: "mergePatch", ref: target, body: patch })).object;
+    return (await this.write(defined, { ...target, verb: "mergePatch", ref: target, body: patch })).object;
   }
 
   /** Changes an object by a JSON patch (RFC 6902). */
@@ -253,17 +235,12 @@ export class ApiClient {
     return JSON.parse(body.toString("utf8")) as Scale;
   }
 
-  /**
-   * Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod.
-   */
-  async evict(
-    { name, namespace }: ObjectRef,
-    { uid, gracePeriodSeconds, signal }: EvictOptions = {},
-  ): Promise<boolean> {
-    const metadata = { name, namespace };
+  /** Evicts a pod, which a PodDisruptionBudget may refuse: an ApiError with code 429, which is not repeated. Tells whether there was a pod. */
+  async evict(ref: ObjectRef, { uid, gracePeriodSeconds, signal }: EvictOptions = {}): Promise<boolean> {
+    const metadata = { name: ref.name, namespace: ref.namespace };
     const deleteOptions = { gracePeriodSeconds, preconditions: uid === undefined ? undefined : { uid } };
     const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions });
-    const target = { definition: POD, ref: metadata, subresource: "eviction" } as const;
+    const target = { definition: POD, ref, subresource: "eviction" } as const;
     return (await this.#sendAbout(target, "eviction of", { method: "POST", body, signal })) !== undefined;
   }
 
@@ -284,7 +261,7 @@ export class ApiClient {
 
   /** Returns the answer to a request about an object; undefined if there is no such object. */
   async #sendAbout(
-    { definition, ref, subresource }: Target,
+    { definition, ref, subresource }: { definition: ResourceDefinition; ref: ObjectRef; subresource?: string },
     what: string,
     request: Pick<ApiRequest, "method" | "body" | "signal">,
   ): Promise<Buffer | undefined> {

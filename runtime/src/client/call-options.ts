@@ -27,7 +27,7 @@ export interface WatchOptions extends ListOptions {
 export interface DeleteOptions extends ReadOptions {
   /** Deletes the object only if this is its uid; otherwise the server answers 409. */
   readonly uid?: string | undefined;
-  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
+  readonly propagationPolicy?: "Background" | "Foreground" | "Orphan" | undefined;
   /** Whose managed fields the object that is held is returned with. */
   readonly fieldManagers?: Iterable<string>;
 }

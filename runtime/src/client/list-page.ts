@@ -1,10 +1,5 @@
 import { endOfValue, findMember, skipSpace, type Range } from "../decode/json-scanner.js";
 
-interface ListMetadata {
-  readonly resourceVersion: string;
-  readonly continue?: string;
-}
-
 const COMMA = 0x2c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACKET = 0x5b;
@@ -24,10 +19,13 @@ export function* itemsOf(page: Buffer): Generator<Range, void> {
 }
 
 /** Reads the metadata of a page; it must not have been changed yet. */
-export function metadataOf(page: Buffer): ListMetadata {
+export function metadataOf(page: Buffer): { readonly resourceVersion: string; readonly continue?: string } {
   const member = findMember(page, skipSpace(page, 0), '"metadata"');
   const text = member === undefined ? "{}" : page.toString("utf8", member, endOfValue(page, member));
-  const { resourceVersion, continue: next } = (JSON.parse(text) ?? {}) as ListMetadata;
+  const { resourceVersion, continue: next } = (JSON.parse(text) ?? {}) as {
+    resourceVersion?: unknown;
+    continue?: string;
+  };
   if (typeof resourceVersion !== "string") throw new SyntaxError("a list states no version");
   return next ? { resourceVersion, continue: next } : { resourceVersion };
 }

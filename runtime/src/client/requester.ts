@@ -27,9 +27,8 @@ export interface RequestObservation {
 export type RequestObserver = (observation: RequestObservation) => void;
 
 /**
- * Called synchronously right before the bytes of an attempt of a request that may change something leave, also before a repetition.
- *
- * If it throws, the request is not sent, not repeated, and fails with that error.
+ * Called synchronously right before the bytes of an attempt of a request that may change something leave, also before a repetition. If it
+ * throws, the request is not sent, not repeated, and fails with that error.
  */
 export type Fence = (request: Pick<TransportRequest, "method" | "path">) => void;
 
@@ -62,20 +61,17 @@ export class ApiRequester {
 
   /** Returns a requester that sends over the same connections and tells one more observer. */
   observedBy(observe: RequestObserver): ApiRequester {
-    const { observe: before } = this.#options;
     const both: RequestObserver = (observation) => {
-      before?.(observation);
+      this.#options.observe?.(observation);
       observe(observation);
     };
     return new ApiRequester(this.transport, { ...this.#options, observe: both });
   }
 
   /**
-   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end.
-   *
-   * A request that may not be carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the
-   * server says so by 401, 429 or a Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once;
-   * the error has the time, at most 5 minutes.
+   * Sends a request; throws an ApiError for an answer of 400 or above, a ConnectionError if there is none in the end. One that may not be
+   * carried out twice is repeated only if it was not carried out for certain: nothing was sent yet, or the server says so by 401, 429 or a
+   * Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once; the error has the time, at most 5 minutes.
    */
   async send(request: ApiRequest): Promise<TransportResponse> {
     const { fence, logger } = this.#options;
@@ -178,11 +174,7 @@ export function errorOfStatus(status: ApiStatus): ApiError {
 // What a server, or a webhook behind it, says about a Secret may quote its values; logs and statuses would spread them.
 const SECRET_PATH = /^\/api\/v1\/(namespaces\/[^/]+\/)?secrets([/?]|$)/;
 
-/**
- * Turns an answer of 400 or above into an ApiError; what is no Status becomes its message.
- *
- * Of an answer about a Secret only the reasons and the names of the fields are kept.
- */
+/** Turns an answer of 400 or above into an ApiError; what is no Status becomes its message, but nothing that an answer about a Secret quotes. */
 export function errorOf({ path, status, headers, body }: TransportResponse): ApiError {
   const text = body.toString("utf8");
   const isAboutSecret = SECRET_PATH.test(path);

@@ -54,6 +54,7 @@ export class Transport {
   #isRejected = false;
   #isDistrusted = false;
   readonly #closing = new AbortController();
+  readonly closed: AbortSignal = this.#closing.signal;
 
   constructor(connection: Connection, { credentialsTimeoutMs = 70_000 }: TransportOptions = {}) {
     this.connection = connection;
@@ -61,7 +62,7 @@ export class Transport {
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
     // As many requests wait on it as there are under way.
-    setMaxListeners(0, this.#closing.signal);
+    setMaxListeners(0, this.closed);
   }
 
   /** Sends a request and waits for the end of the answer, which a consumer gets as it arrives; throws a ConnectionError if it breaks. */
@@ -131,10 +132,6 @@ export class Transport {
         },
       );
     });
-  }
-
-  get closed(): AbortSignal {
-    return this.#closing.signal;
   }
 
   async close(): Promise<void> {

@@ -38,7 +38,8 @@ export async function* watchEvents<Resource extends KubernetesObject>(
     const splitter = new LineSplitter();
     for await (const chunk of body as AsyncIterable<Buffer>)
       for (const line of splitter.split(chunk)) {
-        const event = JSON.parse(line.toString("utf8")) as WatchedEvent<Resource> | WatchError;
+        const event = JSON.parse(line.toString("utf8")) as
+          WatchedEvent<Resource> | { type: "ERROR"; object: ApiStatus };
         if (event.type === "ERROR") throw errorOfStatus(event.object);
         yield event;
       }
@@ -47,9 +48,4 @@ export async function* watchEvents<Resource extends KubernetesObject>(
   } finally {
     leaving.abort();
   }
-}
-
-interface WatchError {
-  readonly type: "ERROR";
-  readonly object: ApiStatus;
 }

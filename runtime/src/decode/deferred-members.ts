@@ -6,9 +6,7 @@ const Adopt = function (object: object) {
   return object;
 } as unknown as new (object: object) => object;
 
-interface Members {
-  readonly [name: string]: unknown;
-}
+type Members = Readonly<Record<string, unknown>>;
 
 /** The texts of an object that was not parsed as a whole. Equal states share it. */
 export interface Deferred {

@@ -8,9 +8,7 @@ export function shareEqual(value: object, before: object): void {
   }
 }
 
-interface Members {
-  [name: string]: unknown;
-}
+type Members = Record<string, unknown>;
 
 /** Tells whether two JSON values are equal, and list their members in the same order. */
 function isSameJson(value: unknown, other: unknown): boolean {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import { pathText, type Difference } from "./match.js";
-import { isAmount, isJsonObject, type JsonObject } from "./same-value.js";
+import { isJsonObject, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** The search for moved items takes time and memory for all pairs of items. Longer lists count as different, which costs one write. */
@@ -29,7 +29,7 @@ export function includes(desired: Value, live: Value, options: AdditiveOptions):
       includes(desired[name], live[name], { ...options, schema: options.schema.property(name) }),
     );
   if (Array.isArray(desired) && Array.isArray(live)) return includesItems(desired, live, options);
-  return options.schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+  return options.schema.isQuantity && isSameQuantity(desired, live);
 }
 
 /** Finds the paths, below `path`, where live lacks a desired value. */
@@ -61,21 +61,15 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   const inner = { ...options, schema: options.schema.items };
   if (options.isStrict === true)
     return desired.length === live.length && desired.every((item, index) => includes(item, live[index], inner));
-  const [start, end] = sameEnds(desired, live);
-  if (start + end === desired.length) return true;
-  // The first item of the common end stays: it ends the pairs of items before it.
-  const rest = Math.max(end - 1, 0);
-  const wanted = desired.slice(start, desired.length - rest);
-  const known = live.slice(start, live.length - rest);
-  const numbers = new Map<string, number>();
-  const [a, b] = [wanted, known].map((list) => list.map((item) => numberOf(numbers, item))) as [number[], number[]];
+  if (desired.every((item, index) => isDeepStrictEqual(item, live[index]))) return true;
+  const [a, b] = [desired.map(textOf), live.map(textOf)];
   const common = commonSubsequence(a, b);
   if (common === undefined) return false;
   let at = 0;
   let liveAt = 0;
   for (const item of common) {
     while (a[at] !== item) {
-      if (b[liveAt] === item || !includes(wanted[at], known[liveAt], inner)) return false;
+      if (b[liveAt] === item || !includes(desired[at], live[liveAt], inner)) return false;
       at++;
       liveAt++;
     }
@@ -83,33 +77,28 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
     at++;
     liveAt++;
   }
-  return wanted.slice(at).every((item, index) => includes(item, known[liveAt + index], inner));
+  return desired.slice(at).every((item, index) => includes(item, live[liveAt + index], inner));
 }
 
-/** Counts the equal items at the start of two lists, and those at their end among the others. */
-function sameEnds(a: readonly JsonValue[], b: readonly JsonValue[]): [start: number, end: number] {
-  const shorter = Math.min(a.length, b.length);
-  let start = 0;
-  while (start < shorter && isDeepStrictEqual(a[start], b[start])) start++;
-  let end = 0;
-  while (start + end < shorter && isDeepStrictEqual(a[a.length - 1 - end], b[b.length - 1 - end])) end++;
-  return [start, end];
-}
-
-/** Returns the number of an item; equal items have equal numbers. */
-function numberOf(numbers: Map<string, number>, item: JsonValue): number {
-  const text = JSON.stringify(item, (_, value: JsonValue) =>
+/** Returns an item as a text; equal items have equal texts. */
+function textOf(item: JsonValue): string {
+  return JSON.stringify(item, (_, value: JsonValue) =>
     isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([x], [y]) => (x < y ? -1 : 1))) : value,
   );
-  const known = numbers.get(text) ?? numbers.size;
-  numbers.set(text, known);
-  return known;
 }
 
-/** Returns the longest common subsequence; `undefined` if the lists have too many pairs of items. */
-function commonSubsequence(all: readonly number[], others: readonly number[]): number[] | undefined {
-  const isShort = all.length * others.length <= MOST_PAIRS;
-  const [a, b] = isShort ? [all, others] : [keepThose(all, others), keepThose(others, all)];
+/** Returns the longest common subsequence; `undefined` if there are too many pairs of items between what the lists begin and end with. */
+function commonSubsequence(all: readonly string[], others: readonly string[]): string[] | undefined {
+  let start = 0;
+  while (start < all.length && all[start] === others[start]) start++;
+  const most = Math.min(all.length, others.length) - start;
+  let end = 0;
+  while (end < most && all.at(-1 - end) === others.at(-1 - end)) end++;
+  // An item that only one list has is in no common subsequence.
+  const keepThose = (list: readonly string[], known: ReadonlySet<string>) =>
+    list.slice(start, list.length - end).filter((item) => known.has(item));
+  const a = keepThose(all, new Set(others));
+  const b = keepThose(others, new Set(a));
   if (a.length * b.length > MOST_PAIRS) return undefined;
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);
@@ -119,7 +108,7 @@ function commonSubsequence(all: readonly number[], others: readonly number[]): n
         a[i] === b[j]
           ? lengths[(i + 1) * width + j + 1]! + 1
           : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
-  const common: number[] = [];
+  const common = all.slice(0, start);
   for (let i = 0, j = 0; i < a.length && j < b.length;)
     if (a[i] === b[j]) {
       common.push(a[i]!);
@@ -127,13 +116,7 @@ function commonSubsequence(all: readonly number[], others: readonly number[]): n
       j++;
     } else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i++;
     else j++;
-  return common;
-}
-
-// An item that only one list has is in no common subsequence.
-function keepThose(list: readonly number[], others: readonly number[]): number[] {
-  const known = new Set(others);
-  return list.filter((item) => known.has(item));
+  return [...common, ...all.slice(all.length - end)];
 }
 
 function isAbsent(value: Value): value is null | undefined {

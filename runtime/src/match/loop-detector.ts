@@ -1,10 +1,12 @@
+import { systemClock } from "../base/clock.js";
+
 /**
- * Finds objects that are written over and over, because somebody undoes the write each time, or because the desired state never settles.
- *
- * Promises: an object is never held up when somebody wants something new of it, nor when it stays as desired for a while. An object in a loop
- * is written after pauses that double. What is kept is bounded, and forgotten a while after the last write.
+ * Finds objects that are written over and over, because somebody undoes the write each time, or because the desired state never settles. An
+ * object is never held up when somebody wants something new of it, nor when it stays as desired for a while; one in a loop is written after
+ * pauses that double. What is kept is bounded, and forgotten a while after the last write.
  */
 
+/** How loops are recognised, and slowed down; times in milliseconds. */
 const DEFAULTS = {
   /** So many writes of the same content within `windowMs` are a loop. */
   sameWrites: 3,
@@ -19,9 +21,6 @@ const DEFAULTS = {
   capacity: 10_000,
 };
 
-/** How loops are recognised, and slowed down; times in milliseconds. */
-export type LoopDetectorOptions = Partial<typeof DEFAULTS>;
-
 /** One write, as far as loops are concerned. */
 export interface ObservedWrite {
   /** A digest of what is written. */
@@ -30,17 +29,18 @@ export interface ObservedWrite {
   readonly input: string;
 }
 
-/** What is known of a loop after a write. */
-export interface WriteLoop {
+/** What is known of a loop. */
+export interface KnownLoop {
   /** `undone`: the same content each time. `unsettled`: another content each time. */
   readonly kind: "undone" | "unsettled";
   /** How many writes belong to it, from the first on. */
   readonly writes: number;
-  /** Whether this write made it a loop. */
-  readonly isNew: boolean;
   /** How long the object is left as it is. */
   readonly pauseMs: number;
 }
+
+/** A loop after a write, and whether that made it one. */
+export type WriteLoop = KnownLoop & { readonly isNew: boolean };
 
 interface Writes extends ObservedWrite {
   /** Times of the last writes with the same content, and with the same input; the latest last. */
@@ -48,16 +48,16 @@ interface Writes extends ObservedWrite {
   readonly times: readonly number[];
   readonly lastAt: number;
   /** Absent as long as it is no loop. */
-  readonly loop: Omit<WriteLoop, "isNew"> | undefined;
+  readonly loop: KnownLoop | undefined;
 }
 
-/** The recent writes of one field manager, by object. Time is passed in, in milliseconds that never run backwards. */
+/** The recent writes of one field manager, by object. Times are milliseconds that never run backwards. */
 export class LoopDetector {
   readonly #options: typeof DEFAULTS;
   /** In the order of their last write. */
   readonly #objects = new Map<string, Writes>();
 
-  constructor(options: LoopDetectorOptions = {}) {
+  constructor(options: Partial<typeof DEFAULTS> = {}) {
     this.#options = { ...DEFAULTS, ...options };
   }
 
@@ -67,7 +67,7 @@ export class LoopDetector {
   }
 
   /** Returns the loop that a write would continue, and how long it has to wait now; undefined if it may be made at once. */
-  postponementOf(key: string, write: () => ObservedWrite, now: number): Omit<WriteLoop, "isNew"> | undefined {
+  postponementOf(key: string, write: () => ObservedWrite, now = systemClock.now()): KnownLoop | undefined {
     const known = this.#objects.get(key);
     if (known?.loop === undefined || !continues(known, write())) return undefined;
     const pauseMs = known.lastAt + known.loop.pauseMs - now;
@@ -75,7 +75,7 @@ export class LoopDetector {
   }
 
   /** Takes note of a write; returns the loop that it belongs to, if it does. */
-  noteWrite(key: string, write: ObservedWrite, now: number): WriteLoop | undefined {
+  noteWrite(key: string, write: ObservedWrite, now = systemClock.now()): WriteLoop | undefined {
     const { sameWrites, writes, initialPauseMs, maxPauseMs } = this.#options;
     const last = this.#objects.get(key);
     const known = last === undefined || this.#isOver(last, now) ? undefined : last;
@@ -99,7 +99,7 @@ export class LoopDetector {
   }
 
   /** Takes note that an object was found as desired: unless it was written just now, that ends a loop. */
-  noteMatch(key: string, now: number): void {
+  noteMatch(key: string, now = systemClock.now()): void {
     const known = this.#objects.get(key);
     if (known !== undefined && now - known.lastAt >= this.#options.calmMs) this.#objects.delete(key);
   }

@@ -3,9 +3,8 @@
  * apply), never falsely positive. What the manager owns, and the values there, have to be exactly what is desired, as the API server stores it.
  */
 import type { JsonValue } from "../base/kubernetes-object.js";
-import { keyOfListItem } from "./list-item.js";
-import { isLeaf, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
-import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./same-value.js";
+import { isLeaf, keyOfListItem, LEAF, NOTHING, type FieldNode, type ItemKey } from "./owned-fields.js";
+import { isEmptyValue, isJsonObject, isOfJson, isSameValue, type JsonObject } from "./json-value.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A place where an object is not as desired. */
@@ -42,17 +41,16 @@ const UNOWNED_METADATA: ReadonlySet<string> = new Set([
 ]);
 
 /** Compares what should be applied with a live object. What is desired may be what JSON is made of (dates), and then it does not match. */
-export function match(desired: JsonObject, live: JsonObject, { owned, schema }: MatchOptions): Verdict {
-  const search: Search = { found: [], path: [], limit: 1 };
-  if (matchFields(search, desired, { live, owned, schema })) return MATCH;
-  return { matches: false, ...search.found[0]! };
+export function match(desired: JsonObject, live: JsonObject, options: MatchOptions): Verdict {
+  const [first] = findDifferences(desired, live, options);
+  return first === undefined ? MATCH : { matches: false, ...first };
 }
 
-/** Finds the places that keep an object from matching. */
+/** Finds the places, `limit` at most, that keep an object from matching. Default: the first one */
 export function findDifferences(
   desired: JsonObject,
   live: JsonObject,
-  { owned, schema, limit }: MatchOptions & { readonly limit: number },
+  { owned, schema, limit = 1 }: MatchOptions & { readonly limit?: number },
 ): Difference[] {
   const search: Search = { found: [], path: [], limit };
   matchFields(search, desired, { live, owned, schema });

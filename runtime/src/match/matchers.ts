@@ -5,8 +5,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import { findMissing, includes, type AdditiveOptions } from "./additive-match.js";
 import { applyJsonPatch } from "./json-patch.js";
 import type { Difference } from "./match.js";
-import { plainOf } from "./plain-json.js";
-import type { JsonObject } from "./same-value.js";
+import { plainOf, type JsonObject } from "./json-value.js";
 import { schemaOf } from "./schema-node.js";
 
 /** What a write is about to do to an object. */
@@ -36,10 +35,8 @@ export interface GenericMatcherOptions {
 const APART: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);
 
 /**
- * Creates a matcher that accepts additions in live: defaults of the server, and fields of others.
- *
- * It compares labels, annotations, and desired finalizers and owner references of the metadata, but not the status. JOSDK's matcher
- * ignores finalizers and owner references, so that it never writes a change of them alone.
+ * Creates a matcher that accepts additions in live: defaults of the server, and fields of others. It compares labels, annotations, and desired
+ * finalizers and owner references (which JOSDK's ignores, so that it never writes a change of them alone), but not the status.
  */
 export function genericMatcher<Resource extends KubernetesObject = KubernetesObject>(
   options: GenericMatcherOptions = {},
@@ -102,13 +99,7 @@ function contentOf(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !APART.has(name)));
 }
 
-interface MetadataPart extends AdditiveOptions {
-  readonly name: string;
-  readonly desired: JsonValue;
-  readonly live: JsonValue;
-}
-
-function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions): MetadataPart[] {
+function metadataOf(desired: JsonObject, live: JsonObject, options: AdditiveOptions) {
   const [wanted, known] = [desired, live].map(({ metadata }) => (metadata ?? {}) as JsonObject);
   const schema = options.schema.property("metadata");
   return ["labels", "annotations", "finalizers", "ownerReferences"].map((name) => {

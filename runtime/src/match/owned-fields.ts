@@ -1,3 +1,5 @@
+import type { SchemaNode } from "./schema-node.js";
+
 /** What a manager applied (https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management). */
 export interface FieldNode {
   /** Whether the path itself is owned, not only something below it. */
@@ -12,14 +14,13 @@ export interface FieldNode {
 /** What tells the items of a list apart: the value of the key of most, or a text made of several. */
 export type ItemKey = string | number | boolean;
 
-const NONE: ReadonlyMap<string, FieldNode> = new Map();
-const NO_ITEMS: ReadonlyMap<ItemKey, FieldNode> = new Map();
+const NONE: ReadonlyMap<never, FieldNode> = new Map<never, FieldNode>();
 
 /** What is owned, with nothing below it. */
-export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NO_ITEMS, values: NONE };
+export const LEAF: FieldNode = { isMember: true, fields: NONE, items: NONE, values: NONE };
 
 /** What a manager owns who applied nothing. */
-export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NO_ITEMS, values: NONE };
+export const NOTHING: FieldNode = { isMember: false, fields: NONE, items: NONE, values: NONE };
 
 type FieldsV1 = { readonly [key: string]: FieldsV1 };
 
@@ -103,16 +104,27 @@ function itemKeyOf(keys: object): ItemKey {
   return entries.sort(([a], [b]) => (a < b ? -1 : 1)).reduce((key, [name, value]) => key + keyPart(name, value), "");
 }
 
-/** Returns one of several keys as a part of their text; parts stand in the order of their names. */
-export function keyPart(name: string, value: unknown): string {
+/** Returns the key of a list item: of a list of type map the values of its keys, with their defaults, else the item itself. */
+export function keyOfListItem(item: unknown, { merge, listMapKeys, items }: SchemaNode): ItemKey {
+  if (merge !== "listMap" || typeof item !== "object" || item === null || Array.isArray(item)) return valueKeyOf(item);
+  let key = "";
+  for (const name of listMapKeys) {
+    const value = (item as { [name: string]: unknown })[name] ?? items.property(name).default;
+    if (listMapKeys.length === 1 && isKeyValue(value)) return value;
+    if (value !== undefined) key += keyPart(name, value);
+  }
+  return key;
+}
+
+// One of several keys as a part of their text; parts stand in the order of their names.
+function keyPart(name: string, value: unknown): string {
   // No text that is a key of its own begins so.
   return typeof value === "string"
     ? `\0${name}"${value.length}:${value}`
     : `\0${name} ${isKeyValue(value) ? value : JSON.stringify(value)}`;
 }
 
-/** Tells whether a value can tell an item from others without more. */
-export function isKeyValue(value: unknown): value is ItemKey {
+function isKeyValue(value: unknown): value is ItemKey {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 

@@ -15,10 +15,8 @@ export interface CheckCrdsOptions {
 const BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 15_000 };
 
 /**
- * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything
- * that does not fit (JOSDK checkCRDAndValidateLocalModel, which looks at the scope only).
- *
- * An API server that does not answer is asked again until the signal is aborted.
+ * Compares what the operator was compiled for with the CustomResourceDefinitions of the cluster; throws one error that lists everything that does
+ * not fit (JOSDK checkCRDAndValidateLocalModel). An API server that does not answer is asked again until the signal is aborted.
  */
 export async function checkCrds(
   client: ApiClient,

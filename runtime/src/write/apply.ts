@@ -1,72 +1,52 @@
 import { describeObject } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
-import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { Verdict } from "../match/match.js";
 import { clearingPatch } from "./foreign-entries.js";
-import type { WriteTarget } from "./send/apply-matcher.js";
-import {
-  applicationOf,
-  locked,
-  planApply,
-  planJsonPatch,
-  type PlannedWrite,
-  type Sending,
-  type Stated,
-} from "./send/plan.js";
+import { applicationOf, locked, planApply, planJsonPatch, type Sending } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
-import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
+import type { WriteMethod, Written } from "./write-method.js";
 
 const DIFFERENT = { matches: false, path: "", reason: "is not as desired, as its matcher says" } as const;
 
-/** Writes objects by server-side apply. */
-export class ApplyMethod implements WriteMethod {
-  readonly #sender: Sender;
-
-  constructor(sender: Sender) {
-    this.#sender = sender;
-  }
-
-  planCreation(definition: ResourceDefinition, desired: Stated): PlannedWrite {
-    // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
-    return locked({ ...planApply(definition, desired, false), version: "1" });
-  }
-
-  async change(target: WriteTarget, desired: Stated, options: ChangeOptions): Promise<Written> {
-    const { live, isForced = false, cause } = options;
-    const plan = planApply(target.definition, desired, false);
-    const application = applicationOf(target, plan)!;
-    const verdict: Verdict = isForced ? DIFFERENT : this.#sender.matcher.compare(application, live);
-    if (verdict.matches) {
-      this.#sender.noteMatch(target, plan.ref);
-      return { kind: "unchanged", entry: live };
-    }
-    const write = { target, plan, before: live, cause };
-    const send = async (before: DecodedResource): Promise<Written> => {
-      const sent = await this.#sender.send({ ...write, before });
-      return sent.kind === "postponed" ? sent : { ...sent, verdict };
-    };
-    try {
-      return await send(live);
-    } catch (error) {
-      // Once: what is in the way again is refused again.
-      return send(await this.#clear(error, write));
-    }
-  }
-
+/** Returns the way to write objects by server-side apply. */
+export function applyMethod(sender: Sender): WriteMethod {
   // Takes entries of others out of the way of a write; throws its error if that is not why it failed.
-  async #clear(
+  const clear = async (
     error: unknown,
     { target, plan, before, cause }: Sending & { readonly before: DecodedResource },
-  ): Promise<DecodedResource> {
+  ): Promise<DecodedResource> => {
     const change = clearingPatch(error, { target, desired: plan.body, live: before });
     if (change === undefined) throw error;
     const clearing = planJsonPatch(before.object, change, false);
-    const cleared = await this.#sender.send({ target, plan: clearing, before, cause });
+    const cleared = await sender.send({ target, plan: clearing, before, cause });
     if (cleared.kind === "postponed") throw error;
     const object = describeObject(target.definition, plan.ref);
     const text = `took list entries of others out of ${object}: ${messageOf(error)}`;
     cause?.logger?.warn({ dependent: cause.dependent }, text);
     return cleared.entry;
-  }
+  };
+  return {
+    // An apply that states a version meets a conflict if the object exists, and creates it if not: so nothing of others is taken over.
+    planCreation: (definition, desired) => locked({ ...planApply(definition, desired, false), version: "1" }),
+    async change(target, desired, { live, isForced = false, cause }) {
+      const plan = planApply(target.definition, desired, false);
+      const verdict: Verdict = isForced ? DIFFERENT : sender.matcher.compare(applicationOf(target, plan)!, live);
+      if (verdict.matches) {
+        sender.noteMatch(target, plan.ref);
+        return { kind: "unchanged", entry: live };
+      }
+      const write = { target, plan, before: live, cause };
+      const send = async (before: DecodedResource): Promise<Written> => {
+        const sent = await sender.send({ ...write, before });
+        return sent.kind === "postponed" ? sent : { ...sent, verdict };
+      };
+      try {
+        return await send(live);
+      } catch (error) {
+        // Once: what is in the way again is refused again.
+        return send(await clear(error, write));
+      }
+    },
+  };
 }

@@ -90,10 +90,7 @@ interface OperationDependencies {
   readonly isUrgent?: boolean;
 }
 
-/**
- * Writes the objects of one kind so that the next read sees what was written and its event causes no reconcile. Those that end in
- * Status write the status and nothing else.
- */
+/** Writes the objects of one kind so that the next read sees it and no reconcile comes of it. What ends in Status writes that and nothing else. */
 export class KindOperations<Resource extends KubernetesObject> {
   readonly #target: WriteTarget;
   readonly #dependencies: OperationDependencies;
@@ -150,10 +147,7 @@ export class KindOperations<Resource extends KubernetesObject> {
     return this.#write(planMergePatch(patch as unknown as Stated, true), options);
   }
 
-  /**
-   * Changes an object by a JSON patch of the version that it was made from. After a conflict, or an answer that was lost, the object is read
-   * and looked at again. Returns undefined if the object is gone, or there is another one of its name.
-   */
+  /** Changes an object by a JSON patch, made anew on what is there after a conflict or a lost answer; undefined if the object is gone. */
   async patchOnLatest(
     object: Resource,
     { change, isNeeded = () => true, mode = "matchAndFilter" }: RetriedPatch<Resource>,

@@ -8,59 +8,54 @@ import { onLatest } from "./send/on-latest.js";
 import { planCreate, planUpdate, type Stated } from "./send/plan.js";
 import type { Sender } from "./send/send.js";
 import { StoredForms } from "./send/stored-forms.js";
-import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
+import type { WriteMethod, Written } from "./write-method.js";
 
 const DIFFERS = { matches: false, path: "", reason: "is not as desired" } as const;
 const matches = genericMatcher();
 
-/** Writes objects by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field alone causes no write. */
-export class PutMethod implements WriteMethod {
-  readonly planCreation = planCreate;
-  readonly #sender: Sender;
-  readonly #forms = new StoredForms();
-
-  constructor(sender: Sender) {
-    this.#sender = sender;
-  }
-
-  async change(target: WriteTarget, desired: Stated, { live, isForced, cause }: ChangeOptions): Promise<Written> {
-    const { definition } = target;
-    let conflict: unknown;
-    const attempt = async (before: DecodedResource): Promise<Written> => {
-      if (before !== live) target.cache.put(before);
-      if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
-      const body = replacementOf(before.object, desired, definition);
-      // After a conflict somebody else may have made it as desired.
-      const isCompared = isForced !== true || before !== live;
-      if (isCompared && this.#isAsDesired(target, body, before.object)) {
-        this.#sender.noteMatch(target, desired.metadata);
-        return { kind: "unchanged", entry: before };
-      }
-      const plan = planUpdate(definition, body, false);
-      const sent = await this.#sender.send({ target, plan, before, cause, content: desired });
-      if (sent.kind === "postponed") return sent;
-      this.learn(target, body, sent.entry.object);
-      return { ...sent, verdict: DIFFERS };
-    };
-    const isConflict = (error: unknown) => isApiError((conflict = error), 409);
-    const written = await onLatest(live, attempt, { sender: this.#sender, target, maxAttempts: 5, isConflict });
-    // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
-    if (written === undefined) throw conflict;
-    return written;
-  }
-
-  #isAsDesired(target: WriteTarget, body: Stated, live: KubernetesObject): boolean {
+/** Returns the way to write by POST and PUT (JOSDK's GenericResourceUpdater); what is no longer desired inside of a field causes no write. */
+export function putMethod(sender: Sender): WriteMethod {
+  const forms = new StoredForms();
+  const isAsDesired = (target: WriteTarget, body: Stated, live: KubernetesObject): boolean => {
     const compare = (desired: Stated) => matches({ ...target, verb: "update", isStatus: false, desired, live });
     if (compare(body)) return true;
-    const isKnown = this.#forms.isKnown({ target, part: "object", desired: body }, () => formOf(body, live));
+    const isKnown = forms.isKnown({ target, part: "object", desired: body }, () => formOf(body, live));
     return isKnown && compare({ ...live, metadata: body.metadata });
-  }
-
+  };
   // The server stores some values in another form, which only a schema tells: without one the same would be sent in every reconcile.
-  learn(target: WriteTarget, body: Stated, stored: KubernetesObject): void {
-    const isStored = this.#isAsDesired(target, { ...body, metadata: stored.metadata }, stored);
-    if (!isStored) this.#forms.remember({ target, part: "object", desired: body }, formOf(body, stored));
-  }
+  const learn = (target: WriteTarget, body: Stated, stored: KubernetesObject): void => {
+    const isStored = isAsDesired(target, { ...body, metadata: stored.metadata }, stored);
+    if (!isStored) forms.remember({ target, part: "object", desired: body }, formOf(body, stored));
+  };
+  return {
+    planCreation: planCreate,
+    learn,
+    async change(target, desired, { live, isForced, cause }) {
+      const { definition } = target;
+      let conflict: unknown;
+      const attempt = async (before: DecodedResource): Promise<Written> => {
+        if (before !== live) target.cache.put(before);
+        if (before.object.metadata.deletionTimestamp !== undefined) return { kind: "terminating", entry: before };
+        const body = replacementOf(before.object, desired, definition);
+        // After a conflict somebody else may have made it as desired.
+        const isCompared = isForced !== true || before !== live;
+        if (isCompared && isAsDesired(target, body, before.object)) {
+          sender.noteMatch(target, desired.metadata);
+          return { kind: "unchanged", entry: before };
+        }
+        const plan = planUpdate(definition, body, false);
+        const sent = await sender.send({ target, plan, before, cause, content: desired });
+        if (sent.kind === "postponed") return sent;
+        learn(target, body, sent.entry.object);
+        return { ...sent, verdict: DIFFERS };
+      };
+      const isConflict = (error: unknown) => isApiError((conflict = error), 409);
+      const written = await onLatest(live, attempt, { sender, target, maxAttempts: 5, isConflict });
+      // What took its place, or was taken away from the primary, is for the next reconcile, which sees it.
+      if (written === undefined) throw conflict;
+      return written;
+    },
+  };
 }
 
 function formOf(sent: object, stored: object) {

@@ -29,10 +29,8 @@ interface SharedByReconciles {
 }
 
 /**
- * Writes for one controller so that its next read sees what was written, and so that the event of a write causes no reconcile
- * (JOSDK ResourceOperations).
- *
- * It writes what the controller watches; for anything else there is `context.client`.
+ * Writes what a controller watches so that its next read sees it, and so that the event of a write causes no reconcile (JOSDK
+ * ResourceOperations). For anything else there is `context.client`.
  */
 export class ResourceOperations {
   readonly #options: ResourceOperationsOptions;
@@ -70,9 +68,8 @@ export class ResourceOperations {
   }
 
   /**
-   * Puts a finalizer on a primary by server-side apply, unless it has it or is being deleted.
-   *
-   * An apply states everything that the controller owns: whatever else it applied to the primary is given up by this one.
+   * Puts a finalizer on a primary by server-side apply, unless it has it or is being deleted. An apply states everything that the controller
+   * owns: whatever else it applied to the primary is given up by this one.
    */
   applyFinalizer<Primary extends KubernetesObject>(primary: Primary, options: FinalizerOptions = {}) {
     const write = { finalizer: this.#options.finalizer, ...options };

@@ -1,27 +1,33 @@
-import { isApiError } from "../base/errors.js";
-import { keyOf, type KubernetesObject, type ObjectMeta } from "../base/kubernetes-object.js";
+import { isApiError, RetryAfterError } from "../base/errors.js";
+import {
+  describeObject,
+  keyOf,
+  type JsonPatchOperation,
+  type KubernetesObject,
+  type ObjectMeta,
+} from "../base/kubernetes-object.js";
 import {
   CONTROLLER_LABEL,
   lacksLabel,
+  LINK_ANNOTATIONS,
   OBJECT_KEY,
   otherOwnerOf,
   PRIMARY_NAME,
   sharesDependent,
   sharesPrimary,
 } from "../base/primary-link.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
-import { ApplyMethod } from "./apply.js";
-import { checkAdoption, type ExistingPolicy } from "./existing-object.js";
-import { PutMethod } from "./put.js";
-import { untyingOperations } from "./remove.js";
+import { applyMethod } from "./apply.js";
+import { putMethod } from "./put.js";
 import type { WriteTarget } from "./send/apply-matcher.js";
 import { onLatest } from "./send/on-latest.js";
-import { planJsonPatch, planMergePatch, type Stated } from "./send/plan.js";
+import { planJsonPatch, planMergePatch, uidTest, withEncodedData, type Stated } from "./send/plan.js";
 import { createPostponedError, type WriteCause } from "./send/postponed-write.js";
-import { withEncodedData } from "./send/secret-data.js";
 import type { DeletionSending, Sender } from "./send/send.js";
 import type { ChangeOptions, WriteMethod, Written } from "./write-method.js";
 
+const LOOK_AGAIN_AFTER_MS = 10_000;
 const ABSENT = { matches: false, path: "", reason: "does not exist" } as const;
 
 /** What is known of an object that is written, and what may be done to it. */
@@ -29,7 +35,7 @@ export interface ApplyOptions extends Omit<ChangeOptions, "live"> {
   /** Its state, if it exists and may be written. */
   readonly live: DecodedResource | undefined;
   /** What to do about one that exists and does not belong to the same primary. Default: `refuse` */
-  readonly existing?: ExistingPolicy | undefined;
+  readonly existing?: "refuse" | "adopt" | undefined;
   /** What is written to such an object, in place of what is desired. */
   readonly adoption?: Stated | undefined;
   /** Whether one of the same primary that exists after all, though the watch does not show it, is left as it is. */
@@ -43,7 +49,7 @@ export class Writer {
 
   constructor(sender: Sender, { serverSideApply = true }: { serverSideApply?: boolean } = {}) {
     this.#sender = sender;
-    this.#method = serverSideApply ? new ApplyMethod(sender) : new PutMethod(sender);
+    this.#method = serverSideApply ? applyMethod(sender) : putMethod(sender);
   }
 
   /** Makes an object as desired. The creation of one that exists after all fails if it is not of this primary and not to be adopted. */
@@ -133,4 +139,50 @@ export class Writer {
     const sent = await this.#sender.send({ target, plan, before: undefined, cause, isUrgent: true });
     return sent.kind === "postponed" ? live : sent.entry;
   }
+}
+
+/** Returns the operations that take owner references of an owner, and the label and annotations of a dependent, off an object. */
+export function untyingOperations({ metadata }: KubernetesObject, owner: string | undefined): JsonPatchOperation[] {
+  const removed = (path: string, test: JsonPatchOperation): JsonPatchOperation[] => [test, { op: "remove", path }];
+  const removedFrom = (member: "annotations" | "labels", name: string) => {
+    const value = metadata[member]?.[name];
+    const path = `/metadata/${member}/${name.replaceAll("/", "~1")}`;
+    return value === undefined ? [] : removed(path, { op: "test", path, value });
+  };
+  const annotations = LINK_ANNOTATIONS.flatMap((name) => removedFrom("annotations", name));
+  // From the last to the first, so that the places of those before stay right.
+  const owners = [...(metadata.ownerReferences ?? []).entries()].reverse().flatMap(([index, { uid }]) => {
+    const path = `/metadata/ownerReferences/${index}`;
+    return uid === owner ? removed(path, { op: "test", path: `${path}/uid`, value: uid }) : [];
+  });
+  const operations = [...annotations, ...removedFrom("labels", CONTROLLER_LABEL), ...owners];
+  return operations.length === 0 ? [] : [uidTest(metadata.uid), ...operations];
+}
+
+/** Throws if an object must not be taken over: a lost answer or a late watch hid it, or it is somebody else's. */
+export function checkAdoption(
+  {
+    definition,
+    desired,
+    live,
+  }: { definition: ResourceDefinition; desired: Stated["metadata"]; live: KubernetesObject },
+  policy: ApplyOptions["existing"],
+): void {
+  const object = describeObject(definition, desired);
+  // The conflict that told of it is the runtime's own doing, and would only confuse.
+  const fail = (problem: string) => new Error(`${object} ${problem}`);
+  const isTerminating = live.metadata.deletionTimestamp !== undefined;
+  // It is tied to nobody who would be told when it is gone.
+  const later = (problem: string) => new RetryAfterError(`${object} ${problem}`, LOOK_AGAIN_AFTER_MS);
+  const strange = "exists already and does not belong to this primary";
+  if (policy !== "adopt" && isTerminating)
+    throw later(`${strange}; it is being deleted: wait for that, or give the dependent another name`);
+  const other = otherOwnerOf(live.metadata, desired);
+  if (other !== undefined) {
+    const what = policy === "adopt" ? "cannot be adopted: it" : "exists already and";
+    throw fail(`${what} belongs to ${other}; delete it there, or give the dependent another name`);
+  }
+  const advice = "delete it, let the dependent adopt it (existing: adopt), or give the dependent another name";
+  if (policy !== "adopt") throw fail(`${strange}; ${advice}`);
+  if (isTerminating) throw later("cannot be adopted: it is being deleted; it is created when it is gone");
 }

@@ -9,7 +9,7 @@ import { objectPath } from "#runtime/client/resource-path.js";
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { withEncodedData } from "#runtime/write/send/secret-data.js";
+import { withEncodedData } from "#runtime/write/send/plan.js";
 import { apiRequest, apiRequestOrThrow, type Connection } from "../../support/api-request.js";
 import { isRealApiServer, startTestApiServer } from "../../support/api-server.js";
 import { ObjectGrower, randomOf, type Random } from "../../support/grown-objects.js";

@@ -13,12 +13,7 @@ export interface LoadConnectionOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/**
- * Finds the connection as controller-runtime does: the stated kubeconfig, `KUBECONFIG`, the service account of a pod,
- * `~/.kube/config`.
- *
- * Throws an error that says where it looked.
- */
+/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; else throws. */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
   // Loaded only where there is a kubeconfig: in a cluster there is none.

@@ -1,17 +1,15 @@
-import { type JsonValue, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import type { JsonValue, KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import { ownedBy, type DecodedResource, type OwnedFields } from "../../decode/decode-resource.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
-import { keyOfListItem } from "../../match/list-item.js";
 import { findDifferences, match, type Difference, type MatchOptions, type Verdict } from "../../match/match.js";
 import { genericDifferences } from "../../match/matchers.js";
-import { isLeaf, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
-import { plainOf } from "../../match/plain-json.js";
-import type { JsonObject } from "../../match/same-value.js";
+import { isLeaf, keyOfListItem, parseOwnedFields, valueKeyOf, type FieldNode } from "../../match/owned-fields.js";
+import { plainOf, type JsonObject } from "../../match/json-value.js";
 import { schemaOf, type SchemaNode } from "../../match/schema-node.js";
 import { digestOf } from "./write-loops.js";
-import { StoredForms, type WrittenPart } from "./stored-forms.js";
+import { StoredForms } from "./stored-forms.js";
 
 /** A kind that is written, and where the state of its objects is kept. */
 export interface WriteTarget {
@@ -19,9 +17,10 @@ export interface WriteTarget {
   readonly cache: ResourceView;
 }
 
-/** Something to be applied. */
-export interface Application extends WrittenPart {
+/** What is written at once: an object, or the status of one through its subresource. */
+export interface Application {
   readonly target: WriteTarget;
+  readonly part: "object" | "status";
   readonly desired: object & { readonly metadata: ObjectRef };
 }
 
@@ -44,7 +43,7 @@ export class ApplyMatcher {
     const options = this.#matchOptions(application, live);
     if (options === undefined) return { matches: false, ...UNOWNED };
     const { desired } = application;
-    const verdict = matchAsJson(desired, live.object as unknown as JsonObject, options);
+    const verdict = matchAsJson(desired, live.object as never, options);
     const formOf = () => ({ sent: JSON.stringify(desired), stored: storedText(live, options) });
     const sent = this.#sent.get(live.object);
     if (sent?.part === application.part) {
@@ -61,19 +60,15 @@ export class ApplyMatcher {
     if (live === undefined) return [ABSENT];
     const { target, desired } = application;
     const options = this.#matchOptions(application, live);
-    if (options !== undefined)
-      return findDifferences(plainOf(desired) as JsonObject, live.object as unknown as JsonObject, {
-        ...options,
-        limit,
-      });
+    const wanted = plainOf(desired) as JsonObject;
+    if (options !== undefined) return findDifferences(wanted, live.object as never, { ...options, limit });
     // Whoever changed all that we owned took it over; the values still tell where.
     const found = genericDifferences({ definition: target.definition, desired, live: live.object }).slice(0, limit);
     return found.length > 0 ? found : [UNOWNED];
   }
 
-  remember(application: Application, answer: DecodedResource): void {
-    const { part, desired } = application;
-    this.#sent.set(answer.object, { part, digest: digestOf(desired) });
+  remember({ part, desired }: Application, answer: DecodedResource, digest = digestOf(desired)): void {
+    this.#sent.set(answer.object, { part, digest });
   }
 
   forget({ cache }: WriteTarget, ref: ObjectRef): void {
@@ -81,15 +76,14 @@ export class ApplyMatcher {
   }
 
   /** Tells whether an apply changed something, and nothing has changed that it does not cover. */
-  isOwn({ target, part }: Application, before: DecodedResource | undefined, after: DecodedResource): boolean {
-    if (before === undefined || before.object.metadata.resourceVersion === after.object.metadata.resourceVersion)
-      return false;
+  isOwn({ target, part }: Application, before: DecodedResource, after: DecodedResource): boolean {
+    if (before.object.metadata.resourceVersion === after.object.metadata.resourceVersion) return false;
     const fields = [before, after].flatMap((entry) => this.ownedFields(entry, part) ?? []);
     const owned = fields.map(({ fieldsV1 }) => parseOwnedFields(fieldsV1));
     return !hasForeignChange(before.object, after.object, { owned, schema: schemaOf(target.definition) });
   }
 
-  ownedFields(entry: DecodedResource, part: WrittenPart["part"]): OwnedFields | undefined {
+  ownedFields(entry: DecodedResource, part: Application["part"]): OwnedFields | undefined {
     return ownedBy(entry, this.#fieldManager, part === "status" ? "status" : "");
   }
 

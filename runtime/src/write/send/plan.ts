@@ -11,12 +11,10 @@ import type { DecodedResource } from "../../decode/decode-resource.js";
 import { hasForeignChange } from "../../match/foreign-change.js";
 import { applyJsonPatch, applyMergePatch, jsonDiff } from "../../match/json-patch.js";
 import { genericDifferences } from "../../match/matchers.js";
-import { plainOf } from "../../match/plain-json.js";
-import type { JsonObject } from "../../match/same-value.js";
+import { plainOf, type JsonObject } from "../../match/json-value.js";
 import { schemaOf } from "../../match/schema-node.js";
 import type { Application, WriteTarget } from "./apply-matcher.js";
 import type { WriteCause } from "./postponed-write.js";
-import { withEncodedData } from "./secret-data.js";
 
 const VERSION_PATH = "/metadata/resourceVersion";
 
@@ -190,6 +188,15 @@ function operationsOf<Resource extends KubernetesObject>(
   const before = given as unknown as JsonObject;
   // The server takes nothing but the status there; anything else of the draft would only make the patch fail.
   return isStatus ? jsonDiff({ status: before["status"] }, { status: changed["status"] }) : jsonDiff(before, changed);
+}
+
+/** Returns a Secret with its `stringData` in `data`, as it is stored: otherwise its fields would be owned where they are not (1.36). */
+export function withEncodedData<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
+  if (definition.kind !== "Secret" || definition.apiVersion !== "v1" || !("stringData" in desired)) return desired;
+  const { stringData, ...rest } = desired as { stringData?: { [key: string]: string } | null; data?: object };
+  const encoded = Object.entries(stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+  if (encoded.length === 0) return rest as unknown as Desired;
+  return { ...rest, data: { ...rest.data, ...Object.fromEntries(encoded) } } as unknown as Desired;
 }
 
 function refOf({ metadata: { name, namespace } }: Stated): ObjectRef {

@@ -1,25 +1,13 @@
-import type { ObjectRef } from "../../base/kubernetes-object.js";
 import { requesterOf, type ApiClient } from "../../client/api-client.js";
-import { objectPath } from "../../client/resource-path.js";
-import type { WriteTarget } from "./apply-matcher.js";
 
-interface RivalSearch {
-  readonly target: WriteTarget;
-  readonly ref: ObjectRef;
-  /** Where the object is not as desired: `data.text`. */
-  readonly paths: readonly string[];
-  readonly own: string;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Returns the field managers that own what differs in an object; none if nobody does, or if that cannot be read now. */
+/** Returns the field managers but `own` that own one of these paths (`data.text`) of the object at `path`; none if that cannot be read now. */
 export async function findRivals(
   client: ApiClient,
-  { target, ref, paths, own, signal }: RivalSearch,
+  { path, paths, own }: { readonly path: string; readonly paths: readonly string[]; readonly own: string },
+  signal?: AbortSignal,
 ): Promise<readonly string[]> {
   try {
-    const path = objectPath(target.definition, ref);
-    const { body } = await requesterOf(client).send({ method: "GET", path, ...(signal && { signal }) });
+    const { body } = await requesterOf(client).send({ method: "GET", path, signal });
     const { metadata } = JSON.parse(body.toString("utf8")) as {
       metadata: { managedFields?: { manager?: string; fieldsV1?: object }[] };
     };

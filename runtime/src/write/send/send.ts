@@ -1,25 +1,19 @@
 // The one place where a controller's writes leave: those of dependents, primaries, finalizers, status, external state and
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
-import {
-  describeObject,
-  keyOf,
-  type KubernetesObject,
-  type ObjectMeta,
-  type ObjectRef,
-} from "../../base/kubernetes-object.js";
+import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { observedClient, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
 import type { Applied } from "../../client/write-request.js";
 import type { Written } from "../../cache/resource-view.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
-import type { WriteLoop } from "../../match/loop-detector.js";
+import { LoopDetector, type KnownLoop, type WriteLoop } from "../../match/loop-detector.js";
 import { ApplyMatcher, type WriteTarget } from "./apply-matcher.js";
 import { applicationOf, isExplained, plannedPaths, type Sending } from "./plan.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "./postponed-write.js";
 import { findRivals } from "./rivals.js";
-import { WriteLoops } from "./write-loops.js";
+import { digestOf, keyOfLoop, observedOf } from "./write-loops.js";
 
 /** With what a field manager writes. */
 export interface SenderOptions {
@@ -45,6 +39,9 @@ export interface DeletionSending {
 /** What is written over and over. */
 type WrittenPlace = Pick<PostponedWrite, "kind" | "object" | "paths">;
 
+/** For which reconcile something is done. */
+type PrimaryCause = WriteCause & { readonly primary: KubernetesObject };
+
 const NAMED_DIFFERENCES = 10;
 const LOGGED_DIFFERENCES = 5;
 const FIND_CREATED_MS = 2_000;
@@ -56,7 +53,8 @@ export class Sender {
   readonly fieldManagers: Iterable<string>;
   readonly matcher: ApplyMatcher;
   readonly #options: SenderOptions;
-  readonly #loops = new WriteLoops();
+  readonly #loops = new LoopDetector();
+  #edits = 0;
 
   constructor(options: SenderOptions) {
     const { fieldManager, fieldManagers = [fieldManager] } = options;
@@ -74,21 +72,30 @@ export class Sender {
   /** Reads an object as the caches hold it; undefined if there is none. */
   read(
     target: WriteTarget,
-    { name, namespace }: Pick<ObjectMeta, "name" | "namespace">,
+    { name, namespace }: ObjectRef,
     signal?: AbortSignal,
   ): Promise<DecodedResource | undefined> {
     const { fieldManagers } = this;
-    return this.client.getEntry(target, { name, namespace }, { fieldManagers, ...(signal && { signal }) });
+    return this.client.getEntry(target, { name, namespace }, { fieldManagers, signal });
   }
 
   /** Writes, unless the object is in a loop and has to wait. The next read sees the answer, and no event comes of it. */
   async send<Resource extends KubernetesObject>(sending: Sending): Promise<Sent<Resource>> {
-    const { cause = NO_CAUSE, isUrgent = false, plan, before, target } = sending;
-    const pause = isUrgent ? undefined : this.#loops.postponementOf(sending);
-    if (pause !== undefined) return { kind: "postponed", postponed: await this.#postpone(sending, pause) };
+    const { cause = NO_CAUSE, isUrgent = false, plan, before, target, content = plan.body } = sending;
+    const key = keyOfLoop(target.definition, plan.ref, plan.isStatus);
+    const observed = () => observedOf(sending, digestOf(content));
+    const pause = isUrgent ? undefined : this.#loops.postponementOf(key, observed);
+    if (pause !== undefined) {
+      const place = this.#placeOf(sending);
+      const isUndone = pause.kind === "undone" && place.paths.length > 0;
+      const search = { path: objectPath(target.definition, plan.ref), paths: place.paths, own: this.fieldManager };
+      const managers = isUndone ? await findRivals(this.client, search, cause.signal) : [];
+      return { kind: "postponed", postponed: this.#postpone({ ...place, managers }, pause, cause) };
+    }
     const { wasCreated, ...entry } = await this.#write<Resource>(sending);
-    const application = applicationOf(target, plan, sending.content);
-    if (application !== undefined) this.matcher.remember(application, entry);
+    const digest = digestOf(content);
+    const application = applicationOf(target, plan, content);
+    if (application !== undefined) this.matcher.remember(application, entry, digest);
     const version = entry.object.metadata.resourceVersion;
     const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
@@ -96,45 +103,42 @@ export class Sender {
     const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
     const paths = kind === "created" || cause.logger === undefined ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
     logChange(`${kind} ${what}`, { target, cause, paths });
-    const loop = isUrgent ? undefined : this.#loops.noteWrite(sending);
+    const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, digest));
     if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
     return { kind, entry };
   }
 
   /** Returns the client of the user's functions in one reconcile. What they edit of the primary counts: it causes the next reconcile. */
-  clientFor({ definition }: WriteTarget, cause: WriteCause & { readonly primary: KubernetesObject }): ApiClient {
-    const primaryPath = objectPath(definition, cause.primary.metadata);
+  clientFor({ definition }: WriteTarget, cause: PrimaryCause): ApiClient {
+    const { metadata } = cause.primary;
+    const primaryPath = objectPath(definition, metadata);
     return observedClient(this.client, ({ method, path, status = 500 }) => {
       const [asked, query = ""] = path.split("?");
       if (method === "GET" || status >= 300 || asked !== primaryPath || query.includes("dryRun=")) return;
-      const loop = this.#loops.noteEdit(definition, cause.primary);
-      if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, cause.primary), loop, cause);
+      const edit = { content: `${this.#edits++}`, input: metadata.uid ?? "" };
+      const loop = this.#loops.noteWrite(keyOfEdits(definition, metadata), edit);
+      if (loop !== undefined) this.#tellLoop(placeOfEdits(definition, metadata), loop, cause);
     });
   }
 
   /** Returns what keeps a primary from being reconciled, if its own reconciles edit it over and over. */
-  postponementOfEdits(
-    { definition }: WriteTarget,
-    cause: WriteCause & { readonly primary: KubernetesObject },
-  ): PostponedWrite | undefined {
-    const loop = this.#loops.postponementOfEdits(definition, cause.primary);
-    if (loop === undefined) return undefined;
-    const { kind, writes, pauseMs } = loop;
-    const place = placeOfEdits(definition, cause.primary);
-    const postponed = { ...place, loop: kind, writes, managers: [], retryAfterMs: pauseMs };
-    this.#options.listener?.onPostponed(postponed, cause);
-    return postponed;
+  postponementOfEdits({ definition }: WriteTarget, cause: PrimaryCause): PostponedWrite | undefined {
+    const { metadata } = cause.primary;
+    const edit = () => ({ content: "", input: metadata.uid ?? "" });
+    const loop = this.#loops.postponementOf(keyOfEdits(definition, metadata), edit);
+    return loop && this.#postpone({ ...placeOfEdits(definition, metadata), managers: [] }, loop, cause);
   }
 
   /** Takes note that an object, or its status, was found as desired. */
   noteMatch({ definition }: WriteTarget, ref: ObjectRef, isStatus = false): void {
-    this.#loops.noteMatch(definition, ref, isStatus);
+    // Nearly always: a pass over unchanged objects must cost nothing here.
+    if (this.#loops.size > 0) this.#loops.noteMatch(keyOfLoop(definition, ref, isStatus));
   }
 
   /** Forgets what was learnt of an object that is given up on purpose. */
   forget(target: WriteTarget, { metadata }: KubernetesObject): void {
     this.matcher.forget(target, metadata);
-    this.#loops.forget(target.definition, metadata);
+    for (const isStatus of [false, true]) this.#loops.forget(keyOfLoop(target.definition, metadata, isStatus));
   }
 
   /** Deletes an object, unless it was made anew meanwhile; tells whether it is gone at once. */
@@ -150,12 +154,7 @@ export class Sender {
     let isGone = false;
     try {
       signal?.throwIfAborted();
-      const options = {
-        uid,
-        fieldManagers: this.fieldManagers,
-        ...(signal && { signal }),
-        ...(propagationPolicy && { propagationPolicy }),
-      };
+      const options = { uid, fieldManagers: this.fieldManagers, signal, propagationPolicy };
       const deletion = await this.client.delete({ definition }, { name, namespace }, options);
       ({ isGone } = deletion);
       const { entry } = deletion;
@@ -182,9 +181,8 @@ export class Sender {
     const key = keyOf(ref);
     signal?.throwIfAborted();
     const request = {
-      ...{ verb, ref, body, fieldManager, fieldManagers },
-      ...(isStatus && definition.hasStatusSubresource && { subresource: "status" as const }),
-      ...(signal && { signal }),
+      ...{ verb, ref, body, fieldManager, fieldManagers, signal },
+      subresource: isStatus && definition.hasStatusSubresource ? ("status" as const) : undefined,
       // A cache of parts has nothing that a whole answer could be.
       ...(!cache.isPartial && { findKnown: (version: string) => cache.getVersion(key, version) }),
     };
@@ -215,7 +213,9 @@ export class Sender {
     { target, plan, before, cause = NO_CAUSE }: Sending,
     error: unknown,
   ): Promise<Written | undefined> {
-    if (before !== undefined || cause.primary === undefined || !mayHaveHadEffect(error)) return undefined;
+    // An answer of the server says what it did; a request that did not leave did nothing.
+    const hadNoEffect = isApiError(error) || (error as Partial<ConnectionError>).wasSent === false;
+    if (before !== undefined || cause.primary === undefined || hadNoEffect) return undefined;
     const signal = AbortSignal.timeout(FIND_CREATED_MS);
     const entry = await this.read(target, plan.ref, signal).catch(() => undefined);
     return entry === undefined ? undefined : { entry, isOwn: false };
@@ -235,13 +235,12 @@ export class Sender {
     this.#options.listener?.onLoop({ ...place, loop: kind, ...facts }, cause);
   }
 
-  async #postpone(sending: Sending, { kind, writes, pauseMs }: Omit<WriteLoop, "isNew">): Promise<PostponedWrite> {
-    const { cause = NO_CAUSE, target, plan } = sending;
-    const place = this.#placeOf(sending);
-    const { paths } = place;
-    const search = { target, ref: plan.ref, paths, own: this.fieldManager, signal: cause.signal };
-    const managers = kind === "undone" && paths.length > 0 ? await findRivals(this.client, search) : [];
-    const postponed = { ...place, loop: kind, writes, managers, retryAfterMs: pauseMs };
+  #postpone(
+    written: WrittenPlace & Pick<PostponedWrite, "managers">,
+    { kind, writes, pauseMs }: KnownLoop,
+    cause: WriteCause,
+  ): PostponedWrite {
+    const postponed = { ...written, loop: kind, writes, retryAfterMs: pauseMs };
     this.#options.listener?.onPostponed(postponed, cause);
     return postponed;
   }
@@ -260,8 +259,12 @@ export class Sender {
   }
 }
 
-function placeOfEdits(definition: ResourceDefinition, { metadata }: KubernetesObject): WrittenPlace {
-  return { kind: kindNameOf(definition), object: keyOf(metadata), paths: ["spec"] };
+function keyOfEdits(definition: ResourceDefinition, ref: ObjectRef): string {
+  return `${keyOfLoop(definition, ref)} edits`;
+}
+
+function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPlace {
+  return { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] };
 }
 
 // One line about a change: which object, and where it was not as desired; never a value.
@@ -275,12 +278,6 @@ function logChange(
     ...(paths.length === 0 ? {} : { paths }),
   };
   cause.logger?.info(fields, paths.length === 0 ? what : `${what}: ${paths.join(", ")}`);
-}
-
-// An answer of the server says what it did; a request that did not leave did nothing.
-function mayHaveHadEffect(error: unknown): boolean {
-  if (isApiError(error)) return false;
-  return (error as Partial<ConnectionError>).wasSent !== false;
 }
 
 // The last finalizer went: this is the answer of a write, but the object is no more.

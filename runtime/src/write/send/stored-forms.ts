@@ -1,12 +1,6 @@
 import { keyOf, type ObjectRef } from "../../base/kubernetes-object.js";
 import type { ResourceView } from "../../cache/resource-view.js";
-
-/** What is written at once: an object, or the status of one through its subresource. */
-export interface WrittenPart {
-  readonly target: { readonly cache: ResourceView };
-  readonly part: "object" | "status";
-  readonly desired: { readonly metadata: ObjectRef };
-}
+import type { Application } from "./apply-matcher.js";
 
 interface StoredForm {
   readonly sent: string;
@@ -18,14 +12,14 @@ export class StoredForms {
   readonly #forms = new WeakMap<ResourceView, Map<string, StoredForm>>();
 
   /** Tells whether the same was sent before, and stored as it is now. */
-  isKnown({ target, part, desired }: WrittenPart, formOf: () => StoredForm): boolean {
+  isKnown({ target, part, desired }: Application, formOf: () => StoredForm): boolean {
     const known = this.#forms.get(target.cache)?.get(`${part} ${keyOf(desired.metadata)}`);
     if (known === undefined) return false;
     const { sent, stored } = formOf();
     return known.sent === sent && known.stored === stored;
   }
 
-  remember({ target: { cache }, part, desired }: WrittenPart, form: StoredForm): void {
+  remember({ target: { cache }, part, desired }: Application, form: StoredForm): void {
     let forms = this.#forms.get(cache);
     if (forms === undefined) {
       this.#forms.set(cache, (forms = new Map()));

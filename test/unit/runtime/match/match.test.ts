@@ -4,7 +4,7 @@ import { ApplyMatcher, type Application } from "#runtime/write/send/apply-matche
 import { match, type Verdict } from "#runtime/match/match.js";
 import { parseOwnedFields } from "#runtime/match/owned-fields.js";
 import { schemaOf } from "#runtime/match/schema-node.js";
-import { withEncodedData } from "#runtime/write/send/secret-data.js";
+import { withEncodedData } from "#runtime/write/send/plan.js";
 import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
 import { FIELD_MANAGER, readLiveObjects, type LiveObject } from "../../../support/live-objects.js";
 import { assert, suite } from "../../../support/suite.js";

@@ -1,9 +1,8 @@
 import type { KubernetesObject, ObjectMeta } from "#runtime/base/kubernetes-object.js";
 import type { Stated } from "#runtime/write/send/plan.js";
 import type { RetryAfterError } from "#runtime/base/errors.js";
-import { checkAdoption } from "#runtime/write/existing-object.js";
 import { replacementOf } from "#runtime/write/put.js";
-import { untyingOperations } from "#runtime/write/remove.js";
+import { checkAdoption, untyingOperations } from "#runtime/write/writer.js";
 import { applyJsonPatch } from "#runtime/match/json-patch.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";

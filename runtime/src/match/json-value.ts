@@ -1,10 +1,34 @@
-// Whether the API server stores two values as the same, however they are written.
+// Values as JSON carries them, and whether the API server stores two of them as the same, however they are written.
 import type { JsonValue } from "../base/kubernetes-object.js";
 import { isSameQuantity } from "../base/quantity.js";
 import type { SchemaNode } from "./schema-node.js";
 
 /** A JSON object. */
 export type JsonObject = { [key: string]: JsonValue };
+
+/** Returns a value as JSON carries it, or itself if it is plain, as nearly all values are: this is cheaper than to write and read JSON. */
+export function plainOf(value: unknown): JsonValue | undefined {
+  if (typeof value !== "object" || value === null)
+    return typeof value === "function" ? undefined : (value as JsonValue);
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function")
+    return plainOf((value as { toJSON: () => unknown }).toJSON());
+  if (!Array.isArray(value)) return plainObject(value as JsonObject);
+  const plain = Array.from(value, (item) => plainOf(item) ?? null);
+  return plain.every((item, index) => item === value[index]) ? (value as JsonValue[]) : plain;
+}
+
+function plainObject(object: JsonObject): JsonObject {
+  let copy: JsonObject | undefined;
+  for (const name of Object.keys(object)) {
+    const member: unknown = object[name];
+    const plain = plainOf(member);
+    if (plain === member && plain !== undefined) continue;
+    copy ??= { ...object };
+    if (plain === undefined) delete copy[name];
+    else copy[name] = plain;
+  }
+  return copy ?? object;
+}
 
 /** Compares a leaf: a scalar, or a list or map that is owned as a whole. */
 export function isSameValue(desired: JsonValue, live: JsonValue | undefined, schema: SchemaNode): boolean {
@@ -14,7 +38,7 @@ export function isSameValue(desired: JsonValue, live: JsonValue | undefined, sch
     return live.length === desired.length && desired.every((item, at) => isSameValue(item, live[at], schema.items));
   if (isJsonObject(desired) && isJsonObject(live)) return isSameObject(desired, live, schema);
   if (schema.isTime) return typeof desired === "string" && typeof live === "string" && isSameTime(desired, live);
-  return schema.isQuantity && isAmount(desired) && isAmount(live) && isSameQuantity(desired, live);
+  return schema.isQuantity && isSameQuantity(desired, live);
 }
 
 function isSameObject(desired: JsonObject, live: JsonObject, schema: SchemaNode): boolean {
@@ -56,11 +80,6 @@ export function isOfJson(object: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(object);
   // Nearly all objects are of no class, and cannot have a toJSON of one.
   return prototype === Object.prototype || typeof object["toJSON"] !== "function";
-}
-
-/** Tells whether a value may be a quantity. */
-export function isAmount(value: JsonValue): value is string | number {
-  return typeof value === "string" || typeof value === "number";
 }
 
 // https://www.rfc-editor.org/rfc/rfc3339#section-5.6, as Go reads it
