@@ -5,6 +5,7 @@ import {
   type DependentDefinition,
   type WorkflowDefinition,
 } from "./definition/workflow-definition.js";
+import type { DependentOutcome } from "./workflow-result.js";
 
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
 type EdgeKind = "required" | "optional" | "items";
@@ -31,11 +32,10 @@ export interface Plan {
 
 /** Where a dependent stands in a run. `hasItems`: its items are known, so items of other dependents that need one of them can go on. */
 export type NodeState = { readonly hasItems?: boolean } & (
-  | { readonly kind: "pending" | "inactive" | "running" | "failed" }
+  | { readonly kind: "pending" | "running" }
   /** It must not exist; it is deleted as soon as all that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
-  | { readonly kind: "reconciled"; readonly isReady: boolean }
-  | { readonly kind: "deleted"; readonly isGone: boolean }
+  | DependentOutcome
 );
 
 /** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
@@ -175,11 +175,11 @@ function heldBy({ nodes }: Plan, states: readonly NodeState[], index: number): n
 }
 
 function isReady(state: NodeState): boolean {
-  return state.kind === "reconciled" && state.isReady;
+  return "isReady" in state && state.isReady;
 }
 
 function isGone(state: NodeState): boolean {
-  return state.kind === "inactive" || (state.kind === "deleted" && state.isGone);
+  return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }
 
 function hasItems(state: NodeState): boolean {

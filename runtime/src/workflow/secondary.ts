@@ -1,7 +1,7 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { DependentDefinition } from "./definition/workflow-definition.js";
-import type { Target } from "./object-steps.js";
+import type { Target } from "./target.js";
 
 /** A dependent as it is looked for: a `wanted` object says which of several is meant. */
 export type SeenDependent = Readonly<Pick<Target, "definition" | "driver" | "wanted">>;
