@@ -107,7 +107,7 @@ export type {
   WorkflowInvocation,
   WorkflowResult,
 } from "./workflow/workflow-result.js";
-export { WorkflowError } from "./workflow/workflow-error.js";
+export { WorkflowError } from "./workflow/workflow-result.js";
 export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
 export { createLogger } from "./base/logger.js";
 export type { CreateLoggerOptions } from "./base/logger.js";

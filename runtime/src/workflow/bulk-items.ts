@@ -1,6 +1,7 @@
 // The items that `desired` of a bulk dependent returns, and the outcome that they give the dependent.
 import { TerminalError } from "../base/errors.js";
 import { messageOf } from "../base/logger.js";
+import { isGone, isReady } from "./plan.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 // What else failed can be read in the result; a message has to fit into a status.
@@ -43,20 +44,10 @@ export function bulkOutcome(
     return { kind: "waiting", for: [...new Set(blockers.flat())], ...parts };
   if (because !== undefined) {
     if (outcomes.length > 0 && outcomes.every(({ kind }) => kind === "left")) return { kind: "left", ...parts };
-    return { kind: "deleted", isGone: outcomes.every(isGoneItem), because, ...parts };
+    return { kind: "deleted", isGone: outcomes.every(isGone), because, ...parts };
   }
-  const isReady = [...wanted].every((key) => isReadyItem(items.get(key)));
-  return { kind: kindOf(outcomes), isReady, ...parts };
-}
-
-/** Tells whether an item exists and is ready. */
-export function isReadyItem(outcome: DependentOutcome | undefined): boolean {
-  return outcome !== undefined && "isReady" in outcome && outcome.isReady;
-}
-
-/** Tells whether an item is gone, or left to the garbage collector, so that the items that it needs can be deleted. */
-export function isGoneItem(outcome: DependentOutcome): boolean {
-  return outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone);
+  const isAllReady = [...wanted].every((key) => isReady(items.get(key)!));
+  return { kind: kindOf(outcomes), isReady: isAllReady, ...parts };
 }
 
 function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {

@@ -3,8 +3,9 @@
 import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
 import { Semaphore } from "../base/semaphore.js";
-import { bulkOutcome, desiredItemsOf, isGoneItem, isReadyItem } from "./bulk-items.js";
+import { bulkOutcome, desiredItemsOf } from "./bulk-items.js";
 import type { Live } from "./dependents/driver.js";
+import { isGone, isReady } from "./plan.js";
 import type { Place, StepRun } from "./step.js";
 import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
@@ -59,7 +60,7 @@ export class BulkRun {
     await deletions;
     await this.#settleAll(items, {
       others: this.#edges("needs"),
-      lets: async (other, key) => other.#wanted.has(key) && isReadyItem(await other.#awaitOutcome(key)),
+      lets: async (other, key) => other.#wanted.has(key) && isReady(await other.#awaitOutcome(key)),
       act: (item) => this.#step(item, (run) => item.reconcile(run)),
     });
     return this.#outcome();
@@ -126,8 +127,7 @@ export class BulkRun {
   async #deleteItems(
     live: ReadonlyMap<string, Live>,
     because: string,
-    lets: ItemWork["lets"] = async (other, key) =>
-      !other.#unwanted.has(key) || isGoneItem(await other.#awaitOutcome(key)),
+    lets: ItemWork["lets"] = async (other, key) => !other.#unwanted.has(key) || isGone(await other.#awaitOutcome(key)),
   ): Promise<void> {
     for (const key of live.keys()) this.#unwanted.add(key);
     const remove = (item: Target) => this.#step(item, (run) => item.delete(run, because, live.get(item.item!)));
@@ -191,7 +191,7 @@ export class BulkRun {
     // The live items of an inactive dependent are unknown.
     if (this.#node.conditions.activationCondition?.isMet === false) return false;
     const outcome = this.#outcomes.get(key);
-    if (outcome !== undefined && isGoneItem(outcome)) return false;
+    if (outcome !== undefined && isGone(outcome)) return false;
     return outcome?.kind === "deleted" || this.#findItems().has(key);
   }
 }

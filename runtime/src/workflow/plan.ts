@@ -1,10 +1,6 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import {
-  nameOfDependency,
-  type DependentDefinition,
-  type WorkflowDefinition,
-} from "./definition/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
@@ -82,8 +78,8 @@ function edgesOf(
     throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
   };
   const edges = [...new Set(dependsOn)].flatMap((each) => {
-    if (typeof each !== "string" && dependsOn.includes(each.name)) return [];
-    return edgeTo(nameOfDependency(each), typeof each === "string" ? "required" : "optional");
+    if (typeof each === "string") return edgeTo(each, "required");
+    return dependsOn.includes(each.name) ? [] : edgeTo(each.name, "optional");
   });
   const ofItems = itemsDependOn.map((needed) => edgeTo(needed, "items"));
   const single = bulk === undefined ? name : itemsDependOn.find((_, at) => !dependents[ofItems[at]!.node]!.bulk);
@@ -142,11 +138,6 @@ export function condemn(
   return next;
 }
 
-/** Returns the optional dependencies of a dependent that are not wanted, so that it goes on without them. */
-export function missingOf({ nodes }: Plan, states: readonly NodeState[], index: number): readonly number[] {
-  return endsOf(nodes[index]!.needs, "optional").filter((each) => !isReady(states[each]!));
-}
-
 /** Returns the names of the dependents that hold a dependent back. */
 export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
   return heldBy(plan, states, index).map((blocker) => plan.nodes[blocker]!.definition.name);
@@ -174,11 +165,13 @@ function heldBy({ nodes }: Plan, states: readonly NodeState[], index: number): n
   return [...new Set(edges.flatMap(({ node, kind }) => (lets[kind](states[node]!) ? [] : node)))];
 }
 
-function isReady(state: NodeState): boolean {
+/** Tells whether a dependent, or an item of one, exists and is ready. */
+export function isReady(state: NodeState): boolean {
   return "isReady" in state && state.isReady;
 }
 
-function isGone(state: NodeState): boolean {
+/** Tells whether a dependent, or an item of one, is gone, or left to whoever deletes it, so that what it needs can be deleted. */
+export function isGone(state: NodeState): boolean {
   return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }
 

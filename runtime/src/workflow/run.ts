@@ -1,11 +1,11 @@
 // One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
 import { systemClock } from "../base/clock.js";
+import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
 import type { DependentDriver } from "./dependents/driver.js";
-import { blockersOf, condemn, endsOf, missingOf, nextSteps, type NodeState, type Plan } from "./plan.js";
-import { createSecondary, type SecondaryFacts, type SeenDependent } from "./secondary.js";
+import { blockersOf, condemn, endsOf, isReady, nextSteps, type NodeState, type Plan } from "./plan.js";
 import type { Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
@@ -160,8 +160,40 @@ class WorkflowRun {
 
   // A dependent that goes on without an optional dependency does not see that, which may exist until it stopped using it.
   #hideMissing(index: number): void {
-    const missing = missingOf(this.#plan, this.#states, index).map((each) => this.#plan.nodes[each]!.definition);
     const target = this.#targets[index]!;
+    const optional = endsOf(this.#plan.nodes[index]!.needs, "optional");
+    const missing = optional.filter((each) => !isReady(this.#states[each]!)).map((each) => this.#targets[each]!);
     if (missing.length > 0) target.run = { ...target.run, secondary: createSecondary(this.#seen, missing) };
   }
+}
+
+/** A dependent as it is looked for: a `wanted` object says which of several is meant. */
+export type SeenDependent = Readonly<Pick<Target, "definition" | "driver" | "wanted">>;
+
+/** What functions of the user can see besides a primary. */
+export interface SecondaryFacts {
+  readonly primary: KubernetesObject;
+  readonly dependents: readonly SeenDependent[];
+  /** The event sources of the user, whose resources stand beside the dependents. */
+  readonly sources?: SecondarySources | undefined;
+}
+
+/** Returns the live dependents and lists of what event sources know, by name, read when they are asked for; nothing of `hidden` dependents. */
+export function createSecondary(
+  { primary, dependents, sources }: SecondaryFacts,
+  hidden: readonly SeenDependent[] = [],
+): object {
+  const secondary = {};
+  const add = (name: string, get: () => unknown) => Object.defineProperty(secondary, name, { enumerable: true, get });
+  for (const dependent of dependents) {
+    const { definition, driver } = dependent;
+    const isHidden = hidden.includes(dependent);
+    const single = () => (isHidden ? undefined : driver.find({ primary }, dependent.wanted)?.object);
+    const live = () => (isHidden ? [] : [...driver.findItems({ primary })]);
+    const items = () => Object.freeze(Object.fromEntries(live().map(([key, { object }]) => [key, object])));
+    add(definition.name, definition.bulk === undefined ? single : items);
+  }
+  for (const name of sources?.names() ?? [])
+    if (!Object.hasOwn(secondary, name)) add(name, () => sources?.get(name)?.secondariesOf(primary) ?? []);
+  return secondary;
 }

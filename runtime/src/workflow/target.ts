@@ -1,6 +1,7 @@
 // What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
 import { TerminalError } from "../base/errors.js";
 import { keyOf } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
 import {
   isKubernetes,
   type Condition,
@@ -10,7 +11,6 @@ import {
 } from "./definition/workflow-definition.js";
 import { argumentsOf, type DependentDriver, type Live, type Wanted, type WriteOutcome } from "./dependents/driver.js";
 import { takeStep, type Run, type StepRun } from "./step.js";
-import { createDependentError } from "./workflow-error.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
@@ -129,8 +129,11 @@ export class Target {
     return Object.keys(conditions).length === 0 ? outcome : { ...outcome, conditions };
   }
 
+  /** Returns the outcome of a step that failed, with an error that names the dependent, and of a bulk dependent the item. */
   failure(error: unknown): DependentOutcome {
-    return { kind: "failed", error: createDependentError(this.definition.name, error, this.item) };
+    const which = this.item === undefined ? "" : `, item "${this.item}"`;
+    const message = `dependent "${this.definition.name}"${which}: ${messageOf(error)}`;
+    return { kind: "failed", error: new Error(message, { cause: error }) };
   }
 
   #live(): Live | undefined {

@@ -89,11 +89,6 @@ export interface OptionalDependency<Name = string> {
   readonly optional: true;
 }
 
-/** Returns the name of a dependency. */
-export function nameOfDependency(dependency: Dependency): string {
-  return typeof dependency === "string" ? dependency : dependency.name;
-}
-
 /** What every dependent of a workflow has. */
 export interface NodeDefinition extends Conditions {
   readonly name: string;
