@@ -115,18 +115,19 @@ export interface DetailOptions<Detail> {
 /** Creates the result of a run from what became of each dependent, and of things besides. */
 export function createWorkflowResult(
   outcomes: readonly (readonly [name: string, DependentOutcome])[],
-  { removed, errors: others, isReady = true }: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
+  more: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
 ): WorkflowResult {
+  const { removed = {}, errors: others = [] } = more;
   const named = (holds: (outcome: DependentOutcome) => boolean) =>
     outcomes.flatMap(([name, outcome]) => (holds(outcome) ? name : []));
   const dependents = Object.fromEntries(outcomes);
   const own = outcomes.flatMap(([name, each]) => (each.kind === "failed" ? [[name, each.error] as const] : []));
-  const errors = new Map([...own, ...(others ?? [])]);
+  const errors = new Map([...own, ...others]);
   const notReady = named((outcome) => !isSettled(outcome));
   return {
     dependents,
-    ...(removed === undefined ? {} : { removed }),
-    isReady: isReady && notReady.length === 0,
+    ...(Object.keys(removed).length > 0 && { removed }),
+    isReady: notReady.length === 0 && more.isReady !== false,
     errors,
     reconciled: named((outcome) => "isReady" in outcome),
     notReady,

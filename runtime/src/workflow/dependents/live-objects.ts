@@ -68,20 +68,23 @@ export class LiveObjects {
     return items;
   }
 
-  /** Returns the objects of the controller that are tied to a primary and meant, whichever dependent they were written as. */
-  leftovers(
+  /** Returns the objects of the controller that are tied to a primary and judged, whichever dependent they were written as. */
+  leftovers<Judgement>(
     { metadata }: KubernetesObject,
-    isMeant: (dependent: string, id: ObjectKey) => boolean,
-  ): readonly DecodedResource[] {
+    judge: (dependent: string, id: ObjectKey) => Judgement | undefined,
+  ): readonly (Judgement & { readonly live: KubernetesObject })[] {
     const { source, controller } = this.#options;
     return [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
       const entry = source.cache.get(key);
       const live = entry?.object.metadata;
       const name = live?.annotations?.[DEPENDENT_NAME];
-      if (live === undefined || name === undefined || !isMeant(name, key)) return [];
+      const judgement = live && name !== undefined ? judge(name, key) : undefined;
+      if (live === undefined || judgement === undefined) return [];
       // An owner of the name of the primary may be an earlier one.
       const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      return isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry!) ? entry! : [];
+      return isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry!)
+        ? { ...judgement, live: entry!.object }
+        : [];
     });
   }
 
