@@ -86,7 +86,7 @@ export class RunningController {
     const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
     const drivers = new DriverFactory(definition, parts);
     const runner = new PrimaryReconciler(definition, {
-      ...{ client, primaries, sender, expectations, secondaries: sources },
+      ...{ primaries, sender, expectations, secondaries: sources },
       driverOf: (node) => drivers.create(node),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({

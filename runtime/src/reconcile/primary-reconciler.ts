@@ -1,7 +1,6 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { ApiClient } from "../client/api-client.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 import type { Context } from "../workflow/definition/context.js";
@@ -15,7 +14,7 @@ import type { ControllerDefinition } from "./controller-definition.js";
 import type { ExpectationRegistry } from "./expectations.js";
 import { finalizerNameOf, finalizerOf } from "./finalizer.js";
 import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
-import { createSharedContext, ReconcileContext, type SharedContext } from "./reconcile-context.js";
+import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 import { isRetried, reportError } from "./status/error-status.js";
@@ -24,7 +23,6 @@ import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {
-  readonly client: ApiClient;
   readonly primaries: ResourceView;
   /** Writes as the field manager of the controller. */
   readonly sender: Sender;
@@ -62,7 +60,7 @@ export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #workflows: ControllerWorkflows;
-  readonly #shared: SharedContext;
+  readonly #createContext: ReturnType<typeof contextFactoryOf>;
   readonly #write: PrimaryWrite;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
@@ -76,7 +74,7 @@ export class PrimaryReconciler {
     const target = { definition: workflow.primary, cache: primaries };
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.#workflows = new ControllerWorkflows(definition, dependencies);
-    this.#shared = createSharedContext(definition, dependencies);
+    this.#createContext = contextFactoryOf(definition, dependencies);
   }
 
   /** Tells whether a primary should have the finalizer of the controller and does not. */
@@ -241,8 +239,7 @@ export class PrimaryReconciler {
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
     const { target, sender, cause } = this.#writeIn(scope);
     const createClient = () => sender.clientFor(target, cause);
-    const context = new ReconcileContext(this.#shared, { scope, primary, runs, createClient });
-    runs.context = context;
+    const context = (runs.context = this.#createContext({ scope, primary, runs, createClient }));
     attempt.runs = runs;
     return { runs, args: { primary, secondary: this.secondaryOf(primary), context } };
   }

@@ -45,11 +45,7 @@ export class SecondaryAccess {
       throw new Error(
         `resources of the type ${type} have no versions to tell which is the latest; deduplicated is for Kubernetes' kinds`,
       );
-    const sources = this.#sourcesOf(type, source);
-    const all =
-      sources.length === 1
-        ? sources[0]!.secondariesOf(primary)
-        : sources.flatMap((each) => each.secondariesOf(primary));
+    const all = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
     return deduplicated ? latestOf(all as KubernetesObject[]) : all;
   }
 

@@ -88,9 +88,9 @@ function limitTime(timeoutMs: number, run: Run) {
   if (context.signal.aborted) onGivenUp();
   const step: StepRun = {
     ...run,
-    // A context has private parts, so its members are asked for on itself.
+    // Members of a context that are made when they are asked for stay so.
     context: new Proxy(context, {
-      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
+      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member) as unknown)),
     }),
     async track(what, task) {
       awaited = what;
