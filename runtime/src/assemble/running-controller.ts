@@ -16,7 +16,7 @@ import { Controller } from "../schedule/controller.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
-import { conditionsManagerOf } from "../reconcile/status/write-conditions.js";
+import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";

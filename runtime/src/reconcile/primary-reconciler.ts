@@ -18,7 +18,7 @@ import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
 import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
 import { isRetried, reportError } from "./status/error-status.js";
-import { writeConditions } from "./status/write-conditions.js";
+import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
@@ -37,7 +37,7 @@ export interface PrimaryDependencies extends WorkflowDependencies {
 /** One reconcile, and what has become of it so far. */
 interface Attempt {
   readonly scope: ReconcileScope;
-  outcome: PrimaryOutcome;
+  readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
   /** What was thrown, also where it is not retried. */
   error?: unknown;
   /** What was not written of the primary for now. */
@@ -104,14 +104,14 @@ export class PrimaryReconciler {
       await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;
-      note(attempt, { failure: { error, isHandled: false } });
+      attempt.outcome.failure = { error, isHandled: false };
     }
     await this.#keepConditions(attempt);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
     const lingering = attempt.runs?.lingering ?? [];
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
-    return attempt.outcome;
+    return { ...attempt.outcome };
   }
 
   /** Forgets what is kept for a primary that is gone. */
@@ -156,7 +156,7 @@ export class PrimaryReconciler {
         scope,
         writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
       });
-      if (isRetried(control)) note(attempt, { failure: { error, isHandled: control !== undefined } });
+      if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
       else reschedule(attempt, control?.rescheduleAfterMs);
     }
   }
@@ -180,13 +180,13 @@ export class PrimaryReconciler {
     // What is not gone yet brings an event when it goes, and what failed does not.
     if (isInvoked) runs.warnOfOrphans();
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
-    if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
-    if (!runs.cleanups.every(({ isReady }) => isReady)) return;
+    if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
+    if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
     const { target, ...write } = this.#writeIn(scope);
     const operations = new KindOperations(target, { ...write, isUrgent: true });
     await removeFinalizer(operations, object, { finalizer: this.#finalizer });
-    note(attempt, { isFinalizerRemoved: true });
+    attempt.outcome.isFinalizerRemoved = true;
   }
 
   async #keepConditions(attempt: Attempt): Promise<void> {
@@ -196,12 +196,11 @@ export class PrimaryReconciler {
     try {
       const { workflow, kind } = outcome;
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const primary = scope.entry.object;
-      const facts = { primary, workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
-      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, facts);
-      if (wroteStatus) note(attempt, { wroteStatus });
+      const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
+      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
+      if (wroteStatus) outcome.wroteStatus = true;
     } catch (error) {
-      if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
+      if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
   }
@@ -223,7 +222,7 @@ export class PrimaryReconciler {
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
     return writePrimary(this.#writeIn(attempt.scope), wanted, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
-      note(attempt, written);
+      Object.assign(attempt.outcome, written);
     });
   }
 
@@ -235,7 +234,7 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    const onResult = (workflow: WorkflowResult) => note(attempt, { workflow });
+    const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
     const { target, sender, cause } = this.#writeIn(scope);
     const createClient = () => sender.clientFor(target, cause);
@@ -245,14 +244,10 @@ export class PrimaryReconciler {
   }
 }
 
-function note(attempt: Attempt, news: Partial<PrimaryOutcome>): void {
-  attempt.outcome = { ...attempt.outcome, ...news };
-}
-
 function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): void {
   if (rescheduleAfterMs === undefined) return;
   const { isPrimaryDeleted, logger } = attempt.scope;
   if (isPrimaryDeleted)
     logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
-  else note(attempt, { rescheduleAfterMs });
+  else attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
 }

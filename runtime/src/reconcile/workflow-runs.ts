@@ -118,8 +118,8 @@ export class WorkflowRuns {
     const names = [...named.keys()].map((each) => `"${each}"`).join(", ");
     const problem =
       typeof wanted === "string"
-      ? `the controller has no workflow "${wanted}"`
-      : 'the workflow is none of the "workflows" of the controller';
+        ? `the controller has no workflow "${wanted}"`
+        : 'the workflow is none of the "workflows" of the controller';
     throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
