@@ -3,16 +3,15 @@ import { messageOf } from "../base/logger.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { Context } from "../workflow/definition/context.js";
+import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import { hasFinalizer, removeFinalizer } from "../write/finalizers.js";
 import { KindOperations } from "../write/kind-operations.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
-import type { ControllerDefinition } from "./controller-definition.js";
+import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
 import type { ExpectationRegistry } from "./expectations.js";
-import { finalizerNameOf, finalizerOf } from "./finalizer.js";
 import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
@@ -44,12 +43,6 @@ interface Attempt {
   postponed: readonly PostponedWrite[];
   /** Absent before the functions of the user are called. */
   runs?: WorkflowRuns;
-}
-
-/** What the functions of the user are called with. */
-interface Call {
-  readonly runs: WorkflowRuns;
-  readonly args: { readonly primary: KubernetesObject; readonly secondary: object; readonly context: Context };
 }
 
 /**
@@ -211,7 +204,7 @@ export class PrimaryReconciler {
     return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
   }
 
-  async #prepare(args: Call["args"], { tasks, signal }: ReconcileScope): Promise<void> {
+  async #prepare(args: DependentArguments<KubernetesObject, object>, { tasks, signal }: ReconcileScope): Promise<void> {
     const { reconciler } = this.#definition;
     const { secondaries } = this.#dependencies;
     await tasks.track("an event source", () => secondaries.load(args.primary, signal));
@@ -230,7 +223,7 @@ export class PrimaryReconciler {
     return { ...this.#write, cause: { signal, logger, primary: entry.object } };
   }
 
-  #callFor(primary: KubernetesObject, attempt: Attempt): Call {
+  #callFor(primary: KubernetesObject, attempt: Attempt) {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);

@@ -2,8 +2,8 @@
 // takes no place while it waits.
 import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
+import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
-import { bulkOutcome, desiredItemsOf } from "./bulk-items.js";
 import type { Live } from "./dependents/driver.js";
 import { isGone, isReady } from "./plan.js";
 import type { Place, StepRun } from "./step.js";
@@ -11,6 +11,8 @@ import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 const MOST_AT_ONCE = 10;
+// What else failed can be read in the result; a message has to fit into a status.
+const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
 
 interface ItemWork {
@@ -83,10 +85,32 @@ export class BulkRun {
     return this.#outcome();
   }
 
+  /** Returns the outcome of the dependent: failed if an item failed; ready, or gone, if all items are. */
   #outcome(because?: string): DependentOutcome {
     const { name } = this.#node.definition;
-    if (this.#isMetEmpty) return bulkOutcome(this.#outcomes, this.#wanted, { name, because });
-    return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
+    if (!this.#isMetEmpty)
+      return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
+    const outcomes = [...this.#outcomes.values()];
+    const items = Object.fromEntries(this.#outcomes);
+    const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
+    if (errors.length > 0) {
+      const messages = errors.slice(0, MOST_ERRORS).map(messageOf);
+      if (errors.length > MOST_ERRORS)
+        messages.push(`${errors.length - MOST_ERRORS} more items of dependent "${name}"`);
+      return { kind: "failed", error: new AggregateError(errors, messages.join("; ")), items };
+    }
+    const isAll = (kind: DependentOutcome["kind"]) =>
+      outcomes.length > 0 && outcomes.every((each) => each.kind === kind);
+    if (isAll("waiting")) {
+      const blockers = outcomes.flatMap((each) => (each.kind === "waiting" ? each.for : []));
+      return { kind: "waiting", for: [...new Set(blockers)], items };
+    }
+    if (because !== undefined)
+      return isAll("left")
+        ? { kind: "left", items }
+        : { kind: "deleted", isGone: outcomes.every(isGone), because, items };
+    const isAllReady = [...this.#wanted].every((key) => isReady(this.#outcomes.get(key)!));
+    return { kind: kindOf(outcomes), isReady: isAllReady, items };
   }
 
   #findItems(): ReadonlyMap<string, Live> {
@@ -207,4 +231,26 @@ function takenPlace(places: Semaphore): Place {
     },
     release: () => places.release(),
   };
+}
+
+function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // The prototype of a plain object has none itself, in whichever realm.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
+}
+
+function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {
+  if (outcomes.some(({ kind }) => kind === "created")) return "created";
+  return outcomes.some(({ kind }) => kind === "updated" || kind === "deleted") ? "updated" : "unchanged";
 }
