@@ -114,7 +114,9 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
 export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
   const free = (kind: NodeState["kind"]) =>
-    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && heldBy(plan, states, index).length === 0);
+    [...plan.nodes.keys()].filter(
+      (index) => states[index]!.kind === kind && blockersOf(plan, states, index).length === 0,
+    );
   return { reconcile: free("pending"), delete: free("condemned") };
 }
 
@@ -138,31 +140,28 @@ export function condemn(
   return next;
 }
 
-/** Returns the names of the dependents that hold a dependent back. */
-export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
-  return heldBy(plan, states, index).map((blocker) => plan.nodes[blocker]!.definition.name);
-}
-
 // What a dependent that an edge leads to must have reached before a dependent is reconciled.
 const LETS_START: { readonly [Kind in EdgeKind]: (state: NodeState) => boolean } = {
   required: isReady,
   // The deletion of an unwanted dependency starts only after what goes on without it is ready.
   optional: (state) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
-  items: hasItems,
+  items: ({ hasItems = false }) => hasItems,
 };
 
 // What a dependent that depends on another must have reached before the other is deleted.
 const LETS_GO: typeof LETS_START = {
   required: isGone,
   optional: (state) => isGone(state) || isReady(state),
-  items: (state) => isGone(state) || hasItems(state),
+  items: (state) => isGone(state) || state.hasItems === true,
 };
 
-function heldBy({ nodes }: Plan, states: readonly NodeState[], index: number): number[] {
+/** Returns the names of the dependents that hold a dependent back. */
+export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
   const isDeleted = states[index]!.kind === "condemned";
   const edges = isDeleted ? nodes[index]!.neededBy : nodes[index]!.needs;
   const lets = isDeleted ? LETS_GO : LETS_START;
-  return [...new Set(edges.flatMap(({ node, kind }) => (lets[kind](states[node]!) ? [] : node)))];
+  const blockers = edges.filter(({ node, kind }) => !lets[kind](states[node]!));
+  return [...new Set(blockers.map(({ node }) => nodes[node]!.definition.name))];
 }
 
 /** Tells whether a dependent, or an item of one, exists and is ready. */
@@ -173,8 +172,4 @@ export function isReady(state: NodeState): boolean {
 /** Tells whether a dependent, or an item of one, is gone, or left to whoever deletes it, so that what it needs can be deleted. */
 export function isGone(state: NodeState): boolean {
   return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
-}
-
-function hasItems(state: NodeState): boolean {
-  return state.hasItems === true;
 }
