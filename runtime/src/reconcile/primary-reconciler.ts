@@ -45,6 +45,12 @@ interface Attempt {
   runs?: WorkflowRuns;
 }
 
+/** What the functions of the user are called with. */
+interface Call {
+  readonly runs: WorkflowRuns;
+  readonly args: DependentArguments<KubernetesObject, object>;
+}
+
 /**
  * Does what a reconcile of one primary consists of: finalizer, context, workflow, the user's reconciler, what that wants written, and
  * the report of an error. It knows nothing of when (JOSDK's ReconciliationDispatcher).
@@ -114,8 +120,8 @@ export class PrimaryReconciler {
 
   async #reconcile(attempt: Attempt): Promise<void> {
     const { scope } = attempt;
-    const { entry, tasks } = scope;
-    const { reconciler, workflow: definition } = this.#definition;
+    const { entry } = scope;
+    const { reconciler } = this.#definition;
     const { target, sender, cause } = this.#writeIn(scope);
     const postponed = sender.postponementOfEdits(target, cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
@@ -124,17 +130,11 @@ export class PrimaryReconciler {
       : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
-    const { runs, args } = this.#callFor(primary, attempt);
+    const call = this.#prepare(primary, attempt);
     try {
-      await this.#prepare(args, scope);
-      const workflow = definition.invocation === "explicit" ? undefined : await runs.run("reconcile");
-      if (workflow?.error !== undefined && !this.#isTold("reconcile")) throw workflow.error;
+      const control = await this.#call<UpdateControl<object, object>>("reconcile", call, scope);
       if (reconciler === undefined) return;
-      const returned = await runs.settleAfter(
-        tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never)),
-      );
-      const control = checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
-      const { resource, status, rescheduleAfterMs } = control;
+      const { resource, status, rescheduleAfterMs } = control ?? {};
       scope.signal.throwIfAborted();
       await this.#writePrimary({ primary, resource, status }, attempt);
       reschedule(attempt, rescheduleAfterMs);
@@ -145,7 +145,7 @@ export class PrimaryReconciler {
       const { workflow } = attempt.outcome;
       const control = await reportError({
         reconciler,
-        args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
+        args: { ...call.args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
         scope,
         writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
       });
@@ -158,20 +158,13 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
-    const { runs, args } = this.#callFor(object, attempt);
-    await this.#prepare(args, scope);
-    const { reconciler, workflow: definition } = this.#definition;
-    const isInvoked = definition.invocation === "explicit" && reconciler?.cleanup !== undefined;
-    const workflow = isInvoked ? undefined : await runs.run("cleanup");
-    if (workflow?.error !== undefined && !this.#isTold("cleanup")) throw workflow.error;
-    const returned = await runs.settleAfter(
-      scope.tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.({ ...args, workflow } as never)),
-    );
-    const control = checkControl<DeleteControl>("cleanup", returned);
+    const call = this.#prepare(object, attempt);
+    const control = await this.#call<DeleteControl>("cleanup", call, scope);
     reschedule(attempt, control?.rescheduleAfterMs);
     if (control?.removeFinalizer === false) return;
+    const { runs } = call;
+    runs.warnOfOrphans();
     // What is not gone yet brings an event when it goes, and what failed does not.
-    if (isInvoked) runs.warnOfOrphans();
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
     if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
     if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
@@ -198,18 +191,24 @@ export class PrimaryReconciler {
     }
   }
 
-  /** Whether the reconciler sees the errors of dependents in the result, so that they are not thrown. */
-  #isTold(name: "reconcile" | "cleanup"): boolean {
-    const { reconciler, workflow } = this.#definition;
-    return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
-  }
-
-  async #prepare(args: DependentArguments<KubernetesObject, object>, { tasks, signal }: ReconcileScope): Promise<void> {
-    const { reconciler } = this.#definition;
-    const { secondaries } = this.#dependencies;
-    await tasks.track("an event source", () => secondaries.load(args.primary, signal));
-    if (reconciler?.initContext === undefined) return;
-    await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
+  /** Runs the workflow, unless the reconciler does that, and then the function of the reconciler; returns what that wants. */
+  async #call<Control extends object>(
+    kind: "reconcile" | "cleanup",
+    { runs, args }: Call,
+    { tasks, signal }: ReconcileScope,
+  ): Promise<Control | undefined> {
+    const { reconciler, workflow: definition } = this.#definition;
+    await tasks.track("an event source", () => this.#dependencies.secondaries.load(args.primary, signal));
+    if (reconciler?.initContext !== undefined)
+      await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
+    const hasFunction = reconciler?.[kind] !== undefined;
+    const isInvoked = definition.invocation === "explicit" && hasFunction;
+    const workflow = isInvoked ? undefined : await runs.run(kind);
+    // Otherwise the function sees the errors of dependents in the result.
+    if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
+    const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
+    const returned = tasks.track(what, () => reconciler?.[kind]?.({ ...args, workflow } as never));
+    return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
@@ -223,7 +222,7 @@ export class PrimaryReconciler {
     return { ...this.#write, cause: { signal, logger, primary: entry.object } };
   }
 
-  #callFor(primary: KubernetesObject, attempt: Attempt) {
+  #prepare(primary: KubernetesObject, attempt: Attempt): Call {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
