@@ -1,3 +1,4 @@
+import { findError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ResourceView } from "../cache/resource-view.js";
@@ -12,11 +13,10 @@ import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
 import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
 import type { ExpectationRegistry } from "./expectations.js";
-import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
+import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
 import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
-import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
-import { isRetried, reportError } from "./status/error-status.js";
+import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
 import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
@@ -125,9 +125,7 @@ export class PrimaryReconciler {
     const { target, sender, cause } = this.#writeIn(scope);
     const postponed = sender.postponementOfEdits(target, cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const primary = this.lacksFinalizer(entry.object)
-      ? await prepareFinalizer(this.#writeIn(scope), entry)
-      : entry.object;
+    const primary = this.lacksFinalizer(entry.object) ? await putFinalizer(this.#writeIn(scope), entry) : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
     const call = this.#prepare(primary, attempt);
@@ -142,13 +140,7 @@ export class PrimaryReconciler {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
       attempt.error = error;
-      const { workflow } = attempt.outcome;
-      const control = await reportError({
-        reconciler,
-        args: { ...call.args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
-        scope,
-        writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
-      });
+      const control = await this.#report(error, call, attempt);
       if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
       else reschedule(attempt, control?.rescheduleAfterMs);
     }
@@ -211,6 +203,27 @@ export class PrimaryReconciler {
     return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
+  /** Lets the reconciler report an error, and writes the status that it returns; never throws. Returns its control. */
+  async #report(error: unknown, { args }: Call, attempt: Attempt): Promise<ErrorControl<object> | undefined> {
+    const { reconciler } = this.#definition;
+    const { scope, outcome } = attempt;
+    if (reconciler?.updateErrorStatus === undefined) return undefined;
+    const { workflow } = outcome;
+    const facts = { ...args, error, ...(workflow !== undefined && { workflow }) };
+    let control: ErrorControl<object> | undefined;
+    try {
+      const returned = await scope.tasks.track("updateErrorStatus() of the reconciler", () =>
+        reconciler.updateErrorStatus?.(facts as never),
+      );
+      control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
+      const { status } = control ?? {};
+      if (status !== undefined) await this.#writePrimary({ primary: args.primary, status }, attempt);
+    } catch (problem) {
+      logUnreported(problem, scope, isRetried(control) && findError(error, "TerminalError") === undefined);
+    }
+    return control;
+  }
+
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
     return writePrimary(this.#writeIn(attempt.scope), wanted, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
@@ -242,4 +255,21 @@ function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): vo
   if (isPrimaryDeleted)
     logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
   else attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
+}
+
+// A reschedule implies no retry: they would be two answers to when the next reconcile comes.
+function isRetried(control: ErrorControl<object> | undefined): boolean {
+  return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
+}
+
+// The error that was to be reported is what matters: it is logged where it is retried.
+function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boolean): void {
+  const { logger, retry } = scope;
+  const what = "the status could not report the error";
+  const message = `${what}: ${messageOf(problem)}`;
+  const comesAgain = scope.isNextReconcileImminent() || (isRetried && !retry.isLastAttempt);
+  if (!comesAgain) return logger.error({}, message);
+  if (!isApiError(problem, 409) && !isApiError(problem, 422)) return logger.warn({}, message);
+  logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
+  logger.debug({}, message);
 }

@@ -37,10 +37,7 @@ export interface WantedPrimary {
 type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
 
 /** Puts the finalizer on a primary before anything is made for it; returns its new state, or undefined if it is gone or being deleted. */
-export async function prepareFinalizer(
-  write: PrimaryWrite,
-  entry: DecodedResource,
-): Promise<KubernetesObject | undefined> {
+export async function putFinalizer(write: PrimaryWrite, entry: DecodedResource): Promise<KubernetesObject | undefined> {
   const { object } = entry;
   const { finalizer } = write;
   if (finalizer === undefined) return object;

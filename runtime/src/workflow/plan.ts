@@ -113,10 +113,9 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
 
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
 export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
+  const isFree = (index: number) => blockersOf(plan, states, index).length === 0;
   const free = (kind: NodeState["kind"]) =>
-    [...plan.nodes.keys()].filter(
-      (index) => states[index]!.kind === kind && blockersOf(plan, states, index).length === 0,
-    );
+    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && isFree(index));
   return { reconcile: free("pending"), delete: free("condemned") };
 }
 
