@@ -7,6 +7,7 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
+import type { DependentDriver } from "../dependents/driver.js";
 import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
 import type { PlanNode } from "../plan.js";
 import type { RunOptions } from "../run.js";
@@ -45,6 +46,7 @@ export interface Leftover {
   /** The dependent in the plan; -1 if it is removed. */
   readonly index: number;
   readonly stated: RemovedDependent | undefined;
+  readonly driver: Pick<DependentDriver, "remove">;
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
@@ -57,13 +59,15 @@ export function findLeftovers({ run, workflow, kinds }: PruneOptions, opened: It
     const isSearched = findsAll && kinds.watched.includes(kind);
     const judge = (name: string, id: ObjectKey): Omit<Leftover, "live"> | undefined => {
       const stated = statedFor(removed[name], kind, id);
-      if (stated !== undefined) return stated.policy === "keep" ? undefined : { kind, name, stated, index: -1 };
+      if (stated?.policy === "keep") return undefined;
+      if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.policy) };
       const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
         definition.name === name && isWritten(definition, kind);
       if (!isSearched || others.some(isNamed)) return undefined;
       const index = plan.nodes.findIndex(isNamed);
       const isWanted = index !== -1 && notes.wantedBy(name)?.has(id) === true;
-      return isWanted ? undefined : { kind, name, stated, index };
+      const driver = index === -1 ? kind.driverFor("delete") : run.drivers[index]!;
+      return isWanted ? undefined : { kind, name, stated, index, driver };
     };
     for (const leftover of kind.driverFor("delete").objects.leftovers(run.primary, judge))
       // Two watches may show one object.

@@ -6,7 +6,6 @@ import { compareResourceVersions, describeObject, keyOf } from "../../base/kuber
 import { messageOf } from "../../base/logger.js";
 import { isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
-import type { DependentDriver } from "../dependents/driver.js";
 import { endsOf, isGone, isReady } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
@@ -77,12 +76,11 @@ class Pruning {
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
     const { plan, drivers } = this.#options.run;
     for (const [index, { definition }] of [...plan.nodes.entries()].reverse()) {
-      const driver = drivers[index]!;
-      const isLeft = driver.capabilities.remove && leftovers.some((each) => each.index === index);
+      const isLeft = drivers[index]!.capabilities.remove && leftovers.some((each) => each.index === index);
       if (!isLeft || !isReplacedAt(index, this.#options)) continue;
       const claims = claimsOn(definition as KubernetesDependent, this.#options);
       const isMeant = (each: Leftover) => each.index === index && !claims!.has(keyOf(each.live.metadata));
-      if (claims !== undefined) await this.#remove("dependent", definition.name, isMeant, () => driver);
+      if (claims !== undefined) await this.#remove("dependent", definition.name, isMeant);
     }
   }
 
@@ -114,32 +112,24 @@ class Pruning {
       isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
     const isOurs = (each: Leftover) => isMeant(each) && !isCollected(each);
     if (isCleanup && this.#find(isOurs).length === 0) return { kind: "left" };
-    return this.#remove("removed dependent", name, isOurs, ({ kind, stated }) =>
-      kind.driverFor(stated?.policy === "orphan" ? "orphan" : "delete"),
-    );
+    return this.#remove("removed dependent", name, isOurs);
   }
 
-  async #remove(
-    what: string,
-    name: string,
-    isMeant: Test,
-    driverOf: (leftover: Leftover) => Pick<DependentDriver, "remove">,
-  ): Promise<DependentOutcome> {
+  async #remove(what: string, name: string, isMeant: Test): Promise<DependentOutcome> {
     const { run } = this.#options;
     const { context, notes } = run;
     try {
-      for (const leftover of this.#find(isMeant)) {
-        const { live } = leftover;
+      for (const { live, driver } of this.#find(isMeant)) {
         const { deletionTimestamp, uid = "" } = live.metadata;
         if (deletionTimestamp !== undefined || notes.removals.has(uid)) continue;
         context.signal.throwIfAborted();
-        await driverOf(leftover).remove({ ...run, secondary: {} }, { object: live });
+        await driver.remove({ ...run, secondary: {} }, { object: live });
         const object = describeObject(live, live.metadata);
         context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
       }
-      const isGone = this.#find(isMeant).length === 0;
-      this.#isGone &&= isGone;
-      return { kind: "deleted", isGone, because: BECAUSE };
+      const left = this.#find(isMeant);
+      if (left.length > 0) this.#isGone = false;
+      return { kind: "deleted", isGone: left.length === 0, because: BECAUSE };
     } catch (error) {
       return this.#failure(what, name, error);
     }
