@@ -96,7 +96,7 @@ export type {
   WorkflowInvocation,
   WorkflowResult,
 } from "./workflow/workflow-result.js";
-export { WorkflowError } from "./workflow/workflow-error.js";
+export { WorkflowError } from "./workflow/workflow-result.js";
 export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
 export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type LogLevel } from "./base/logger.js";
 

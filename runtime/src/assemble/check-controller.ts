@@ -1,7 +1,7 @@
 import type { Connection } from "../client/connect/connection.js";
 import { checkDependents, type Fail } from "./check-dependents.js";
+import { defaultFinalizerOf, finalizerNameOf, finalizerOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import { defaultFinalizerOf, finalizerNameOf, finalizerOf } from "../reconcile/finalizer.js";
 import { hasSharedConditions } from "../reconcile/status/status-conditions.js";
 
 // The name of a namespace is a DNS label (1.36, ValidateNamespaceName).

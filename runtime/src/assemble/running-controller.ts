@@ -11,12 +11,13 @@ import { crdSource } from "../sources/kind/crd-source.js";
 import { driverFactory, watchOf, type DriverParts, type SelectorOf } from "./dependent-drivers.js";
 import { ExternalDependents } from "./external-dependents.js";
 import { checkNamespaces, namespacesOf } from "./check-controller.js";
-import { dependentsOf, type ControllerDefinition, type EventSourceFacts } from "../reconcile/controller-definition.js";
+import { dependentsOf, finalizerNameOf } from "../reconcile/controller-definition.js";
+import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
-import { conditionsManagerOf } from "../reconcile/status/write-conditions.js";
+import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
 import { kindsAskedFor } from "../workflow/conditions/builtin-conditions.js";
 import { isKubernetes } from "../workflow/definition/workflow-definition.js";
@@ -25,7 +26,6 @@ import { ResourceOperations } from "../write/resource-operations.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import type { SourceHealth } from "../base/health.js";
-import { finalizerNameOf } from "../reconcile/finalizer.js";
 import { synchronous } from "../base/promises.js";
 import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
@@ -85,7 +85,7 @@ export class RunningController {
     const sender = senderOf(fieldManager);
     const parts = { ...shared, writer: new Writer(sender), loops, sources, externals };
     const runner = new PrimaryReconciler(definition, {
-      ...{ client, primaries, sender, expectations, secondaries: sources },
+      ...{ primaries, sender, expectations, secondaries: sources },
       driverOf: driverFactory(definition, parts),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({

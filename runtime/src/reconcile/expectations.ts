@@ -1,13 +1,7 @@
 import { messageOf } from "../base/logger.js";
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
-import type {
-  Context,
-  Expectation,
-  ExpectationArguments,
-  ExpectationResult,
-  Expectations,
-} from "../workflow/definition/context.js";
+import type { Expectation, ExpectationArguments, Expectations } from "../workflow/definition/context.js";
 
 interface ExpectationRegistryOptions {
   readonly clock: Clock;
@@ -15,7 +9,7 @@ interface ExpectationRegistryOptions {
   onTimeout(primary: ObjectKey): void;
 }
 
-type AnyExpectation = Expectation<never>;
+type AnyExpectation = Expectation<KubernetesObject>;
 type Arguments = ExpectationArguments<KubernetesObject>;
 
 interface Kept {
@@ -42,35 +36,33 @@ export class ExpectationRegistry {
     return this.#kept.size;
   }
 
-  get(primary: ObjectKey): AnyExpectation | undefined {
-    return this.#kept.get(primary)?.expectation;
-  }
-
-  /** Expects something of a primary from now on, in place of what was expected before. */
-  set(primary: ObjectKey, expectation: AnyExpectation): void {
-    check(expectation);
-    this.forget(primary);
-    // A reconcile that was given up when the controller stopped may still get here.
-    if (this.#isClosed) return;
-    const expire = () => {
-      kept.isTimedOut = true;
-      this.#options.onTimeout(primary);
+  /** Returns what one reconcile of a primary sees. */
+  of(primary: ObjectKey, args: Arguments): Expectations<KubernetesObject> {
+    const current = () => this.#kept.get(primary);
+    return {
+      get current() {
+        return current()?.expectation.name;
+      },
+      expect: (expectation) => this.#expect(primary, expectation),
+      expectUnlessFulfilled: async (expectation) => {
+        check(expectation);
+        if (await isFulfilled(expectation, args)) return false;
+        this.#expect(primary, expectation);
+        return true;
+      },
+      check: async (wanted) => {
+        const kept = current();
+        if (kept === undefined || (wanted !== undefined && kept.expectation.name !== wanted)) return undefined;
+        const { name } = kept.expectation;
+        // One that is noticed after its time is fulfilled, too.
+        if (!(await isFulfilled(kept.expectation, args)))
+          return { name, status: kept.isTimedOut ? "timedOut" : "notYetFulfilled" };
+        // It may have been replaced meanwhile.
+        if (current() === kept) this.forget(primary);
+        return { name, status: "fulfilled" };
+      },
+      remove: () => this.forget(primary),
     };
-    const cancel = this.#options.clock.schedule(expectation.timeoutMs, expire);
-    const kept: Kept = { expectation, isTimedOut: false, cancel };
-    this.#kept.set(primary, kept);
-  }
-
-  /** Tells what became of the expectation; a fulfilled one is forgotten, also if that was noticed after its time. */
-  async check(primary: ObjectKey, args: Arguments): Promise<ExpectationResult | undefined> {
-    const kept = this.#kept.get(primary);
-    if (kept === undefined) return undefined;
-    const { name } = kept.expectation;
-    if (!(await isFulfilled(kept.expectation, args)))
-      return { name, status: kept.isTimedOut ? "timedOut" : "notYetFulfilled" };
-    // It may have been replaced meanwhile.
-    if (this.#kept.get(primary) === kept) this.forget(primary);
-    return { name, status: "fulfilled" };
   }
 
   forget(primary: ObjectKey): void {
@@ -83,32 +75,20 @@ export class ExpectationRegistry {
     this.#isClosed = true;
     for (const primary of [...this.#kept.keys()]) this.forget(primary);
   }
-}
 
-/** Returns what one reconcile sees of the expectations of its controller. */
-export function expectationsOf(
-  registry: ExpectationRegistry,
-  key: ObjectKey,
-  args: { readonly primary: KubernetesObject; readonly context: Context },
-): Expectations<KubernetesObject> {
-  // The context is made for this primary, so it fits.
-  const fitting = args as Arguments;
-  return {
-    get current() {
-      return registry.get(key)?.name;
-    },
-    expect: (expectation) => registry.set(key, expectation as AnyExpectation),
-    async expectUnlessFulfilled(expectation) {
-      check(expectation as AnyExpectation);
-      if (await isFulfilled(expectation as AnyExpectation, fitting)) return false;
-      registry.set(key, expectation as AnyExpectation);
-      return true;
-    },
-    async check(name) {
-      return name !== undefined && registry.get(key)?.name !== name ? undefined : registry.check(key, fitting);
-    },
-    remove: () => registry.forget(key),
-  };
+  #expect(primary: ObjectKey, expectation: AnyExpectation): void {
+    check(expectation);
+    this.forget(primary);
+    // A reconcile that was given up when the controller stopped may still get here.
+    if (this.#isClosed) return;
+    const expire = () => {
+      kept.isTimedOut = true;
+      this.#options.onTimeout(primary);
+    };
+    const cancel = this.#options.clock.schedule(expectation.timeoutMs, expire);
+    const kept: Kept = { expectation, isTimedOut: false, cancel };
+    this.#kept.set(primary, kept);
+  }
 }
 
 function check({ name, timeoutMs, isFulfilled }: AnyExpectation): void {
@@ -121,7 +101,7 @@ function check({ name, timeoutMs, isFulfilled }: AnyExpectation): void {
 
 async function isFulfilled({ name, isFulfilled }: AnyExpectation, args: Arguments): Promise<boolean> {
   try {
-    return await isFulfilled(args as never);
+    return await isFulfilled(args);
   } catch (error) {
     throw new Error(`expectation "${name}": ${messageOf(error)}`, { cause: error });
   }

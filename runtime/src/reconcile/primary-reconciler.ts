@@ -1,30 +1,27 @@
+import { findError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { ApiClient } from "../client/api-client.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { Context } from "../workflow/definition/context.js";
+import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 import { hasFinalizer, removeFinalizer } from "../write/finalizers.js";
 import { KindOperations } from "../write/kind-operations.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
-import type { ControllerDefinition } from "./controller-definition.js";
+import { finalizerNameOf, finalizerOf, type ControllerDefinition } from "./controller-definition.js";
 import type { ExpectationRegistry } from "./expectations.js";
-import { finalizerNameOf, finalizerOf } from "./finalizer.js";
-import { prepareFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
-import { createSharedContext, ReconcileContext, type SharedContext } from "./reconcile-context.js";
+import { putFinalizer, writePrimary, type PrimaryWrite, type WantedPrimary } from "./primary-write.js";
+import { contextFactoryOf } from "./reconcile-context.js";
 import type { PrimaryOutcome } from "./reconcile-event.js";
-import { checkControl, type DeleteControl, type UpdateControl } from "./reconciler.js";
-import { isRetried, reportError } from "./status/error-status.js";
-import { writeConditions } from "./status/write-conditions.js";
+import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl } from "./reconciler.js";
+import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {
-  readonly client: ApiClient;
   readonly primaries: ResourceView;
   /** Writes as the field manager of the controller. */
   readonly sender: Sender;
@@ -39,7 +36,7 @@ export interface PrimaryDependencies extends WorkflowDependencies {
 /** One reconcile, and what has become of it so far. */
 interface Attempt {
   readonly scope: ReconcileScope;
-  outcome: PrimaryOutcome;
+  readonly outcome: { -readonly [Part in keyof PrimaryOutcome]: PrimaryOutcome[Part] };
   /** What was thrown, also where it is not retried. */
   error?: unknown;
   /** What was not written of the primary for now. */
@@ -51,7 +48,7 @@ interface Attempt {
 /** What the functions of the user are called with. */
 interface Call {
   readonly runs: WorkflowRuns;
-  readonly args: { readonly primary: KubernetesObject; readonly secondary: object; readonly context: Context };
+  readonly args: DependentArguments<KubernetesObject, object>;
 }
 
 /**
@@ -62,7 +59,7 @@ export class PrimaryReconciler {
   readonly #definition: ControllerDefinition;
   readonly #dependencies: PrimaryDependencies;
   readonly #workflows: ControllerWorkflows;
-  readonly #shared: SharedContext;
+  readonly #createContext: ReturnType<typeof contextFactoryOf>;
   readonly #write: PrimaryWrite;
   /** The finalizer that primaries may have, whether or not the controller puts it there now. */
   readonly #finalizer: string;
@@ -76,7 +73,7 @@ export class PrimaryReconciler {
     const target = { definition: workflow.primary, cache: primaries };
     this.#write = { target, sender, serverSideApply, finalizer: finalizerOf(definition) };
     this.#workflows = new ControllerWorkflows(definition, dependencies);
-    this.#shared = createSharedContext(definition, dependencies);
+    this.#createContext = contextFactoryOf(definition, dependencies);
   }
 
   /** Tells whether a primary should have the finalizer of the controller and does not. */
@@ -106,14 +103,14 @@ export class PrimaryReconciler {
       await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;
-      note(attempt, { failure: { error, isHandled: false } });
+      attempt.outcome.failure = { error, isHandled: false };
     }
     await this.#keepConditions(attempt);
     // A write that ran out of time may still have its effect: what comes next would be made beside it.
     const lingering = attempt.runs?.lingering ?? [];
     if (lingering.length > 0)
       await scope.tasks.track("a write that ran out of time", () => Promise.allSettled(lingering));
-    return attempt.outcome;
+    return { ...attempt.outcome };
   }
 
   /** Forgets what is kept for a primary that is gone. */
@@ -123,27 +120,19 @@ export class PrimaryReconciler {
 
   async #reconcile(attempt: Attempt): Promise<void> {
     const { scope } = attempt;
-    const { entry, tasks } = scope;
-    const { reconciler, workflow: definition } = this.#definition;
+    const { entry } = scope;
+    const { reconciler } = this.#definition;
     const { target, sender, cause } = this.#writeIn(scope);
     const postponed = sender.postponementOfEdits(target, cause);
     if (postponed !== undefined) return void (attempt.postponed = [postponed]);
-    const primary = this.lacksFinalizer(entry.object)
-      ? await prepareFinalizer(this.#writeIn(scope), entry)
-      : entry.object;
+    const primary = this.lacksFinalizer(entry.object) ? await putFinalizer(this.#writeIn(scope), entry) : entry.object;
     // The primary is gone, or has become another one: there will be an event.
     if (primary === undefined) return;
-    const { runs, args } = this.#callFor(primary, attempt);
+    const call = this.#prepare(primary, attempt);
     try {
-      await this.#prepare(args, scope);
-      const workflow = definition.invocation === "explicit" ? undefined : await runs.run("reconcile");
-      if (workflow?.error !== undefined && !this.#isTold("reconcile")) throw workflow.error;
+      const control = await this.#call<UpdateControl<object, object>>("reconcile", call, scope);
       if (reconciler === undefined) return;
-      const returned = await runs.settleAfter(
-        tasks.track("the reconciler", () => reconciler.reconcile({ ...args, workflow } as never)),
-      );
-      const control = checkControl<UpdateControl<object, object>>("reconcile", returned) ?? {};
-      const { resource, status, rescheduleAfterMs } = control;
+      const { resource, status, rescheduleAfterMs } = control ?? {};
       scope.signal.throwIfAborted();
       await this.#writePrimary({ primary, resource, status }, attempt);
       reschedule(attempt, rescheduleAfterMs);
@@ -151,14 +140,8 @@ export class PrimaryReconciler {
       // What was given up may not write any more: somebody else may be in charge by now.
       if (scope.signal.aborted) throw error;
       attempt.error = error;
-      const { workflow } = attempt.outcome;
-      const control = await reportError({
-        reconciler,
-        args: { ...args, error, ...(workflow === undefined ? {} : { workflow: workflow as never }) },
-        scope,
-        writeStatus: (status) => this.#writePrimary({ primary, status }, attempt),
-      });
-      if (isRetried(control)) note(attempt, { failure: { error, isHandled: control !== undefined } });
+      const control = await this.#report(error, call, attempt);
+      if (isRetried(control)) attempt.outcome.failure = { error, isHandled: control !== undefined };
       else reschedule(attempt, control?.rescheduleAfterMs);
     }
   }
@@ -167,28 +150,21 @@ export class PrimaryReconciler {
     const { scope } = attempt;
     const { object } = scope.entry;
     if (!hasFinalizer(object, this.#finalizer)) return;
-    const { runs, args } = this.#callFor(object, attempt);
-    await this.#prepare(args, scope);
-    const { reconciler, workflow: definition } = this.#definition;
-    const isInvoked = definition.invocation === "explicit" && reconciler?.cleanup !== undefined;
-    const workflow = isInvoked ? undefined : await runs.run("cleanup");
-    if (workflow?.error !== undefined && !this.#isTold("cleanup")) throw workflow.error;
-    const returned = await runs.settleAfter(
-      scope.tasks.track("the cleanup of the reconciler", () => reconciler?.cleanup?.({ ...args, workflow } as never)),
-    );
-    const control = checkControl<DeleteControl>("cleanup", returned);
+    const call = this.#prepare(object, attempt);
+    const control = await this.#call<DeleteControl>("cleanup", call, scope);
     reschedule(attempt, control?.rescheduleAfterMs);
     if (control?.removeFinalizer === false) return;
+    const { runs } = call;
+    runs.warnOfOrphans();
     // What is not gone yet brings an event when it goes, and what failed does not.
-    if (isInvoked) runs.warnOfOrphans();
     const failed = runs.cleanups.find(({ error }) => error !== undefined);
-    if (failed !== undefined) return note(attempt, { failure: { error: failed.error, isHandled: true } });
-    if (!runs.cleanups.every(({ isReady }) => isReady)) return;
+    if (failed !== undefined) attempt.outcome.failure = { error: failed.error, isHandled: true };
+    if (failed !== undefined || !runs.cleanups.every(({ isReady }) => isReady)) return;
     scope.signal.throwIfAborted();
     const { target, ...write } = this.#writeIn(scope);
     const operations = new KindOperations(target, { ...write, isUrgent: true });
     await removeFinalizer(operations, object, { finalizer: this.#finalizer });
-    note(attempt, { isFinalizerRemoved: true });
+    attempt.outcome.isFinalizerRemoved = true;
   }
 
   async #keepConditions(attempt: Attempt): Promise<void> {
@@ -198,34 +174,60 @@ export class PrimaryReconciler {
     try {
       const { workflow, kind } = outcome;
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const primary = scope.entry.object;
-      const facts = { primary, workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
-      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, facts);
-      if (wroteStatus) note(attempt, { wroteStatus });
+      const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
+      const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
+      if (wroteStatus) outcome.wroteStatus = true;
     } catch (error) {
-      if (outcome.failure === undefined) note(attempt, { failure: { error, isHandled: false } });
+      if (outcome.failure === undefined) outcome.failure = { error, isHandled: false };
       else scope.logger.warn({}, `the conditions of the status could not be written: ${messageOf(error)}`);
     }
   }
 
-  /** Whether the reconciler sees the errors of dependents in the result, so that they are not thrown. */
-  #isTold(name: "reconcile" | "cleanup"): boolean {
-    const { reconciler, workflow } = this.#definition;
-    return workflow.exceptions === "result" && reconciler?.[name] !== undefined;
+  /** Runs the workflow, unless the reconciler does that, and then the function of the reconciler; returns what that wants. */
+  async #call<Control extends object>(
+    kind: "reconcile" | "cleanup",
+    { runs, args }: Call,
+    { tasks, signal }: ReconcileScope,
+  ): Promise<Control | undefined> {
+    const { reconciler, workflow: definition } = this.#definition;
+    await tasks.track("an event source", () => this.#dependencies.secondaries.load(args.primary, signal));
+    if (reconciler?.initContext !== undefined)
+      await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
+    const hasFunction = reconciler?.[kind] !== undefined;
+    const isInvoked = definition.invocation === "explicit" && hasFunction;
+    const workflow = isInvoked ? undefined : await runs.run(kind);
+    // Otherwise the function sees the errors of dependents in the result.
+    if (workflow?.error !== undefined && !(definition.exceptions === "result" && hasFunction)) throw workflow.error;
+    const what = kind === "cleanup" ? "the cleanup of the reconciler" : "the reconciler";
+    const returned = tasks.track(what, () => reconciler?.[kind]?.({ ...args, workflow } as never));
+    return checkControl<Control>(kind, await runs.settleAfter(returned));
   }
 
-  async #prepare(args: Call["args"], { tasks, signal }: ReconcileScope): Promise<void> {
+  /** Lets the reconciler report an error, and writes the status that it returns; never throws. Returns its control. */
+  async #report(error: unknown, { args }: Call, attempt: Attempt): Promise<ErrorControl<object> | undefined> {
     const { reconciler } = this.#definition;
-    const { secondaries } = this.#dependencies;
-    await tasks.track("an event source", () => secondaries.load(args.primary, signal));
-    if (reconciler?.initContext === undefined) return;
-    await tasks.track("initContext() of the reconciler", () => reconciler.initContext?.(args as never));
+    const { scope, outcome } = attempt;
+    if (reconciler?.updateErrorStatus === undefined) return undefined;
+    const { workflow } = outcome;
+    const facts = { ...args, error, ...(workflow !== undefined && { workflow }) };
+    let control: ErrorControl<object> | undefined;
+    try {
+      const returned = await scope.tasks.track("updateErrorStatus() of the reconciler", () =>
+        reconciler.updateErrorStatus?.(facts as never),
+      );
+      control = checkControl<ErrorControl<object>>("updateErrorStatus", returned);
+      const { status } = control ?? {};
+      if (status !== undefined) await this.#writePrimary({ primary: args.primary, status }, attempt);
+    } catch (problem) {
+      logUnreported(problem, scope, isRetried(control) && findError(error, "TerminalError") === undefined);
+    }
+    return control;
   }
 
   #writePrimary(wanted: WantedPrimary, attempt: Attempt): Promise<void> {
     return writePrimary(this.#writeIn(attempt.scope), wanted, ({ postponed, ...written }) => {
       if (postponed !== undefined) attempt.postponed = [...attempt.postponed, postponed];
-      note(attempt, written);
+      Object.assign(attempt.outcome, written);
     });
   }
 
@@ -233,23 +235,18 @@ export class PrimaryReconciler {
     return { ...this.#write, cause: { signal, logger, primary: entry.object } };
   }
 
-  #callFor(primary: KubernetesObject, attempt: Attempt): Call {
+  #prepare(primary: KubernetesObject, attempt: Attempt): Call {
     const { scope } = attempt;
     // An answer to what was just written is the same object that the cache has, as yet unfrozen.
     deepFreeze(primary);
-    const onResult = (workflow: WorkflowResult) => note(attempt, { workflow });
+    const onResult = (workflow: WorkflowResult) => void (attempt.outcome.workflow = workflow);
     const runs = new WorkflowRuns(this.#workflows, { primary, scope, onResult });
     const { target, sender, cause } = this.#writeIn(scope);
     const createClient = () => sender.clientFor(target, cause);
-    const context = new ReconcileContext(this.#shared, { scope, primary, runs, createClient });
-    runs.context = context;
+    const context = (runs.context = this.#createContext({ scope, primary, runs, createClient }));
     attempt.runs = runs;
     return { runs, args: { primary, secondary: this.secondaryOf(primary), context } };
   }
-}
-
-function note(attempt: Attempt, news: Partial<PrimaryOutcome>): void {
-  attempt.outcome = { ...attempt.outcome, ...news };
 }
 
 function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): void {
@@ -257,5 +254,22 @@ function reschedule(attempt: Attempt, rescheduleAfterMs: number | undefined): vo
   const { isPrimaryDeleted, logger } = attempt.scope;
   if (isPrimaryDeleted)
     logger.warn({ rescheduleAfterMs }, "a deleted primary is not reconciled again; its reschedule is ignored");
-  else note(attempt, { rescheduleAfterMs });
+  else attempt.outcome.rescheduleAfterMs = rescheduleAfterMs;
+}
+
+// A reschedule implies no retry: they would be two answers to when the next reconcile comes.
+function isRetried(control: ErrorControl<object> | undefined): boolean {
+  return control?.withoutRetry !== true && control?.rescheduleAfterMs === undefined;
+}
+
+// The error that was to be reported is what matters: it is logged where it is retried.
+function logUnreported(problem: unknown, scope: ReconcileScope, isRetried: boolean): void {
+  const { logger, retry } = scope;
+  const what = "the status could not report the error";
+  const message = `${what}: ${messageOf(problem)}`;
+  const comesAgain = scope.isNextReconcileImminent() || (isRetried && !retry.isLastAttempt);
+  if (!comesAgain) return logger.error({}, message);
+  if (!isApiError(problem, 409) && !isApiError(problem, 422)) return logger.warn({}, message);
+  logger.info({}, `${what}, because the primary changed meanwhile; it is reconciled again`);
+  logger.debug({}, message);
 }

@@ -10,6 +10,7 @@ import type { WriteTarget } from "../write/send/apply-matcher.js";
 import { uidTest } from "../write/send/plan.js";
 import { findPostponed, type PostponedWrite, type WriteCause } from "../write/send/postponed-write.js";
 import type { Sender } from "../write/send/send.js";
+import type { PrimaryOutcome } from "./reconcile-event.js";
 
 type WithStatus = KubernetesObject & { readonly status?: unknown };
 
@@ -32,19 +33,11 @@ export interface WantedPrimary {
   readonly status?: object | undefined;
 }
 
-/** Which parts of a primary were written. */
-export interface WrittenPrimary {
-  readonly wroteResource: boolean;
-  readonly wroteStatus: boolean;
-  /** What was left as it is for now. */
-  readonly postponed: PostponedWrite;
-}
+/** Which part of a primary was written, or left as it is for now. */
+type WrittenPart = Partial<Pick<PrimaryOutcome, "wroteResource" | "wroteStatus">> & { postponed?: PostponedWrite };
 
 /** Puts the finalizer on a primary before anything is made for it; returns its new state, or undefined if it is gone or being deleted. */
-export async function prepareFinalizer(
-  write: PrimaryWrite,
-  entry: DecodedResource,
-): Promise<KubernetesObject | undefined> {
+export async function putFinalizer(write: PrimaryWrite, entry: DecodedResource): Promise<KubernetesObject | undefined> {
   const { object } = entry;
   const { finalizer } = write;
   if (finalizer === undefined) return object;
@@ -68,7 +61,7 @@ export async function prepareFinalizer(
 export async function writePrimary(
   write: PrimaryWrite,
   wanted: WantedPrimary,
-  onWritten: (written: Partial<WrittenPrimary>) => void,
+  onWritten: (written: WrittenPart) => void,
 ): Promise<void> {
   const { target, serverSideApply } = write;
   const { primary, resource, status } = wanted;

@@ -27,10 +27,16 @@ export class SecondaryAccess {
   find(primary: KubernetesObject, type: SecondaryType, options: SecondaryOptions = {}): unknown {
     const { source, name, namespace } = options;
     const sources = this.#sourcesOf(type, source);
-    if (name !== undefined) return this.#findNamed(primary, type, { sources, name, namespace });
+    const latest = (all: readonly unknown[]) => (typeof type === "string" ? all : latestOf(all as KubernetesObject[]));
+    if (name !== undefined) {
+      const isNamespaced = typeof type === "string" || type.scope === "Namespaced";
+      const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
+      const blind = sources.find(({ get }) => get === undefined);
+      if (blind !== undefined) throw new Error(`event source "${blind.name}" cannot look up a resource by its name`);
+      return latest(sources.flatMap((each) => each.get?.(key) ?? []))[0];
+    }
     if (namespace !== undefined) throw new Error(`the namespace "${namespace}" is given without a name`);
-    const all = sources.flatMap((each) => each.secondariesOf(primary));
-    const found = typeof type === "string" ? all : latestOf(all as KubernetesObject[]);
+    const found = latest(sources.flatMap((each) => each.secondariesOf(primary)));
     if (found.length <= 1) return found[0];
     throw new Error(
       `${found.length} resources of the type ${nameOfType(type)} belong to ${describeObject(this.#primary, primary.metadata)}; ask for one by its name, for those ` +
@@ -45,25 +51,8 @@ export class SecondaryAccess {
       throw new Error(
         `resources of the type ${type} have no versions to tell which is the latest; deduplicated is for Kubernetes' kinds`,
       );
-    const sources = this.#sourcesOf(type, source);
-    const all =
-      sources.length === 1
-        ? sources[0]!.secondariesOf(primary)
-        : sources.flatMap((each) => each.secondariesOf(primary));
+    const all = this.#sourcesOf(type, source).flatMap((each) => each.secondariesOf(primary));
     return deduplicated ? latestOf(all as KubernetesObject[]) : all;
-  }
-
-  #findNamed(
-    primary: KubernetesObject,
-    type: SecondaryType,
-    { sources, name, namespace }: { sources: readonly EventSource[]; name: string; namespace: string | undefined },
-  ): unknown {
-    const isNamespaced = typeof type === "string" || type.scope === "Namespaced";
-    const key = keyOf({ name, namespace: isNamespaced ? (namespace ?? primary.metadata.namespace) : undefined });
-    const blind = sources.find(({ get }) => get === undefined);
-    if (blind !== undefined) throw new Error(`event source "${blind.name}" cannot look up a resource by its name`);
-    const found = sources.flatMap((source) => source.get?.(key) ?? []);
-    return typeof type === "string" ? found[0] : latestOf(found as KubernetesObject[])[0];
   }
 
   #sourcesOf(type: SecondaryType, name: string | undefined): readonly EventSource[] {

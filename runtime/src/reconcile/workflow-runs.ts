@@ -1,39 +1,34 @@
 // The workflows of a controller: its own, which runs before the reconciler unless that invokes it, and those that only the reconciler runs.
-import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
 import type { Context } from "../workflow/definition/context.js";
 import type { DependentDriver } from "../workflow/dependents/driver.js";
-import { buildPlan, type Plan, type PlanNode } from "../workflow/plan.js";
+import { buildPlan, type PlanNode } from "../workflow/plan.js";
 import type { RemovedKinds } from "../workflow/prune/leftovers.js";
 import { pruneWorkflow } from "../workflow/prune/prune.js";
-import { cleanupWorkflow, MOST_STEPS_AT_ONCE, reconcileWorkflow, type RunOptions } from "../workflow/run.js";
+import { cleanupWorkflow, createSecondary, MOST_STEPS_AT_ONCE, reconcileWorkflow } from "../workflow/run.js";
+import type { RunOptions, SeenDependent } from "../workflow/run.js";
 import { ReconcileNotes } from "../workflow/reconcile-notes.js";
-import { createSecondary, type SeenDependent } from "../workflow/secondary.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import type { WorkflowInvocation, WorkflowResult } from "../workflow/workflow-result.js";
-import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
+import type { ControllerDefinition } from "./controller-definition.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
 
 /** What the runs of a controller need besides its definition. */
 export interface WorkflowDependencies {
-  /** Makes what finds and writes the objects of a dependent; `index` is its place among those of all workflows of the controller. */
-  driverOf(node: PlanNode, index: number): DependentDriver;
+  /** Makes what finds and writes the objects of a dependent. */
+  driverOf(node: PlanNode): DependentDriver;
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
-  readonly clock?: Clock | undefined;
 }
 
 /** A workflow with what all its runs share. */
-interface CompiledWorkflow {
+interface CompiledWorkflow extends Pick<RunOptions, "plan" | "drivers" | "places"> {
   readonly definition: WorkflowDefinition;
-  readonly plan: Plan;
-  readonly drivers: readonly DependentDriver[];
-  readonly places: Semaphore;
 }
 
 type Kind = "reconcile" | "cleanup";
@@ -48,20 +43,19 @@ export class ControllerWorkflows {
   constructor(definition: ControllerDefinition, dependencies: WorkflowDependencies) {
     const { name, workflow, workflows = {}, onAllEvents = false } = definition;
     this.dependencies = onAllEvents ? { ...dependencies, removedKinds: undefined } : dependencies;
-    const all = dependentsOf(definition);
-    const twice = all.find((each, index) => all.findIndex((other) => other.name === each.name) !== index);
-    let next = 0;
     const compile = (each: WorkflowDefinition): CompiledWorkflow => {
       const plan = buildPlan(each);
-      const drivers = plan.nodes.map((node) => dependencies.driverOf(node, next++));
+      const drivers = plan.nodes.map((node) => dependencies.driverOf(node));
       return { definition: each, plan, drivers, places: new Semaphore(each.maxConcurrency ?? MOST_STEPS_AT_ONCE) };
     };
     this.own = compile(workflow);
-    if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice.name}"`);
     this.named = new Map(Object.entries(workflows).map(([key, each]) => [key, compile(each)]));
     this.dependents = [this.own, ...this.named.values()].flatMap(({ plan, drivers }) =>
       plan.nodes.map((node, index) => ({ definition: node.definition, driver: drivers[index]! })),
     );
+    const names = this.dependents.map((each) => each.definition.name);
+    const twice = names.find((each, index) => names.indexOf(each) !== index);
+    if (twice !== undefined) throw new Error(`controller "${name}" has two dependents named "${twice}"`);
   }
 
   /** The live dependents of all workflows, and what event sources know. */
@@ -91,7 +85,7 @@ export class WorkflowRuns {
   readonly lingering: Promise<unknown>[] = [];
   readonly #workflows: ControllerWorkflows;
   readonly #options: RunsOptions;
-  readonly #started = new Map<CompiledWorkflow, Map<Kind, Promise<WorkflowResult>>>();
+  readonly #started: { workflow: CompiledWorkflow; kind: Kind; result: Promise<WorkflowResult> }[] = [];
   readonly #notes = new ReconcileNotes();
 
   constructor(workflows: ControllerWorkflows, options: RunsOptions) {
@@ -101,12 +95,11 @@ export class WorkflowRuns {
 
   /** Runs a workflow, that of the controller unless given; there is one run of each kind. */
   run(kind: Kind, workflow = this.#workflows.own): Promise<WorkflowResult> {
-    const runs = this.#started.get(workflow) ?? new Map<Kind, Promise<WorkflowResult>>();
-    this.#started.set(workflow, runs);
-    const known = runs.get(kind);
-    if (known !== undefined) return known;
-    const result = this.#start(workflow, kind, Promise.allSettled(runs.values()));
-    runs.set(kind, result);
+    const runs = this.#started.filter((each) => each.workflow === workflow);
+    const known = runs.find((each) => each.kind === kind);
+    if (known !== undefined) return known.result;
+    const result = this.#start(workflow, kind, Promise.allSettled(runs.map((each) => each.result)));
+    this.#started.push({ workflow, kind, result });
     // Whoever started it may not look at it.
     result.catch(() => {});
     return result;
@@ -114,13 +107,7 @@ export class WorkflowRuns {
 
   /** What the reconciler runs the workflow of the controller by. */
   get own(): WorkflowInvocation {
-    const { own } = this.#workflows;
-    if (own.definition.invocation === "explicit") return this.#invocationOf(own);
-    const refuse = (kind: Kind) => {
-      const problem = `context.workflow.${kind}() is for workflows with invocation: explicit; this one runs by itself`;
-      return Promise.reject(new Error(`${problem}, and its result is the argument "workflow"`));
-    };
-    return { reconcile: () => refuse("reconcile"), cleanup: () => refuse("cleanup") };
+    return this.#invocationOf(this.#workflows.own);
   }
 
   /** What the reconciler runs another workflow by; throws if the controller was not given it. */
@@ -129,10 +116,10 @@ export class WorkflowRuns {
     const found = [...named].find(([name, { definition }]) => name === wanted || definition === wanted);
     if (found !== undefined) return this.#invocationOf(found[1]);
     const names = [...named.keys()].map((each) => `"${each}"`).join(", ");
-    const isName = typeof wanted === "string";
-    const problem = isName
-      ? `the controller has no workflow "${wanted}"`
-      : 'the workflow is none of the "workflows" of the controller';
+    const problem =
+      typeof wanted === "string"
+        ? `the controller has no workflow "${wanted}"`
+        : 'the workflow is none of the "workflows" of the controller';
     throw new Error(`${problem}; it has ${names || "none besides its own"}`);
   }
 
@@ -141,14 +128,14 @@ export class WorkflowRuns {
     try {
       return await call;
     } finally {
-      await Promise.allSettled([...this.#started.values()].flatMap((runs) => [...runs.values()]));
+      await Promise.allSettled(this.#started.map(({ result }) => result));
     }
   }
 
   /** Says what a cleanup leaves behind that did not clean up the workflow of the controller. */
   warnOfOrphans(): void {
     const { own } = this.#workflows;
-    if (this.#started.get(own)?.has("cleanup") === true) return;
+    if (this.#started.some(({ workflow, kind }) => workflow === own && kind === "cleanup")) return;
     const isLeft = ({ isGarbageCollected, capabilities }: DependentDriver) =>
       !isGarbageCollected && capabilities.remove;
     const left = own.plan.nodes.filter((_, index) => isLeft(own.drivers[index]!));
@@ -158,9 +145,15 @@ export class WorkflowRuns {
   }
 
   #invocationOf(workflow: CompiledWorkflow): WorkflowInvocation {
+    const { invocation, exceptions } = workflow.definition;
     const invoke = async (kind: Kind) => {
+      if (workflow === this.#workflows.own && invocation !== "explicit")
+        throw new Error(
+          `context.workflow.${kind}() is for workflows with invocation: explicit; this one runs by itself, and its result is the ` +
+            'argument "workflow"',
+        );
       const result = await this.run(kind, workflow);
-      if (workflow.definition.exceptions !== "result" && result.error !== undefined) throw result.error;
+      if (exceptions !== "result" && result.error !== undefined) throw result.error;
       return result;
     };
     return { reconcile: () => invoke("reconcile"), cleanup: () => invoke("cleanup") };
@@ -168,13 +161,13 @@ export class WorkflowRuns {
 
   async #start(workflow: CompiledWorkflow, kind: Kind, before: Promise<unknown>): Promise<WorkflowResult> {
     const { dependencies, dependents, own } = this.#workflows;
-    const { secondaries, clock, removedKinds: kinds } = dependencies;
+    const { secondaries, removedKinds: kinds } = dependencies;
     const { primary, scope, onResult } = this.#options;
     const { definition, ...compiled } = workflow;
     // One dependent is not written and deleted at once.
     await before;
     const run: RunOptions = {
-      ...{ ...compiled, primary, secondaries, clock },
+      ...{ ...compiled, primary, secondaries },
       definition: definition.primary,
       namespaces: dependencies.namespaces?.(),
       context: this.context!,
@@ -185,11 +178,10 @@ export class WorkflowRuns {
     };
     const isCleanup = kind === "cleanup";
     let result = await (isCleanup ? cleanupWorkflow(run) : reconcileWorkflow(run));
-    const isOwn = workflow === own;
-    if (isOwn && kinds !== undefined)
+    if (workflow === own && kinds !== undefined)
       result = await pruneWorkflow({ run, result, isCleanup, workflow: definition, kinds });
     if (isCleanup) this.cleanups.push(result);
-    if (isOwn) onResult(result);
+    if (workflow === own) onResult(result);
     return result;
   }
 }

@@ -2,33 +2,18 @@
 // takes no place while it waits.
 import { turns } from "../base/clock.js";
 import { TerminalError } from "../base/errors.js";
+import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
-import { bulkOutcome, desiredItemsOf, isGoneItem, isReadyItem } from "./bulk-items.js";
-import type { DriverRun, Live } from "./dependents/driver.js";
-import {
-  ask,
-  deleteObject,
-  reconcileObject,
-  releaseOrThrow,
-  withConditions,
-  type StepRun,
-  type Target,
-} from "./object-steps.js";
-import { takeStep, type Place, type StepSurroundings } from "./step.js";
-import { createDependentError } from "./workflow-error.js";
+import type { Live } from "./dependents/driver.js";
+import { isGone, isReady } from "./plan.js";
+import type { Place, StepRun } from "./step.js";
+import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
 const MOST_AT_ONCE = 10;
+// What else failed can be read in the result; a message has to fit into a status.
+const MOST_ERRORS = 5;
 const NOT_RETURNED = "desired() does not return it";
-
-interface BulkSurroundings {
-  readonly around: StepSurroundings;
-  run(): DriverRun;
-  /** The bulk dependents that this one names in itemsDependOn. */
-  needed(): readonly BulkRun[];
-  /** The bulk dependents that name this one in itemsDependOn. */
-  dependents(): readonly BulkRun[];
-}
 
 interface ItemWork {
   /** The bulk dependents whose items of the same keys may hold an item back. */
@@ -43,7 +28,7 @@ export class BulkRun {
   /** Whether the wanted items are known. */
   isReconciled = false;
   readonly #node: Target;
-  readonly #surroundings: BulkSurroundings;
+  readonly #edges: (end: "needs" | "neededBy") => readonly BulkRun[];
   readonly #places: Semaphore;
   readonly #wanted = new Set<string>();
   readonly #unwanted = new Set<string>();
@@ -52,65 +37,88 @@ export class BulkRun {
   /** Whether the postcondition holds that was asked once, without an item, because there are no items. */
   #isMetEmpty = true;
 
-  /** `node` is the dependent itself. */
-  constructor(node: Target, surroundings: BulkSurroundings) {
+  /** `node` is the dependent itself; `edges` returns those that it names in itemsDependOn, or that name it there. */
+  constructor(node: Target, edges: (end: "needs" | "neededBy") => readonly BulkRun[]) {
     this.#node = node;
-    this.#surroundings = surroundings;
+    this.#edges = edges;
     this.#places = new Semaphore(node.definition.bulk?.maxConcurrency ?? MOST_AT_ONCE);
   }
 
   /** Writes the items that `desired` returned, by their keys; of a read-only dependent, asks whether the live items are ready. */
-  async reconcile(onKnown: () => void): Promise<void> {
+  async reconcile(onKnown: () => void): Promise<DependentOutcome> {
     const { desired, definition } = this.#node;
     const completed = desired === undefined ? undefined : await this.#complete(desiredItemsOf(desired.object));
     const live = this.#findItems();
     // A read-only set without items is not ready, unless its readyPostcondition holds without an item.
     if (completed === undefined && live.size === 0)
       this.#isMetEmpty = definition.readyPostcondition !== undefined && (await this.#askEmpty("readyPostcondition"));
-    const items = completed ?? [...live.keys()].map((key) => this.#itemOf(key));
+    const items = completed ?? [...live.keys()].map((key) => new Target(this.#node, key));
     for (const { item } of items) this.#wanted.add(item!);
     // Items that others may still need are deleted at the end of the run.
-    const isSweptLater = this.#surroundings.dependents().length > 0;
+    const isSweptLater = this.#edges("neededBy").length > 0;
     const deletions = isSweptLater ? undefined : this.#deleteItems(this.#unwantedOf(live), NOT_RETURNED);
     this.isReconciled = true;
     onKnown();
     await deletions;
     await this.#settleAll(items, {
-      others: this.#surroundings.needed(),
-      lets: async (other, key) => other.#wanted.has(key) && isReadyItem(await other.#awaitOutcome(key)),
-      act: (item) => this.#step(item, (run) => reconcileObject(item, run)),
+      others: this.#edges("needs"),
+      lets: async (other, key) => other.#wanted.has(key) && isReady(await other.#awaitOutcome(key)),
+      act: (item) => this.#step(item, (run) => item.reconcile(run)),
     });
+    return this.#outcome();
   }
 
-  /** Deletes all items, each after the items that need it. */
-  async delete(because: string, onKnown: () => void): Promise<void> {
+  /** Deletes all items, each after the items that need it; `because` says why the dependent must not exist. */
+  async delete(because: string, onKnown: () => void): Promise<DependentOutcome> {
     const items = this.#findItems();
     const deletions = this.#deleteItems(items, because);
     onKnown();
     if (items.size === 0) this.#isMetEmpty = await this.#askEmpty("deletePostcondition");
     await deletions;
+    return this.#outcome(because);
   }
 
   /** Deletes, at the end of a run, the unwanted items that no item of other dependents needs. */
-  async sweep(): Promise<void> {
+  async sweep(): Promise<DependentOutcome> {
     const unwanted = this.#unwantedOf(this.#findItems());
     await this.#deleteItems(unwanted, NOT_RETURNED, async (other, key) => !other.#hasLive(key));
+    return this.#outcome();
   }
 
-  /** Returns the outcome of the dependent, from those of its items; `because` says why it must not exist. */
-  outcome(because?: string): DependentOutcome {
+  /** Returns the outcome of the dependent: failed if an item failed; ready, or gone, if all items are. */
+  #outcome(because?: string): DependentOutcome {
     const { name } = this.#node.definition;
-    if (this.#isMetEmpty) return bulkOutcome(this.#outcomes, this.#wanted, { name, because });
-    return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
+    if (!this.#isMetEmpty)
+      return because === undefined ? { kind: "waiting", for: [name] } : { kind: "deleted", isGone: false, because };
+    const outcomes = [...this.#outcomes.values()];
+    const items = Object.fromEntries(this.#outcomes);
+    const errors = outcomes.flatMap((each) => (each.kind === "failed" ? [each.error] : []));
+    if (errors.length > 0) {
+      const messages = errors.slice(0, MOST_ERRORS).map(messageOf);
+      if (errors.length > MOST_ERRORS)
+        messages.push(`${errors.length - MOST_ERRORS} more items of dependent "${name}"`);
+      return { kind: "failed", error: new AggregateError(errors, messages.join("; ")), items };
+    }
+    const isAll = (kind: DependentOutcome["kind"]) =>
+      outcomes.length > 0 && outcomes.every((each) => each.kind === kind);
+    if (isAll("waiting")) {
+      const blockers = outcomes.flatMap((each) => (each.kind === "waiting" ? each.for : []));
+      return { kind: "waiting", for: [...new Set(blockers)], items };
+    }
+    if (because !== undefined)
+      return isAll("left")
+        ? { kind: "left", items }
+        : { kind: "deleted", isGone: outcomes.every(isGone), because, items };
+    const isAllReady = [...this.#wanted].every((key) => isReady(this.#outcomes.get(key)!));
+    return { kind: kindOf(outcomes), isReady: isAllReady, items };
   }
 
   #findItems(): ReadonlyMap<string, Live> {
-    return this.#node.driver.findItems(this.#surroundings.run());
+    return this.#node.driver.findItems(this.#node.run);
   }
 
-  async #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    const { around, run } = this.#surroundings;
-    return takeStep(this.#node.definition, around, (step) => ask(name, this.#node, { ...run(), ...step }));
+  #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
+    return this.#node.step((run) => this.#node.ask(name, run));
   }
 
   /** Returns the items that can be written; the others have failed. */
@@ -118,27 +126,22 @@ export class BulkRun {
     const keys = new Map<string, string>();
     const items: Target[] = [];
     for (const [key, each] of desired) {
-      const item = this.#itemOf(key);
+      const item = new Target(this.#node, key);
       this.#wanted.add(key);
       try {
-        item.wanted = item.driver.complete(this.#surroundings.run(), each, key);
+        item.wanted = item.driver.complete(item.run, each, key);
         const { id } = item.wanted;
         const other = keys.get(id);
         if (other !== undefined) throw new TerminalError(`it is ${id}, and so is the item "${other}"`);
         keys.set(id, key);
         items.push(item);
       } catch (error) {
-        this.#end(item, this.#failureOf(item, error));
+        this.#end(item, item.failure(error));
       }
       const pause = turns.pause();
       if (pause !== undefined) await pause;
     }
     return items;
-  }
-
-  #itemOf(key: string): Target {
-    const { definition, driver } = this.#node;
-    return { definition, driver, item: key, conditions: {} };
   }
 
   #unwantedOf(live: ReadonlyMap<string, Live>): ReadonlyMap<string, Live> {
@@ -148,19 +151,15 @@ export class BulkRun {
   async #deleteItems(
     live: ReadonlyMap<string, Live>,
     because: string,
-    lets: ItemWork["lets"] = async (other, key) =>
-      !other.#unwanted.has(key) || isGoneItem(await other.#awaitOutcome(key)),
+    lets: ItemWork["lets"] = async (other, key) => !other.#unwanted.has(key) || isGone(await other.#awaitOutcome(key)),
   ): Promise<void> {
     for (const key of live.keys()) this.#unwanted.add(key);
+    const remove = (item: Target) => this.#step(item, (run) => item.delete(run, because, live.get(item.item!)));
     await this.#settleAll(
-      [...live.keys()].map((key) => this.#itemOf(key)),
+      [...live.keys()].map((key) => new Target(this.#node, key)),
       {
-        others: this.#surroundings.dependents(),
-        lets,
-        act: (item) =>
-          this.#step(item, (run) => deleteObject(item, run, { because, known: live.get(item.item!) })).catch(
-            (error: unknown) => releaseOrThrow(item, this.#surroundings.run(), error),
-          ),
+        ...{ others: this.#edges("neededBy"), lets },
+        act: (item) => remove(item).catch((error: unknown) => item.release(error)),
       },
     );
   }
@@ -189,24 +188,19 @@ export class BulkRun {
       if (others.length > 0) await this.#places.acquire();
       this.#end(item, await act(item));
     } catch (error) {
-      this.#end(item, this.#failureOf(item, error));
+      this.#end(item, item.failure(error));
     }
   }
 
   /** Takes the step of an item that has a place. */
   #step(item: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
-    const { around, run } = this.#surroundings;
-    const places = [takenPlace(this.#places), ...around.places];
-    return takeStep(item.definition, { ...around, places }, (step) => body({ ...run(), ...step }));
-  }
-
-  #failureOf({ definition, item }: Target, error: unknown): DependentOutcome {
-    return { kind: "failed", error: createDependentError(definition.name, error, item) };
+    const { run } = item;
+    return item.step(body, { ...run, places: [takenPlace(this.#places), ...run.places] });
   }
 
   #end(item: Target, outcome: DependentOutcome): void {
     const key = item.item!;
-    const complete = withConditions(outcome, item);
+    const complete = item.withConditions(outcome);
     this.#outcomes.set(key, complete);
     for (const tell of this.#listeners.get(key) ?? []) tell(complete);
   }
@@ -221,7 +215,7 @@ export class BulkRun {
     // The live items of an inactive dependent are unknown.
     if (this.#node.conditions.activationCondition?.isMet === false) return false;
     const outcome = this.#outcomes.get(key);
-    if (outcome !== undefined && isGoneItem(outcome)) return false;
+    if (outcome !== undefined && isGone(outcome)) return false;
     return outcome?.kind === "deleted" || this.#findItems().has(key);
   }
 }
@@ -237,4 +231,26 @@ function takenPlace(places: Semaphore): Place {
     },
     release: () => places.release(),
   };
+}
+
+function desiredItemsOf(desired: unknown): ReadonlyMap<string, unknown> {
+  const fail = (found: string) =>
+    new TerminalError(`desired() of a bulk dependent has to return its items by their keys, and returned ${found}`);
+  if (desired instanceof Map) {
+    const stranger: unknown = [...desired.keys()].find((key) => typeof key !== "string");
+    if (stranger !== undefined) throw fail(`a Map with the key ${String(stranger)}, which is no text`);
+    return desired as Map<string, unknown>;
+  }
+  if (typeof desired !== "object") throw fail(typeof desired);
+  if (desired === null) throw fail("null");
+  // The prototype of a plain object has none itself, in whichever realm.
+  const prototype: unknown = Object.getPrototypeOf(desired);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return new Map(Object.entries(desired));
+  // What has no items by keys, such as a Set, must not be taken for no items: all items would be deleted.
+  throw fail(Array.isArray(desired) ? "a list" : `a ${desired.constructor?.name ?? "strange object"}`);
+}
+
+function kindOf(outcomes: readonly DependentOutcome[]): "created" | "updated" | "unchanged" {
+  if (outcomes.some(({ kind }) => kind === "created")) return "created";
+  return outcomes.some(({ kind }) => kind === "updated" || kind === "deleted") ? "updated" : "unchanged";
 }

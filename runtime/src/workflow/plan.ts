@@ -1,10 +1,7 @@
 // Which dependent of a workflow may be reconciled or deleted next: pure decisions over an immutable plan and the state of one run
 // (JOSDK's WorkflowReconcileExecutor and WorkflowCleanupExecutor, without their locks).
-import {
-  nameOfDependency,
-  type DependentDefinition,
-  type WorkflowDefinition,
-} from "./definition/workflow-definition.js";
+import type { DependentDefinition, WorkflowDefinition } from "./definition/workflow-definition.js";
+import type { DependentOutcome } from "./workflow-result.js";
 
 // A dependent cannot exist without another, waits for it only if that is wanted, or its items wait for the items of the same keys.
 type EdgeKind = "required" | "optional" | "items";
@@ -31,11 +28,10 @@ export interface Plan {
 
 /** Where a dependent stands in a run. `hasItems`: its items are known, so items of other dependents that need one of them can go on. */
 export type NodeState = { readonly hasItems?: boolean } & (
-  | { readonly kind: "pending" | "inactive" | "running" | "failed" }
+  | { readonly kind: "pending" | "running" }
   /** It must not exist; it is deleted as soon as all that depends on it is gone. */
   | { readonly kind: "condemned"; readonly because: string }
-  | { readonly kind: "reconciled"; readonly isReady: boolean }
-  | { readonly kind: "deleted"; readonly isGone: boolean }
+  | DependentOutcome
 );
 
 /** Builds the graph; throws for unknown names, duplicates, cycles and impossible numbers, which only a hand-written definition can have. */
@@ -82,8 +78,8 @@ function edgesOf(
     throw new Error(`dependent "${name}" depends on "${needed}", which the workflow does not have`);
   };
   const edges = [...new Set(dependsOn)].flatMap((each) => {
-    if (typeof each !== "string" && dependsOn.includes(each.name)) return [];
-    return edgeTo(nameOfDependency(each), typeof each === "string" ? "required" : "optional");
+    if (typeof each === "string") return edgeTo(each, "required");
+    return dependsOn.includes(each.name) ? [] : edgeTo(each.name, "optional");
   });
   const ofItems = itemsDependOn.map((needed) => edgeTo(needed, "items"));
   const single = bulk === undefined ? name : itemsDependOn.find((_, at) => !dependents[ofItems[at]!.node]!.bulk);
@@ -117,8 +113,9 @@ export function endsOf(edges: readonly Edge[], ...kinds: readonly EdgeKind[]): n
 
 /** Returns the dependents that may be reconciled or deleted now, all at once. */
 export function nextSteps(plan: Plan, states: readonly NodeState[]): { reconcile: number[]; delete: number[] } {
+  const isFree = (index: number) => blockersOf(plan, states, index).length === 0;
   const free = (kind: NodeState["kind"]) =>
-    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && heldBy(plan, states, index).length === 0);
+    [...plan.nodes.keys()].filter((index) => states[index]!.kind === kind && isFree(index));
   return { reconcile: free("pending"), delete: free("condemned") };
 }
 
@@ -142,46 +139,36 @@ export function condemn(
   return next;
 }
 
-/** Returns the optional dependencies of a dependent that are not wanted, so that it goes on without them. */
-export function missingOf({ nodes }: Plan, states: readonly NodeState[], index: number): readonly number[] {
-  return endsOf(nodes[index]!.needs, "optional").filter((each) => !isReady(states[each]!));
-}
-
-/** Returns the names of the dependents that hold a dependent back. */
-export function blockersOf(plan: Plan, states: readonly NodeState[], index: number): string[] {
-  return heldBy(plan, states, index).map((blocker) => plan.nodes[blocker]!.definition.name);
-}
-
 // What a dependent that an edge leads to must have reached before a dependent is reconciled.
 const LETS_START: { readonly [Kind in EdgeKind]: (state: NodeState) => boolean } = {
   required: isReady,
   // The deletion of an unwanted dependency starts only after what goes on without it is ready.
   optional: (state) => isReady(state) || state.kind === "condemned" || state.kind === "inactive",
-  items: hasItems,
+  items: ({ hasItems = false }) => hasItems,
 };
 
 // What a dependent that depends on another must have reached before the other is deleted.
 const LETS_GO: typeof LETS_START = {
   required: isGone,
   optional: (state) => isGone(state) || isReady(state),
-  items: (state) => isGone(state) || hasItems(state),
+  items: (state) => isGone(state) || state.hasItems === true,
 };
 
-function heldBy({ nodes }: Plan, states: readonly NodeState[], index: number): number[] {
+/** Returns the names of the dependents that hold a dependent back. */
+export function blockersOf({ nodes }: Plan, states: readonly NodeState[], index: number): string[] {
   const isDeleted = states[index]!.kind === "condemned";
   const edges = isDeleted ? nodes[index]!.neededBy : nodes[index]!.needs;
   const lets = isDeleted ? LETS_GO : LETS_START;
-  return [...new Set(edges.flatMap(({ node, kind }) => (lets[kind](states[node]!) ? [] : node)))];
+  const blockers = edges.filter(({ node, kind }) => !lets[kind](states[node]!));
+  return [...new Set(blockers.map(({ node }) => nodes[node]!.definition.name))];
 }
 
-function isReady(state: NodeState): boolean {
-  return state.kind === "reconciled" && state.isReady;
+/** Tells whether a dependent, or an item of one, exists and is ready. */
+export function isReady(state: NodeState): boolean {
+  return "isReady" in state && state.isReady;
 }
 
-function isGone(state: NodeState): boolean {
-  return state.kind === "inactive" || (state.kind === "deleted" && state.isGone);
-}
-
-function hasItems(state: NodeState): boolean {
-  return state.hasItems === true;
+/** Tells whether a dependent, or an item of one, is gone, or left to whoever deletes it, so that what it needs can be deleted. */
+export function isGone(state: NodeState): boolean {
+  return ["inactive", "left"].includes(state.kind) || (state.kind === "deleted" && state.isGone);
 }

@@ -3,19 +3,16 @@ import { sleep, type Clock } from "../base/clock.js";
 import { findError } from "../base/errors.js";
 import { untilAborted } from "../base/promises.js";
 import type { Semaphore } from "../base/semaphore.js";
-import type { Context } from "./definition/context.js";
 import type { NodeDefinition } from "./definition/workflow-definition.js";
-
-// Calls a function of the user under a name, so that a message can say which one does not return.
-type Track = <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
+import type { DriverRun } from "./dependents/driver.js";
 
 /** Some of the places that steps take turns in. */
 export type Place = Pick<Semaphore, "acquire" | "release">;
 
-/** Where a step is done. */
-export interface StepSurroundings {
-  readonly context: Context;
-  readonly track: Track;
+/** A run in which steps are taken. */
+export interface Run extends DriverRun {
+  /** Calls a function of the user under a name, so that a message can say which one does not return. */
+  readonly track: <Result>(what: string, task: () => Result | Promise<Result>) => Promise<Result>;
   readonly clock: Clock;
   /** Is told of every write that may still be in flight when the time of its step is over. */
   linger?(write: Promise<unknown>): void;
@@ -23,12 +20,8 @@ export interface StepSurroundings {
   readonly places: readonly Place[];
 }
 
-/** What the body of a step works with. */
-export interface Step {
-  /** With a signal that is aborted when the step runs out of time. */
-  readonly context: Context;
-  /** Calls a function of the user; throws instead of returning what comes too late. */
-  readonly track: Track;
+/** A run as one step sees it: when the step runs out of time, `signal` is aborted, and `track` throws instead of returning. */
+export interface StepRun extends Run {
   /** Makes a write, whose effect is unknown if the step runs out of time meanwhile. */
   write<Result>(write: () => Promise<Result>): Promise<Result>;
 }
@@ -41,60 +34,46 @@ export class TimeoutError extends Error {
 /** Does a step; rejects with the error of its last attempt, or with a TimeoutError while `body` may still be running, to no effect. */
 export async function takeStep<Result>(
   { timeoutMs, retry }: Pick<NodeDefinition, "timeoutMs" | "retry">,
-  around: StepSurroundings,
-  body: (step: Step) => Promise<Result>,
+  run: Run,
+  body: (run: StepRun) => Promise<Result>,
 ): Promise<Result> {
-  const time = timeoutMs === undefined ? unlimited(around) : limited(timeoutMs, around);
-  const { signal } = time.step.context;
+  const time = timeoutMs === undefined ? undefined : limitTime(timeoutMs, run);
+  const step: StepRun = time?.step ?? { ...run, write: (write) => write() };
+  const { signal } = step.context;
+  const limit = <Value>(work: Promise<Value>) => (time === undefined ? work : untilAborted(work, signal));
+  // A step that runs out of time gives its places back, whether or not its body ever returns.
+  const inPlaces = async () => {
+    const taken: Place[] = [];
+    try {
+      for (const place of run.places) {
+        const turn = place.acquire(signal);
+        if (turn !== undefined) await turn;
+        taken.push(place);
+      }
+      time?.begin();
+      return await limit(body(step));
+    } finally {
+      for (const place of taken) place.release();
+    }
+  };
   try {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await inPlaces(around.places, time, body);
+        return await inPlaces();
       } catch (error) {
         if (retry === undefined || attempt >= retry.maxAttempts || signal.aborted || isSettled(error)) throw error;
       }
       const { initialIntervalMs = 1_000, multiplier = 1.5, maxIntervalMs = Infinity } = retry;
       const delayMs = Math.min(initialIntervalMs * multiplier ** (attempt - 1), maxIntervalMs);
-      await time.limit(sleep(delayMs, signal, around.clock));
+      await limit(sleep(delayMs, signal, run.clock));
     }
   } finally {
-    time.end();
+    time?.end();
   }
 }
 
-// A step that runs out of time gives its places back, whether or not its body ever returns.
-async function inPlaces<Result>(
-  places: readonly Place[],
-  time: StepTime,
-  body: (step: Step) => Promise<Result>,
-): Promise<Result> {
-  const taken: Place[] = [];
-  try {
-    for (const place of places) {
-      const turn = place.acquire(time.step.context.signal);
-      if (turn !== undefined) await turn;
-      taken.push(place);
-    }
-    time.begin();
-    return await time.limit(body(time.step));
-  } finally {
-    for (const place of taken) place.release();
-  }
-}
-
-interface StepTime {
-  readonly step: Step;
-  /** Begins with the first attempt: waiting for a place is no work. */
-  begin(): void;
-  limit<Result>(work: Promise<Result>): Promise<Result>;
-  end(): void;
-}
-
-function unlimited({ context, track }: StepSurroundings): StepTime {
-  return { step: { context, track, write: (write) => write() }, begin() {}, limit: (work) => work, end() {} };
-}
-
-function limited(timeoutMs: number, { context, track, clock, linger }: StepSurroundings): StepTime {
+function limitTime(timeoutMs: number, run: Run) {
+  const { context, track, clock, linger } = run;
   const controller = new AbortController();
   const { signal } = controller;
   let cancel: (() => void) | undefined;
@@ -107,10 +86,11 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
   const onGivenUp = () => controller.abort(context.signal.reason);
   context.signal.addEventListener("abort", onGivenUp);
   if (context.signal.aborted) onGivenUp();
-  const step: Step = {
-    // A context has private parts, so its members are asked for on itself.
+  const step: StepRun = {
+    ...run,
+    // Members of a context that are made when they are asked for stay so.
     context: new Proxy(context, {
-      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member, target) as unknown)),
+      get: (target, member) => (member === "signal" ? signal : (Reflect.get(target, member) as unknown)),
     }),
     async track(what, task) {
       awaited = what;
@@ -127,8 +107,8 @@ function limited(timeoutMs: number, { context, track, clock, linger }: StepSurro
   };
   return {
     step,
+    /** The time begins with the first attempt: waiting for a place is no work. */
     begin: () => void (cancel ??= clock.schedule(timeoutMs, onTimeout)),
-    limit: (work) => untilAborted(work, signal),
     end() {
       cancel?.();
       // The signal of a controller lives as long as the controller, so nothing may stay tied to it.

@@ -1,6 +1,7 @@
+import { messageOf } from "../base/logger.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
-import { createWorkflowError, type WorkflowError } from "./workflow-error.js";
 import type { Conditions, WorkflowDefinition } from "./definition/workflow-definition.js";
+import { isGone, isReady } from "./plan.js";
 
 /** What one condition said; `detail` is what it found besides whether it holds. */
 export interface ConditionOutcome<Detail = never> {
@@ -58,6 +59,18 @@ export type DetailType<Detail> = Detail extends string
       ? "boolean"
       : "object" | (abstract new (...args: never) => Detail);
 
+/** Thrown when dependents failed. Its parts are their errors, of a bulk dependent those of its items; the message has them all. */
+export class WorkflowError extends AggregateError {
+  override readonly name = "WorkflowError";
+  /** The errors by the names of the dependents. */
+  readonly byName: ReadonlyMap<string, unknown>;
+
+  constructor(errors: readonly unknown[], message: string, byName: ReadonlyMap<string, unknown> = new Map()) {
+    super(errors, message);
+    this.byName = byName;
+  }
+}
+
 /** What became of all dependents in one run of a workflow; `Details` has the types of what their conditions found. */
 export interface WorkflowResult<Name extends string = string, Details = WorkflowDetails> {
   readonly dependents: {
@@ -102,27 +115,38 @@ export interface DetailOptions<Detail> {
 /** Creates the result of a run from what became of each dependent, and of things besides. */
 export function createWorkflowResult(
   outcomes: readonly (readonly [name: string, DependentOutcome])[],
-  { removed, errors: others, isReady = true }: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
+  more: Partial<Pick<WorkflowResult, "removed" | "errors" | "isReady">> = {},
 ): WorkflowResult {
+  const { removed = {}, errors: others = [] } = more;
   const named = (holds: (outcome: DependentOutcome) => boolean) =>
     outcomes.flatMap(([name, outcome]) => (holds(outcome) ? name : []));
   const dependents = Object.fromEntries(outcomes);
   const own = outcomes.flatMap(([name, each]) => (each.kind === "failed" ? [[name, each.error] as const] : []));
-  const errors = new Map([...own, ...(others ?? [])]);
+  const errors = new Map([...own, ...others]);
   const notReady = named((outcome) => !isSettled(outcome));
   return {
     dependents,
-    ...(removed === undefined ? {} : { removed }),
-    isReady: isReady && notReady.length === 0,
+    ...(Object.keys(removed).length > 0 && { removed }),
+    isReady: notReady.length === 0 && more.isReady !== false,
     errors,
     reconciled: named((outcome) => "isReady" in outcome),
     notReady,
     waiting: named(({ kind }) => kind === "waiting"),
     deleted: named(({ kind }) => kind === "deleted"),
     remaining: named((outcome) => outcome.kind === "deleted" && !outcome.isGone),
-    error: errors.size === 0 ? undefined : createWorkflowError({ errors, dependents }),
+    error: errors.size === 0 ? undefined : errorOf(errors, dependents),
     detailOf: (name, condition, options) => detailIn(dependents, { name, condition, ...options }),
   };
+}
+
+function errorOf(errors: WorkflowResult["errors"], dependents: WorkflowResult["dependents"]): WorkflowError {
+  // Each failed item is a part of its own: what fails for good in one may go away in another.
+  const parts = [...errors].flatMap(([name, error]) => {
+    const items = Object.values(dependents[name]?.items ?? {});
+    const failures = items.flatMap((item) => (item.kind === "failed" ? [item.error] : []));
+    return failures.length === 0 ? [error] : failures;
+  });
+  return new WorkflowError(parts, `the workflow failed: ${[...errors.values()].map(messageOf).join("; ")}`, errors);
 }
 
 function detailIn<Detail>(
@@ -147,10 +171,8 @@ function detailIn<Detail>(
 
 // Whether nothing is left to do or to wait for.
 function isSettled(outcome: DependentOutcome): boolean {
-  const { kind, items = {} } = outcome;
-  if (kind === "failed" || kind === "waiting" || (kind === "deleted" && !outcome.isGone)) return false;
-  if ("isReady" in outcome && (!outcome.isReady || outcome.postponed !== undefined)) return false;
-  return Object.values(items).every(isSettled);
+  const isDone = isGone(outcome) || (isReady(outcome) && !("postponed" in outcome));
+  return isDone && Object.values(outcome.items ?? {}).every(isSettled);
 }
 
 function ownOf<Value>(record: { readonly [key: string]: Value }, key: string): Value | undefined {

@@ -1,11 +1,14 @@
 // Conditions in the status of a primary: `Ready`, for `kubectl wait`, and one for each dependent that keeps the primary from being ready.
 // They have a field manager of their own, so that the runtime and the reconciler keep each other's fields.
 import { timestampOf } from "../../base/clock.js";
-import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
-import type { StatusCondition } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
 import type { Schema } from "../../base/resource-definition.js";
 import type { DependentOutcome, WorkflowResult } from "../../workflow/workflow-result.js";
+import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
+import { writePrimary, type PrimaryWrite } from "../primary-write.js";
+
+type WithConditions = KubernetesObject & { readonly status?: { readonly conditions?: readonly StatusCondition[] } };
 
 /** The facts that the conditions are made of. */
 export interface StatusFacts {
@@ -43,7 +46,7 @@ const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting
 const READY = "Ready";
 const LONGEST_MESSAGE = 1024;
 
-/** Returns the conditions that a status should have. Other conditions of `conditionTypesOf` are over. */
+/** Returns the conditions that a status should have. Others of the same dependents are over. */
 export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
   const { workflow, postponed = [], before, generation, now } = facts;
   const outcomes = Object.entries(workflow?.dependents ?? {});
@@ -67,14 +70,9 @@ export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
   return [condition(READY, ready), ...found.map((finding) => condition(conditionTypeOf(finding.name), finding))];
 }
 
-/** Returns the type of the condition of a dependent: `DeploymentReady` of "deployment". */
-export function conditionTypeOf(dependent: string): string {
+// `DeploymentReady` of "deployment".
+function conditionTypeOf(dependent: string): string {
   return `${dependent.charAt(0).toUpperCase()}${dependent.slice(1)}Ready`;
-}
-
-/** Returns the types of all conditions that a workflow of these dependents may have. */
-export function conditionTypesOf(dependents: readonly string[]): string[] {
-  return [READY, ...dependents.map(conditionTypeOf)];
 }
 
 /** Tells whether several writers can share the list of conditions in the status of a kind, as in Kubernetes' own kinds. */
@@ -143,4 +141,51 @@ function shortened(message: string): string {
   if (message.length <= LONGEST_MESSAGE) return message;
   // The API server would replace half a surrogate pair, and the message would differ each time.
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
+}
+
+/** Returns under which name a controller applies the conditions that it keeps: not the one of what the reconciler writes. */
+export function conditionsManagerOf(fieldManager: string): string {
+  return `${fieldManager}-conditions`;
+}
+
+/**
+ * Writes the conditions of a status that are not there yet, and takes away those that are over; tells whether anything was written. `primary` is
+ * in the state that was reconciled, and `dependents` are the names of all.
+ */
+export async function writeConditions(
+  write: PrimaryWrite,
+  { metadata, status }: WithConditions,
+  facts: Omit<StatusFacts, "isSkipped" | "before" | "generation" | "now"> & { readonly dependents: readonly string[] },
+): Promise<boolean> {
+  const latest = write.target.cache.get(keyOf(metadata))?.object as WithConditions | undefined;
+  if (latest === undefined || latest.metadata.uid !== metadata.uid) return false;
+  // A reconciler that states the whole status may just have taken them away; since when they hold is known all the same.
+  const before = latest.status?.conditions ?? status?.conditions ?? [];
+  const { generation } = metadata;
+  const { dependents, workflow, error, isCleanup = false } = facts;
+  const isSkipped = dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
+  // What was found of an earlier generation still says so; a failure is over.
+  const last = before.find(({ type }) => type === READY);
+  if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
+  const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
+  const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
+  let isWritten = false;
+  await writePrimary(write, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
+  return isWritten;
+}
+
+// A patch leaves what it does not name, so what is over has to be missed.
+function wholeStatus(
+  { status }: WithConditions,
+  conditions: readonly StatusCondition[],
+  dependents: readonly string[],
+): object {
+  // All that a workflow of these dependents may have.
+  const own = new Set([READY, ...dependents.map(conditionTypeOf)]);
+  const before = status?.conditions ?? [];
+  const kept = before.flatMap((each) =>
+    own.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
+  );
+  const added = conditions.filter(({ type }) => !before.some((each) => each.type === type));
+  return { ...status, conditions: [...kept, ...added] };
 }

@@ -96,9 +96,7 @@ export function kindsAskedFor(dependents: readonly DependentDefinition[]): Resou
   // The definitions of other clusters are not watched.
   const asking = dependents
     .filter(isKubernetes)
-    .filter(
-      ({ resource, cluster, ...dependent }) =>
-        resource.isCustom && cluster === undefined && Object.values(dependent).includes(crdPresent),
-    );
-  return [...new Map(asking.map(({ resource }) => [crdNameOf(resource), resource])).values()];
+    .filter(({ cluster, ...dependent }) => cluster === undefined && Object.values(dependent).includes(crdPresent))
+    .flatMap(({ resource }) => (resource.isCustom ? resource : []));
+  return [...new Map(asking.map((each) => [crdNameOf(each), each])).values()];
 }

@@ -133,8 +133,10 @@ export function missingCondition(
   live: Observed,
   { type, status }: Pick<StatusCondition, "type" | "status">,
 ): string | undefined {
-  const found = live.status?.conditions?.filter((condition) => condition.type === type) ?? [];
-  if (found.some((condition) => condition.status === status && isOfGeneration(condition, live))) return undefined;
+  const { generation = 0 } = live.metadata;
+  const found = live.status?.conditions?.filter((each) => each.type === type) ?? [];
+  if (found.some((each) => each.status === status && (each.observedGeneration ?? generation) >= generation))
+    return undefined;
   const [condition] = found;
   if (condition === undefined) return `it has no condition ${type}`;
   if (condition.status === status) return `its condition ${type} is older than its spec`;
@@ -143,8 +145,4 @@ export function missingCondition(
 
 function causeOf({ message, reason }: StatusCondition): string {
   return message || reason ? `: ${message || reason}` : "";
-}
-
-function isOfGeneration({ observedGeneration }: StatusCondition, { metadata }: KubernetesObject): boolean {
-  return observedGeneration === undefined || observedGeneration >= (metadata.generation ?? 0);
 }

@@ -77,9 +77,6 @@ export interface BulkOptions {
   readonly maxConcurrency?: number;
 }
 
-/** A dependent that another one waits for, by its name if the other cannot exist without it. */
-export type Dependency = string | OptionalDependency;
-
 /**
  * A dependency that is waited for only if its conditions do not exclude it. While it is not wanted, `secondary` has `undefined` for it, also
  * before it is deleted. A deletion keeps the order of the graph.
@@ -89,15 +86,11 @@ export interface OptionalDependency<Name = string> {
   readonly optional: true;
 }
 
-/** Returns the name of a dependency. */
-export function nameOfDependency(dependency: Dependency): string {
-  return typeof dependency === "string" ? dependency : dependency.name;
-}
-
 /** What every dependent of a workflow has. */
 export interface NodeDefinition extends Conditions {
   readonly name: string;
-  readonly dependsOn: readonly Dependency[];
+  /** The dependents that it waits for, by their names if it cannot exist without them. */
+  readonly dependsOn: readonly (string | OptionalDependency)[];
   /** Bulk dependents of which an item waits for the item of the same key only; its deletion goes before theirs. */
   readonly itemsDependOn?: readonly string[];
   /** Makes it a bulk dependent: `desired` returns any number of objects by key, and what is not among them is deleted. */

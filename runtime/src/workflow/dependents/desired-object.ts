@@ -76,9 +76,7 @@ export function completeDesired(
       [OBJECT_KEY]: keyOf({ name: metadata.name, namespace }),
       ...(item === undefined ? {} : { [DEPENDENT_ITEM]: item }),
     },
-    ...(garbageCollected
-      ? { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }
-      : {}),
+    ...(garbageCollected && { ownerReferences: [...others, { ...owner, controller: true, blockOwnerDeletion: true }] }),
   };
   return { ...rest, metadata: { ...metadata, ...link } };
 }

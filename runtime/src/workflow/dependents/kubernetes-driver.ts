@@ -56,8 +56,7 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   find(run: FindRun, wanted?: Wanted): DecodedResource | undefined {
-    const isKnown = wanted !== undefined && this.capabilities.write;
-    return isKnown ? this.objects.tied(run.primary, wanted.id) : this.objects.single(run);
+    return wanted === undefined ? this.objects.single(run) : this.objects.tied(run.primary, wanted.id);
   }
 
   findItems(run: FindRun): ReadonlyMap<string, Live> {

@@ -38,8 +38,8 @@ export class LiveObjects {
   }
 
   /** Returns the object with a key, if it is tied to a primary. */
-  tied({ metadata }: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
-    return this.#tiedTo(keyOf(metadata)).has(key) ? this.#options.source.cache.get(key) : undefined;
+  tied(primary: KubernetesObject, key: ObjectKey): DecodedResource | undefined {
+    return this.#tiedTo(primary).has(key) ? this.#options.source.cache.get(key) : undefined;
   }
 
   /** Returns the latest object that was written as this dependent and is no item. Throws if there are several that others wrote. */
@@ -68,43 +68,36 @@ export class LiveObjects {
     return items;
   }
 
-  /** Returns the objects of the controller that are tied to a primary and meant, whichever dependent they were written as. */
-  leftovers(
-    { metadata }: KubernetesObject,
-    isMeant: (dependent: string, id: ObjectKey) => boolean,
-  ): readonly DecodedResource[] {
-    const { source, controller } = this.#options;
-    return [...this.#tiedTo(keyOf(metadata))].flatMap((key) => {
-      const entry = source.cache.get(key);
-      const live = entry?.object.metadata;
-      const name = live?.annotations?.[DEPENDENT_NAME];
-      if (live === undefined || name === undefined || !isMeant(name, key)) return [];
+  /** Returns the objects of the controller that are tied to a primary and judged, whichever dependent they were written as. */
+  leftovers<Judgement>(
+    primary: KubernetesObject,
+    judge: (dependent: string, id: ObjectKey) => Judgement | undefined,
+  ): readonly (Judgement & { readonly live: KubernetesObject })[] {
+    const { controller } = this.#options;
+    const { metadata } = primary;
+    return this.#entries(this.#tiedTo(primary)).flatMap((entry) => {
+      const { metadata: live } = entry.object;
+      const name = live.annotations?.[DEPENDENT_NAME];
+      const judgement = name === undefined ? undefined : judge(name, keyOf(live));
       // An owner of the name of the primary may be an earlier one.
       const isTied = isOwnedBy(live, metadata) || live.annotations?.[PRIMARY_NAME] === metadata.name;
-      return isTied && isWrittenBy(live, controller) === true && this.#isGenuine(entry!) ? entry! : [];
+      const isLeft = judgement !== undefined && isTied && isWrittenBy(live, controller) && this.#isGenuine(entry);
+      return isLeft ? { ...judgement, live: entry.object } : [];
     });
   }
 
-  #ownOf(run: FindRun): DecodedResource[] {
-    if (this.#isReadOnly) return this.#secondariesOf(run.primary);
-    const { definition, source } = this.#options;
+  #ownOf({ primary, notes }: FindRun): readonly DecodedResource[] {
+    if (this.#isReadOnly) return this.#secondariesOf(primary);
+    const { controller, definition } = this.#options;
     const { name } = definition;
-    const own: DecodedResource[] = [];
-    for (const key of this.#tiedTo(keyOf(run.primary.metadata))) {
-      const entry = source.cache.get(key);
+    return this.#entries(this.#tiedTo(primary)).filter((entry) => {
+      const { metadata } = entry.object;
       // An object that another dependent wants in this reconcile is no longer one of this dependent.
-      const claimer = run.notes?.claimedBy(this.place, key) ?? name;
-      if (entry !== undefined && claimer === name && this.#isOwn(entry)) own.push(entry);
-    }
-    return own;
-  }
-
-  #isOwn(entry: DecodedResource): boolean {
-    const { definition, controller } = this.#options;
-    const { metadata } = entry.object;
-    // A watch of the user may show objects of which somebody took the label off.
-    const isOurs = isWrittenBy(metadata, controller) !== false;
-    return isOurs && metadata.annotations?.[DEPENDENT_NAME] === definition.name && this.#isGenuine(entry);
+      const claimer = notes?.claimedBy(this.place, keyOf(metadata)) ?? name;
+      const isOwn = claimer === name && metadata.annotations?.[DEPENDENT_NAME] === name;
+      // A watch of the user may show objects of which somebody took the label off.
+      return isOwn && isWrittenBy(metadata, controller) !== false && this.#isGenuine(entry);
+    });
   }
 
   // A copy that somebody made of an object has its annotations, and another name. Earlier versions did not write the name: only the objects
@@ -117,17 +110,19 @@ export class LiveObjects {
   // Objects that other dependents made of the same kind are theirs.
   #secondariesOf(primary: KubernetesObject): DecodedResource[] {
     const { definition, source } = this.#options;
-    const tied = () => [...this.#tiedTo(keyOf(primary.metadata))].sort();
     const all: readonly DecodedResource[] =
-      source.secondariesOf?.(primary).map((object) => ({ object })) ??
-      tied().flatMap((key) => source.cache.get(key) ?? []);
+      source.secondariesOf?.(primary).map((object) => ({ object })) ?? this.#entries([...this.#tiedTo(primary)].sort());
     const nameOf = ({ metadata }: KubernetesObject) => metadata.annotations?.[DEPENDENT_NAME] ?? definition.name;
     return all.filter(({ object }) => nameOf(object) === definition.name);
   }
 
-  #tiedTo(primary: ObjectKey): ReadonlySet<ObjectKey> {
+  #entries(keys: Iterable<ObjectKey>): DecodedResource[] {
+    return [...keys].flatMap((key) => this.#options.source.cache.get(key) ?? []);
+  }
+
+  #tiedTo({ metadata }: KubernetesObject): ReadonlySet<ObjectKey> {
     const { source } = this.#options;
-    return source.tiedTo?.(primary) ?? source.cache.keysByIndex(OWNER_INDEX, primary);
+    return source.tiedTo?.(keyOf(metadata)) ?? source.cache.keysByIndex(OWNER_INDEX, keyOf(metadata));
   }
 }
 

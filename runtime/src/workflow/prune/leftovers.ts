@@ -1,6 +1,5 @@
 // The objects of the controller that no dependent wants.
-import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import { DEPENDENT_NAME } from "../../base/primary-link.js";
+import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 import {
   isKubernetes,
@@ -8,7 +7,9 @@ import {
   type RemovedDependent,
   type WorkflowDefinition,
 } from "../definition/workflow-definition.js";
+import type { DependentDriver } from "../dependents/driver.js";
 import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
+import type { PlanNode } from "../plan.js";
 import type { RunOptions } from "../run.js";
 import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 
@@ -42,40 +43,35 @@ export interface Leftover {
   readonly kind: WatchedKind;
   readonly live: KubernetesObject;
   readonly name: string;
-  /** The dependent in the plan; undefined if it is removed. */
-  readonly index: number | undefined;
+  /** The dependent in the plan; -1 if it is removed. */
+  readonly index: number;
   readonly stated: RemovedDependent | undefined;
+  readonly driver: Pick<DependentDriver, "remove">;
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
-export function findLeftovers(options: PruneOptions, kinds: Iterable<WatchedKind>): readonly Leftover[] {
-  const { run, workflow, kinds: known } = options;
+export function findLeftovers({ run, workflow, kinds }: PruneOptions, opened: Iterable<WatchedKind>): Leftover[] {
   const { inventory: findsAll = true, removed = {} } = workflow;
-  const indexes = new Map(run.plan.nodes.map(({ definition: { name } }, index) => [name, index]));
-  const indexIn = (kind: WatchedKind, name: string) => {
-    const index = indexes.get(name);
-    return index !== undefined && isWritten(run.plan.nodes[index]!.definition, kind) ? index : undefined;
-  };
-  const others = new Map(run.others?.map(({ definition }) => [definition.name, definition]));
+  const { plan, notes, others = [] } = run;
   const found = new Map<string | undefined, Leftover>();
-  for (const kind of kinds) {
+  for (const kind of opened) {
     // In a kind that only `removed` names, nothing else is meant.
-    const isSearched = findsAll && known.watched.includes(kind);
-    const isMeant = (name: string, id: ObjectKey) => {
+    const isSearched = findsAll && kinds.watched.includes(kind);
+    const judge = (name: string, id: ObjectKey): Omit<Leftover, "live"> | undefined => {
       const stated = statedFor(removed[name], kind, id);
-      if (stated !== undefined) return stated.policy !== "keep";
-      const other = others.get(name);
-      if (!isSearched || (other !== undefined && isWritten(other, kind))) return false;
-      return indexIn(kind, name) === undefined || run.notes.wantedBy(name)?.has(id) !== true;
+      if (stated?.policy === "keep") return undefined;
+      if (stated !== undefined) return { kind, name, stated, index: -1, driver: kind.driverFor(stated.policy) };
+      const isNamed = ({ definition }: Pick<PlanNode, "definition">) =>
+        definition.name === name && isWritten(definition, kind);
+      if (!isSearched || others.some(isNamed)) return undefined;
+      const index = plan.nodes.findIndex(isNamed);
+      const isWanted = index !== -1 && notes.wantedBy(name)?.has(id) === true;
+      const driver = index === -1 ? kind.driverFor("delete") : run.drivers[index]!;
+      return isWanted ? undefined : { kind, name, stated, index, driver };
     };
-    for (const { object: live } of kind.driverFor("delete").objects.leftovers(run.primary, isMeant)) {
-      if (run.notes.kept.has(live)) continue;
-      const name = live.metadata.annotations![DEPENDENT_NAME]!;
-      const stated = statedFor(removed[name], kind, keyOf(live.metadata));
-      const index = stated === undefined ? indexIn(kind, name) : undefined;
+    for (const leftover of kind.driverFor("delete").objects.leftovers(run.primary, judge))
       // Two watches may show one object.
-      found.set(live.metadata.uid, { kind, live, name, stated, index });
-    }
+      if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
   }
   return [...found.values()];
 }
@@ -128,11 +124,4 @@ export function isSameKind(a: ResourceDefinition, b: ResourceDefinition): boolea
 export function hasRun(outcome: DependentOutcome | undefined): boolean {
   if (outcome === undefined || outcome.kind === "failed" || outcome.kind === "waiting") return false;
   return Object.values(outcome.items ?? {}).every(hasRun);
-}
-
-/** Tells whether a dependent, or an item of it, is left as it is for now although it is not as desired. */
-export function isPostponed(outcome: DependentOutcome | undefined): boolean {
-  if (outcome === undefined) return false;
-  const { items = {} } = outcome;
-  return ("postponed" in outcome && outcome.postponed !== undefined) || Object.values(items).some(isPostponed);
 }

@@ -6,15 +6,13 @@ import { compareResourceVersions, describeObject, keyOf } from "../../base/kuber
 import { messageOf } from "../../base/logger.js";
 import { isOwnedBy } from "../../base/primary-link.js";
 import type { KubernetesDependent } from "../definition/workflow-definition.js";
-import type { DependentDriver } from "../dependents/driver.js";
-import { endsOf } from "../plan.js";
+import { endsOf, isGone, isReady } from "../plan.js";
 import { placeOf } from "../reconcile-notes.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "../workflow-result.js";
 import {
   claimsOn,
   findLeftovers,
   hasRun,
-  isPostponed,
   isWritten,
   type Leftover,
   type PruneOptions,
@@ -28,7 +26,7 @@ export function pruneWorkflow(options: PruneOptions): Promise<WorkflowResult> {
   return new Pruning(options).finish();
 }
 
-type FindLeftovers = () => readonly Leftover[];
+type Test = (leftover: Leftover) => boolean;
 
 /** What is pruned after one run, which is thrown away with it. */
 class Pruning {
@@ -51,13 +49,12 @@ class Pruning {
     if (leftovers.length === 0 && workflow.removed === undefined) return result;
     await this.#pruneFormerNames(leftovers);
     await this.#pruneRemoved(leftovers);
-    const removed = Object.keys(this.#removed).length > 0 ? { removed: this.#removed } : {};
-    const addition = { ...removed, errors: this.#errors, isReady: this.#isGone || !isCleanup };
+    const addition = { removed: this.#removed, errors: this.#errors, isReady: this.#isGone || !isCleanup };
     return createWorkflowResult(Object.entries(result.dependents), addition);
   }
 
-  #find(): readonly Leftover[] {
-    return findLeftovers(this.#options, this.#kinds);
+  #find(isMeant: Test = () => true): readonly Leftover[] {
+    return findLeftovers(this.#options, this.#kinds).filter(isMeant);
   }
 
   async #openKinds(): Promise<void> {
@@ -70,7 +67,7 @@ class Pruning {
         const kind = await kinds.open(name, removed);
         if (kind !== undefined) this.#kinds.add(kind);
       } catch (error) {
-        this.#fail(name, "removed dependent", error);
+        this.#removed[name] = this.#failure("removed dependent", name, error);
       }
     }
   }
@@ -78,85 +75,71 @@ class Pruning {
   // In reverse order: what depends on an object goes before it.
   async #pruneFormerNames(leftovers: readonly Leftover[]): Promise<void> {
     const { plan, drivers } = this.#options.run;
-    const indexes = new Set(leftovers.flatMap(({ index }) => index ?? []));
-    for (const index of [...indexes].sort((a, b) => b - a)) {
-      const { definition } = plan.nodes[index]!;
-      const driver = drivers[index]!;
-      const isReplaced = isReplacedAt(index, this.#options);
-      const claims = isReplaced ? claimsOn(definition as KubernetesDependent, this.#options) : undefined;
-      if (claims === undefined || !driver.capabilities.remove) continue;
-      const find = () => this.#find().filter((each) => each.index === index && !claims.has(keyOf(each.live.metadata)));
-      try {
-        if (!(await this.#removeAll(definition.name, find, () => driver))) this.#isGone = false;
-      } catch (error) {
-        this.#fail(definition.name, "dependent", error);
-      }
+    for (const [index, { definition }] of [...plan.nodes.entries()].reverse()) {
+      const isLeft = drivers[index]!.capabilities.remove && leftovers.some((each) => each.index === index);
+      if (!isLeft || !isReplacedAt(index, this.#options)) continue;
+      const claims = claimsOn(definition as KubernetesDependent, this.#options);
+      const isMeant = (each: Leftover) => each.index === index && !claims!.has(keyOf(each.live.metadata));
+      if (claims !== undefined) await this.#remove("dependent", definition.name, isMeant);
     }
   }
 
   // One dependent after the other, the youngest first: others may need what is older.
   async #pruneRemoved(leftovers: readonly Leftover[]): Promise<void> {
     const { isCleanup, result, run } = this.#options;
-    const { notes } = run;
     const isRemoved = ({ index, kind, live }: Leftover) =>
-      index === undefined && (isCleanup || notes.claimedBy(placeOf(kind), keyOf(live.metadata)) === undefined);
+      index === -1 && (isCleanup || run.notes.claimedBy(placeOf(kind), keyOf(live.metadata)) === undefined);
     const youngest = leftovers.filter(isRemoved).sort(byAge);
     // A kind that cannot be watched may have the object that has to go first.
     const before = Object.entries(this.#removed).flatMap(([name, { kind }]) => (kind === "failed" ? name : []));
     for (const name of new Set(youngest.map((each) => each.name))) {
-      const find = () => this.#find().filter((each) => each.name === name && isRemoved(each));
-      const ofWorkflow = isCleanup ? [] : [...result.notReady, ...silentRivals(find(), this.#options)];
+      const isMeant = (each: Leftover) => each.name === name && isRemoved(each);
+      const ofWorkflow = isCleanup ? [] : [...result.notReady, ...silentRivals(this.#find(isMeant), this.#options)];
       const blockers = new Set([...ofWorkflow, ...before]);
       const outcome: DependentOutcome =
-        blockers.size > 0 ? { kind: "waiting", for: [...blockers] } : await this.#removeDependent(name, find);
+        blockers.size > 0 ? { kind: "waiting", for: [...blockers] } : await this.#removeDependent(name, isMeant);
       this.#removed[name] = outcome;
-      if (outcome.kind === "left" || (outcome.kind === "deleted" && outcome.isGone)) continue;
+      if (isGone(outcome)) continue;
       this.#isGone = false;
       before.push(name);
     }
   }
 
-  async #removeDependent(name: string, findAll: FindLeftovers): Promise<DependentOutcome> {
+  async #removeDependent(name: string, isMeant: Test): Promise<DependentOutcome> {
     const { isCleanup, run } = this.#options;
     // The garbage collector acts only when the primary is gone.
     const isCollected = ({ live, stated }: Leftover) =>
       isCleanup && stated?.policy !== "orphan" && isOwnedBy(live.metadata, run.primary.metadata);
-    const find = () => findAll().filter((each) => !isCollected(each));
-    const driverOf = ({ kind, stated }: Leftover) => kind.driverFor(stated?.policy === "orphan" ? "orphan" : "delete");
-    if (isCleanup && find().length === 0) return { kind: "left" };
-    try {
-      return { kind: "deleted", isGone: await this.#removeAll(name, find, driverOf), because: BECAUSE };
-    } catch (error) {
-      return this.#fail(name, "removed dependent", error);
-    }
+    const isOurs = (each: Leftover) => isMeant(each) && !isCollected(each);
+    if (isCleanup && this.#find(isOurs).length === 0) return { kind: "left" };
+    return this.#remove("removed dependent", name, isOurs);
   }
 
-  /** Removes objects; returns whether all are gone. */
-  async #removeAll(
-    name: string,
-    find: FindLeftovers,
-    driverOf: (leftover: Leftover) => Pick<DependentDriver, "remove">,
-  ): Promise<boolean> {
+  async #remove(what: string, name: string, isMeant: Test): Promise<DependentOutcome> {
     const { run } = this.#options;
     const { context, notes } = run;
-    for (const leftover of find()) {
-      const { metadata, apiVersion, kind } = leftover.live;
-      if (metadata.deletionTimestamp !== undefined || notes.removals.has(metadata.uid ?? "")) continue;
-      context.signal.throwIfAborted();
-      await driverOf(leftover).remove({ ...run, secondary: {} }, { object: leftover.live });
-      const object = describeObject({ apiVersion, kind } as never, metadata);
-      context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
+    try {
+      for (const { live, driver } of this.#find(isMeant)) {
+        const { deletionTimestamp, uid = "" } = live.metadata;
+        if (deletionTimestamp !== undefined || notes.removals.has(uid)) continue;
+        context.signal.throwIfAborted();
+        await driver.remove({ ...run, secondary: {} }, { object: live });
+        const object = describeObject(live, live.metadata);
+        context.logger.info({ dependent: name }, `removed ${object}, which is not wanted any more`);
+      }
+      const left = this.#find(isMeant);
+      if (left.length > 0) this.#isGone = false;
+      return { kind: "deleted", isGone: left.length === 0, because: BECAUSE };
+    } catch (error) {
+      return this.#failure(what, name, error);
     }
-    return find().length === 0;
   }
 
-  #fail(name: string, what: "dependent" | "removed dependent", cause: unknown): DependentOutcome {
+  #failure(what: string, name: string, cause: unknown): DependentOutcome {
     const error = new Error(`${what} "${name}": ${messageOf(cause)}`, { cause });
-    const outcome = { kind: "failed", error } as const;
-    if (this.#removed[name] !== undefined) this.#removed[name] = outcome;
     this.#errors.set(name, error);
     this.#isGone = false;
-    return outcome;
+    return { kind: "failed", error };
   }
 }
 
@@ -178,13 +161,16 @@ function silentRivals(leftovers: readonly Leftover[], { run }: PruneOptions): st
 // Whether the successors of the objects of a dependent are written and ready, and all that depends on them has run.
 function isReplacedAt(index: number, { run, result }: PruneOptions): boolean {
   const { nodes } = run.plan;
-  const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name];
+  const outcomeAt = (each: number) => result.dependents[nodes[each]!.definition.name]!;
   const outcome = outcomeAt(index);
-  if (outcome === undefined) return false;
   if (outcome.kind === "deleted") return true;
   if (outcome.kind === "left") return !run.drivers[index]!.isGarbageCollected;
-  if (!("isReady" in outcome) || !outcome.isReady || !hasRun(outcome)) return false;
+  if (!isReady(outcome)) return false;
   const seen = new Set([index]);
   for (const each of seen) for (const next of endsOf(nodes[each]!.neededBy, "required", "items")) seen.add(next);
   return [...seen].every((each) => hasRun(outcomeAt(each)) && !isPostponed(outcomeAt(each)));
+}
+
+function isPostponed(outcome: DependentOutcome): boolean {
+  return "postponed" in outcome || Object.values(outcome.items ?? {}).some(isPostponed);
 }

@@ -4,7 +4,7 @@ import type { KubernetesDependent, WorkflowDefinition } from "#runtime/workflow/
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { dependentOf, page, workflowOf } from "../workflow/graphs.js";
-import { finalizerOf } from "#runtime/reconcile/finalizer.js";
+import { finalizerOf } from "#runtime/reconcile/controller-definition.js";
 
 const reconcile = () => {};
 const cleanup = () => {};

@@ -3,7 +3,7 @@ import { checkController } from "#runtime/assemble/check-controller.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../../support/suite.js";
 import { page } from "../workflow/graphs.js";
-import { finalizerOf } from "#runtime/reconcile/finalizer.js";
+import { finalizerOf } from "#runtime/reconcile/controller-definition.js";
 
 function controllerOf(external: object, rest: object = {}, primary = page) {
   const functions = { create: () => ({}), idOf: () => "", delete: () => {} };

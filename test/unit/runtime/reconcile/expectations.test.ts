@@ -1,4 +1,4 @@
-import { ExpectationRegistry, expectationsOf } from "#runtime/reconcile/expectations.js";
+import { ExpectationRegistry } from "#runtime/reconcile/expectations.js";
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import { assert, suite } from "../../../support/suite.js";
@@ -11,7 +11,7 @@ function create() {
   const clock = new VirtualClock();
   const timedOut: ObjectKey[] = [];
   const registry = new ExpectationRegistry({ clock, onTimeout: (primary) => void timedOut.push(primary) });
-  const seen = (name = key) => expectationsOf(registry, name, { primary, context: {} as Context });
+  const seen = (name = key) => registry.of(name, { primary, context: {} as Context });
   return { clock, timedOut, registry, seen };
 }
 

@@ -110,7 +110,6 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       ...(reconciler === undefined ? {} : { reconciler: reconciler as never }),
     },
     {
-      client,
       primaries: cache,
       driverOf: driverOfNothing,
       sender: new Sender({ client, fieldManager: FIELD_MANAGER }),

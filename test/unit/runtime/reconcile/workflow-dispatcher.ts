@@ -2,6 +2,7 @@
 import type { PrimaryOutcome } from "#runtime/reconcile/reconcile-event.js";
 import type { Context } from "#runtime/workflow/definition/context.js";
 import type { DependentDefinition, WorkflowDefinition } from "#runtime/workflow/definition/workflow-definition.js";
+import type { PlanNode } from "#runtime/workflow/plan.js";
 import type { WorkflowResult } from "#runtime/workflow/workflow-result.js";
 import { createFakeDriver, definitionOf, FakeCluster, type FakeDependent } from "../workflow/fake-cluster.js";
 import { createDispatcher, FINALIZER, markForDeletion, Page, type DispatcherOptions } from "./page-dispatcher.js";
@@ -29,7 +30,11 @@ export async function createWorkflowDispatcher({ dependents = [{ name: "a" }], w
     dependents: each.map(definitionOf) as DependentDefinition[],
   });
   const others = Object.fromEntries(Object.entries(workflows).map(([name, each]) => [name, workflowOf(each)]));
-  const driverOf = (_: unknown, index: number) => createFakeDriver(all[index]!, cluster);
+  const driverOf = ({ definition }: PlanNode) =>
+    createFakeDriver(
+      all.find(({ name }) => name === definition.name)!,
+      cluster,
+    );
   const dispatcher = await createDispatcher({
     ...options,
     dependents: workflowOf(dependents).dependents,

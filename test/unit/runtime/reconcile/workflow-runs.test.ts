@@ -7,7 +7,7 @@ import { fails, holds } from "../workflow/fake-cluster.js";
 import { dependentOf, workflowOf } from "../workflow/graphs.js";
 import { FINALIZER } from "./page-dispatcher.js";
 import { createWorkflowDispatcher as create, type Args } from "./workflow-dispatcher.js";
-import { finalizerOf } from "#runtime/reconcile/finalizer.js";
+import { finalizerOf } from "#runtime/reconcile/controller-definition.js";
 
 const explicit = { invocation: "explicit" } as const;
 const errorsAreResults = { exceptions: "result" } as const;

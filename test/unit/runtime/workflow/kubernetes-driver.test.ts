@@ -139,9 +139,9 @@ suite("driver of objects of Kubernetes", (test) => {
     assert.is(driver.find(run)?.object.metadata.name, "b");
     assert.equal(
       driver.objects
-        .leftovers(run.primary, (name, id) => name === "one" && id !== "home/b")
-        .map(({ object }) => object.metadata.name),
-      ["a"],
+        .leftovers(run.primary, (name, id) => (name === "one" && id !== "home/b" ? { name } : undefined))
+        .map(({ name, live }) => [name, live.metadata.name]),
+      [["one", "a"]],
     );
   });
 

@@ -53,7 +53,7 @@ function closureOf(plan: Plan, index: number): Set<number> {
 }
 
 const isGone = (state: NodeState) => state.kind === "inactive" || (state.kind === "deleted" && state.isGone);
-const isReady = (state: NodeState) => state.kind === "reconciled" && state.isReady;
+const isReady = (state: NodeState) => "isReady" in state && state.isReady;
 
 /** What becomes of a node in a simulated run. */
 const fates = fc.constantFrom("ready", "ready", "ready", "notReady", "failed", "condemned", "inactive", "notGone");
@@ -79,11 +79,11 @@ function simulate(plan: Plan, start: NodeState[], fateOf: (index: number) => Fat
     if (running.length === 0) return { states, history };
     const [{ index, isDeletion }] = running.splice(pick(running.length), 1) as [(typeof running)[number]];
     const fate = fateOf(index);
-    if (isDeletion) states[index] = { kind: "deleted", isGone: fate !== "notGone" };
+    if (isDeletion) states[index] = { kind: "deleted", isGone: fate !== "notGone", because: "says the test" };
     else if (fate === "condemned" || fate === "inactive")
       states = condemn(plan, states, { index, because: "says the test", isActive: fate === "condemned" });
-    else if (fate === "failed") states[index] = { kind: "failed" };
-    else states[index] = { kind: "reconciled", isReady: fate !== "notReady" };
+    else if (fate === "failed") states[index] = { kind: "failed", error: "says the test" };
+    else states[index] = { kind: "unchanged", isReady: fate !== "notReady" };
     history.push(`end ${index}`);
   }
 }
@@ -172,7 +172,7 @@ suite("plan", (test) => {
   test("a dependency that is named twice counts once", () => {
     const plan = buildPlan(workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a", "a"] })]));
     assert.equal(endsOf(plan.nodes[0]!.neededBy, "required"), [1]);
-    assert.equal(nextSteps(plan, [{ kind: "reconciled", isReady: true }, { kind: "pending" }]).reconcile, [1]);
+    assert.equal(nextSteps(plan, [{ kind: "unchanged", isReady: true }, { kind: "pending" }]).reconcile, [1]);
   });
 
   test("in every run a node starts after all that it depends on is ready, and everything that may start does", () => {
@@ -274,7 +274,7 @@ suite("plan", (test) => {
           const startedAt = history.indexOf(`reconcile ${index}`);
           const endedAt = history.indexOf(`end ${index}`);
           for (const needed of endsOf(needs, "optional")) {
-            const isWanted = ["reconciled", "failed"].includes(states[needed]!.kind);
+            const isWanted = ["unchanged", "failed"].includes(states[needed]!.kind);
             if (startedAt !== -1 && isWanted) {
               assert.ok(isReady(states[needed]!), `${needed} is ready, or ${index} waits`);
               assert.ok(history.indexOf(`end ${needed}`) < startedAt, `${index} starts after ${needed}`);
@@ -337,7 +337,7 @@ suite("plan", (test) => {
     const plan = buildPlan(
       workflowOf([dependentOf("a"), dependentOf("b", { dependsOn: ["a"] }), dependentOf("c", { dependsOn: ["b"] })]),
     );
-    const states: NodeState[] = [{ kind: "failed" }, { kind: "pending" }, { kind: "pending" }];
+    const states: NodeState[] = [{ kind: "failed", error: "says the test" }, { kind: "pending" }, { kind: "pending" }];
     assert.equal(nextSteps(plan, states), { reconcile: [], delete: [] });
     assert.equal(blockersOf(plan, states, 1), ["a"]);
     assert.equal(blockersOf(plan, states, 2), ["b"]);

@@ -1,0 +1,152 @@
+// What is done with one object: that of a dependent, or an item of a bulk dependent. When it is done is not decided here.
+import { TerminalError } from "../base/errors.js";
+import { keyOf } from "../base/kubernetes-object.js";
+import { messageOf } from "../base/logger.js";
+import {
+  isKubernetes,
+  type Condition,
+  type ConditionArguments,
+  type Conditions,
+  type DependentDefinition,
+} from "./definition/workflow-definition.js";
+import { argumentsOf, type DependentDriver, type Live, type Wanted, type WriteOutcome } from "./dependents/driver.js";
+import { takeStep, type Run, type StepRun } from "./step.js";
+import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
+
+/** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
+export class Target {
+  readonly definition: DependentDefinition;
+  readonly driver: DependentDriver;
+  /** The run as the dependent sees it. */
+  run: Run;
+  /** The key, if it is an item of a bulk dependent. */
+  readonly item: string | undefined;
+  readonly conditions: { -readonly [Name in keyof ConditionResults]: ConditionResults[Name] } = {};
+  desired?: { readonly object: unknown };
+  wanted?: Wanted;
+  #written?: Exclude<WriteOutcome, "waiting" | "absent">;
+
+  constructor({ definition, driver, run }: Pick<Target, "definition" | "driver" | "run">, item?: string) {
+    this.definition = definition;
+    this.driver = driver;
+    this.run = run;
+    this.item = item;
+  }
+
+  /** Does a step about the object. */
+  step<Result>(body: (run: StepRun) => Promise<Result>, run = this.run): Promise<Result> {
+    return takeStep(this.definition, run, body);
+  }
+
+  /** Tells whether the dependent is active, and watches its objects for as long as it is. */
+  async activate(run: StepRun): Promise<boolean> {
+    const { activationCondition, name } = this.definition;
+    if (activationCondition === undefined) return true;
+    const { source } = this.driver;
+    const key = keyOf(run.primary.metadata);
+    const isActive = await this.ask("activationCondition", run);
+    if (isActive) await run.track(`the watch of dependent "${name}"`, () => source.activate(key));
+    else await source.deactivate(key);
+    return isActive;
+  }
+
+  /** Tells whether a condition holds. It is asked once in a run; an absent condition holds. */
+  async ask(name: keyof Conditions, run: StepRun): Promise<boolean> {
+    const { definition, driver, item, conditions } = this;
+    const condition: Condition<never, never> | undefined = definition[name];
+    if (condition === undefined) return true;
+    const known = conditions[name];
+    if (known !== undefined) return known.isMet;
+    const dependent = {
+      name: definition.name,
+      ...(isKubernetes(definition) ? { definition: definition.resource } : {}),
+      ...(driver.client === undefined ? {} : { client: driver.client }),
+      ...(item === undefined ? {} : { item }),
+      // The items of a bulk dependent are no one object.
+      live: definition.bulk !== undefined && item === undefined ? undefined : this.#live()?.object,
+    };
+    const args: ConditionArguments<object, object> = { ...argumentsOf(run), dependent };
+    const returned = await run.track(`the ${name} of dependent "${definition.name}"`, () => condition(args as never));
+    const result = checkResult(name, returned);
+    conditions[name] = result;
+    return result.isMet;
+  }
+
+  /** Asks `desired` what the object should be, or the items of a bulk dependent, if anything of them is to be written at all. */
+  async desire(run: StepRun): Promise<void> {
+    const { desired, name } = this.definition;
+    if (!this.driver.capabilities.write || this.desired !== undefined) return;
+    if (desired === undefined) throw new TerminalError("it has no desired()");
+    const compute = () => desired(argumentsOf(run) as never) as unknown;
+    this.desired = { object: await run.track(`desired() of dependent "${name}"`, compute) };
+  }
+
+  /** Makes the object as wanted, if anything is to be written at all, and asks whether it is ready. */
+  async reconcile(run: StepRun): Promise<DependentOutcome> {
+    const { driver, definition, item } = this;
+    const { signal } = run.context;
+    const name = item === undefined ? definition.name : `${definition.name}[${item}]`;
+    signal.throwIfAborted();
+    if (this.desired !== undefined) this.wanted ??= driver.complete(run, this.desired.object);
+    const { wanted } = this;
+    if (wanted !== undefined) {
+      const written = this.#written ?? (await run.write(() => driver.write(run, wanted, driver.find(run, wanted))));
+      signal.throwIfAborted();
+      if (written === "waiting") return { kind: "waiting", for: [], because: "the object is being deleted" };
+      if (written === "absent") return { kind: "waiting", for: [name] };
+      this.#written = written;
+    } else if (this.#live() === undefined) return { kind: "waiting", for: [definition.name] };
+    const isReady = await this.ask("readyPostcondition", run);
+    const written = this.#written ?? "unchanged";
+    // A postponed write leaves the object as it is, and nothing waits for it.
+    return typeof written === "string"
+      ? { kind: written, isReady }
+      : { kind: "unchanged", isReady, postponed: written.postponed };
+  }
+
+  /** Deletes the object if its driver may, and asks whether it is gone. `known` is the live object, if it need not be looked for. */
+  async delete(run: StepRun, because: string, known?: Live): Promise<DependentOutcome> {
+    const { driver } = this;
+    const isRemoved = driver.capabilities.remove;
+    const live = isRemoved ? (known ?? this.#live()) : undefined;
+    run.context.signal.throwIfAborted();
+    if (live !== undefined) await run.write(() => driver.remove(run, live));
+    run.context.signal.throwIfAborted();
+    const isGone = await this.ask("deletePostcondition", run);
+    return !isRemoved && isGone ? { kind: "left" } : { kind: "deleted", isGone, because };
+  }
+
+  /** Returns the outcome of a deletion that failed: the object is left if the driver says so. Throws the error otherwise. */
+  release(error: unknown): DependentOutcome {
+    const { driver, item, run } = this;
+    if (run.context.signal.aborted || driver.release?.(run, { error, item }) !== true) throw error;
+    return { kind: "left" };
+  }
+
+  /** Returns an outcome with the results of the conditions, as far as they were asked. */
+  withConditions(outcome: DependentOutcome): DependentOutcome {
+    const { conditions } = this;
+    return Object.keys(conditions).length === 0 ? outcome : { ...outcome, conditions };
+  }
+
+  /** Returns the outcome of a step that failed, with an error that names the dependent, and of a bulk dependent the item. */
+  failure(error: unknown): DependentOutcome {
+    const which = this.item === undefined ? "" : `, item "${this.item}"`;
+    const message = `dependent "${this.definition.name}"${which}: ${messageOf(error)}`;
+    return { kind: "failed", error: new Error(message, { cause: error }) };
+  }
+
+  #live(): Live | undefined {
+    const { driver, item, wanted, run } = this;
+    return item === undefined || wanted !== undefined ? driver.find(run, wanted) : driver.findItems(run).get(item);
+  }
+}
+
+// A precondition that lacks its `return` would delete the dependent.
+function checkResult(name: keyof Conditions, returned: unknown): NonNullable<ConditionResults[keyof Conditions]> {
+  if (typeof returned === "boolean") return { isMet: returned };
+  const { isMet, detail } = Object(returned) as { isMet?: unknown; detail?: never };
+  if (typeof isMet === "boolean") return detail === undefined ? { isMet } : { isMet, detail };
+  const found = returned === null ? "null" : typeof returned;
+  throw new TypeError(`its ${name} returned ${found} instead of true, false or { isMet, detail }`);
+}
