@@ -48,15 +48,7 @@ export class ResourceCache {
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    this.bounded =
-      bound &&
-      new BoundedObjects(bound, {
-        find: (key) => this.#find(key),
-        observed: (key) => this.#observed.get(key),
-        evict: (key) => this.#evict(key),
-        put: (entry) => this.put(entry),
-        complete: (key, entry) => this.#take(key, entry),
-      });
+    this.bounded = bound && new BoundedObjects(bound, this);
   }
 
   subscribe(listener: CacheListener): () => void {
@@ -66,10 +58,6 @@ export class ResourceCache {
 
   get observedVersion(): string {
     return this.#observedVersion;
-  }
-
-  get isListing(): boolean {
-    return this.#listing !== undefined;
   }
 
   /** Whether the API server was restored and is not listed again yet: no write may be derived from this cache. */
@@ -166,13 +154,10 @@ export class ResourceCache {
   }
 
   /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
-  observeDeletion(
-    object: KubernetesObject,
-    { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
-  ): void {
+  observeDeletion(object: KubernetesObject): void {
     const version = object.metadata.resourceVersion ?? "0";
-    this.#delete(object, version, { isInitial: false, isFinalStateUnknown });
-    if (!isFinalStateUnknown) this.#advance(version);
+    this.#delete(object, version);
+    this.#advance(version);
   }
 
   /** Takes the version of a bookmark. */
@@ -191,7 +176,6 @@ export class ResourceCache {
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
-    for (const listener of this.#listeners) listener.onListing(true);
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
     this.#forgetOwn();
@@ -222,15 +206,12 @@ export class ResourceCache {
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
-      if (known !== undefined) this.#delete(known.object, version, { isInitial: true, isFinalStateUnknown: true });
+      if (known !== undefined) this.#delete(known.object, version, { isUnseen: true });
     }
     this.#forgetOwn(version);
     this.#advance(version);
     this.#listing = undefined;
-    for (const listener of this.#listeners) {
-      listener.onListing(false);
-      listener.onVersion(version);
-    }
+    for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
@@ -290,14 +271,15 @@ export class ResourceCache {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
-    this.#take(key, entry);
+    this.take(key, entry);
     // Generations went back with the versions: as an update, the change would be filtered out.
     const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
     const kind = known === undefined || isSame ? "added" : "updated";
     this.#tell({ kind, key, object, old: known?.object, isInitial }, versionOf(entry));
   }
 
-  #take(key: ObjectKey, entry: DecodedResource): void {
+  /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */
+  take(key: ObjectKey, entry: DecodedResource): void {
     const answer = this.#pending.get(key);
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
@@ -307,7 +289,8 @@ export class ResourceCache {
     });
   }
 
-  #evict(key: ObjectKey): void {
+  /** Keeps only a copy of an object, without a notification. */
+  evict(key: ObjectKey): void {
     const { object } = this.#observed.get(key)!;
     const copy = createEvictedCopy(object);
     this.#observed.set(key, { object: copy });
@@ -315,24 +298,21 @@ export class ResourceCache {
     for (const index of this.#indexes.values()) index.remember(copy, object);
   }
 
-  #delete(
-    object: KubernetesObject,
-    version: string,
-    { isInitial, isFinalStateUnknown = false }: Pick<ResourceChange, "isFinalStateUnknown" | "isInitial">,
-  ): void {
+  #delete(object: KubernetesObject, version: string, { isUnseen = false } = {}): void {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
     // A deletion that went unseen has no version of its own. The version of the first list without the object is an upper bound. A pending
     // write of a re-created object is another object, which gets its own notification.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
-    const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
+    const isOther = isUnseen && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
       this.bounded?.delete(key);
-      if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
+      if (isPassed && !isOther) this.#pending.delete(key);
     });
-    this.#tell({ kind: "deleted", key, object, old: known?.object, isInitial, isFinalStateUnknown }, version);
+    const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
+    this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version);
     this.#ownDeletions.delete(key, object.metadata.uid);
   }
 

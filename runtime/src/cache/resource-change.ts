@@ -18,8 +18,6 @@ export interface ResourceChange {
 export interface CacheListener {
   /** `version` is the version of the event. */
   onChange(change: ResourceChange, version: string): void;
-  /** A list begins, or has ended and all its changes were notified. Changes in between may go unseen. */
-  onListing(isListing: boolean): void;
   /** The watch has reached `version`, by a bookmark or a list. */
   onVersion(version: string): void;
   /** The store of the API server was restored: no echo of an own write will come. */

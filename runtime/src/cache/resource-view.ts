@@ -78,14 +78,12 @@ export class ResourceView {
   /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */
   attach(cache: ResourceCache, namespace?: string): void {
     const ownEvents = new OwnEvents();
-    ownEvents.setListing(cache.isListing);
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
         if (cache.isDeletedBy(change, this.#owner)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
-      onListing: (isListing) => ownEvents.setListing(isListing),
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
       onReset: () => this.#tell(...ownEvents.drain()),
     });

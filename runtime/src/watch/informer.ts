@@ -9,8 +9,7 @@ import type { ListWatchOptions } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
 import type { SourceHealth } from "../base/health.js";
 
-interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
-  readonly cache: ResourceCache;
+interface InformerOptions extends Pick<ListWatchOptions, "cache" | "fieldManagers" | "restores">, InformerScope {
   readonly client: ApiClient;
   readonly logger: Logger;
 }

@@ -9,7 +9,7 @@ import type { InformerScope } from "./shared-informers.js";
 export interface ListWatchOptions extends InformerScope {
   readonly requester: ApiRequester;
   /** Between `beginReplace` and `endReplace` come the objects of a list, and nothing else. A list that breaks off begins anew. */
-  readonly cache: WatchedCache;
+  readonly cache: ResourceCache;
   readonly fieldManagers: Iterable<string>;
   onListed?(): void;
   /** Called when the server answers a watch: an earlier failure is over. */
@@ -27,23 +27,6 @@ export interface ListWatchOptions extends InformerScope {
   readonly backoff?: Backoff;
   readonly clock?: Clock | undefined;
 }
-
-/** The side of a cache that a list-watch fills. */
-export type WatchedCache = Pick<
-  ResourceCache,
-  | "beginReplace"
-  | "comparesVersions"
-  | "endReplace"
-  | "expectsOwn"
-  | "forgetListed"
-  | "observe"
-  | "observeDeletion"
-  | "observed"
-  | "observeKnown"
-  | "observeListed"
-  | "observeOwn"
-  | "observeVersion"
->;
 
 // Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
 /** Asks for the metadata of objects alone. */

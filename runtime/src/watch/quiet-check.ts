@@ -3,9 +3,10 @@
 import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
+import type { ResourceCache } from "../cache/resource-cache.js";
 import { metadataOf } from "../client/list-page.js";
 import { collectionPath, queryOf } from "../client/resource-path.js";
-import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions, type WatchedCache } from "./list-watch-options.js";
+import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-watch-options.js";
 import type { InformerScope } from "./shared-informers.js";
 
 const ANSWER_TIMEOUT_MS = 8_000;
@@ -18,7 +19,7 @@ export class RestoredError extends Error {}
 
 /** Throws a RestoredError if a version of the server is older than one that was read from it before. */
 export function requireNotOlder(
-  { comparesVersions }: Pick<WatchedCache, "comparesVersions">,
+  { comparesVersions }: Pick<ResourceCache, "comparesVersions">,
   version: string,
   last: string,
 ): void {
