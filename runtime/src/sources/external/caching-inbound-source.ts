@@ -54,12 +54,12 @@ export function cachingInboundSource<Resource>(
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
       if (core.context === undefined || options.fetch === undefined || complete.has(key)) return;
-      const single = core.fetchOf(key, { take: (resources) => take(key, resources) });
-      const ended = single.run((given) => {
+      const fetched = core.fetchOf(key).run(async (given) => {
         deleted.set(key, new Set());
-        return options.fetch?.(primary, core.contextOf(primary, given)) ?? [];
+        const resources = (await options.fetch?.(primary, core.contextOf(primary, given))) ?? [];
+        return () => take(key, resources);
       });
-      await untilAborted(ended, signal);
+      await untilAborted(fetched, signal);
     },
     onPrimaryChange({ kind, key }) {
       if (kind !== "deleted") return;
