@@ -162,18 +162,14 @@ export class ControllerSources {
 
   /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
-    const loading = [];
-    for (const { source, isInUse } of this.#registered.values())
-      if (source.load !== undefined && isInUse) loading.push(source.load(primary, signal));
-    if (loading.length > 0) await Promise.all(loading);
+    const inUse = [...this.#registered.values()].filter(({ isInUse }) => isInUse);
+    await Promise.all(inUse.map(({ source }) => source.load?.(primary, signal)));
   }
 
   /** Ends a reconcile of a primary: what was fetched for it may be evicted. */
   release(primary: ObjectKey): void {
-    for (const each of this.#registered.values()) {
-      const { source } = each;
-      if (source.release !== undefined) each.call("release", () => source.release?.(primary));
-    }
+    for (const { source, record } of this.#registered.values())
+      if (source.release !== undefined) record.callUnawaited("release", () => source.release?.(primary));
   }
 
   /** Watches other namespaces, without events for what was known and for what is dropped; throws if one cannot be watched now. */
@@ -298,11 +294,9 @@ export class ControllerSources {
 
   // Sources come first: what they know of a primary is there when it is reconciled.
   #onPrimaryChange(change: ResourceChange): void {
-    for (const each of this.#registered.values()) {
-      const { source } = each;
-      if (each.isInUse && source.onPrimaryChange !== undefined)
-        each.call("onPrimaryChange", () => source.onPrimaryChange?.(change));
-    }
+    for (const { source, record, isInUse } of this.#registered.values())
+      if (isInUse && source.onPrimaryChange !== undefined)
+        record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
     this.#listener?.onPrimaryChange(change);
   }
 }

@@ -38,7 +38,8 @@ export class RegisteredSource {
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;
-  readonly #record: HealthRecord;
+  /** How what calls it is doing. */
+  readonly record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
   #isStarting = false;
@@ -53,7 +54,7 @@ export class RegisteredSource {
     this.dependents = as.dependents ?? [];
     this.isActivatedLater = as.isActivatedLater ?? false;
     this.#registrar = registrar;
-    this.#record = new HealthRecord(source.name);
+    this.record = new HealthRecord(source.name);
   }
 
   get name(): string {
@@ -71,7 +72,7 @@ export class RegisteredSource {
 
   /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
   get health(): SourceHealth {
-    const { health: calls } = this.#record;
+    const { health: calls } = this.record;
     try {
       const { health: stated } = this.source;
       return calls.status === "unhealthy" && stated.status !== "unhealthy" ? calls : stated;
@@ -132,7 +133,7 @@ export class RegisteredSource {
     this.#started = undefined;
     this.#endWait();
     if (registrars.get(this.source) === this.#registrar) registrars.delete(this.source);
-    this.#record.stop();
+    this.record.stop();
     try {
       await untilAborted(this.source.stop(), late);
     } catch (error) {
@@ -144,13 +145,8 @@ export class RegisteredSource {
     try {
       await this.source.setNamespaces?.(namespaces);
     } catch (error) {
-      this.#record.fail("setNamespaces", error);
+      this.record.fail("setNamespaces", error);
     }
-  }
-
-  /** Calls a function of the source that nobody waits for; if that fails, it is unhealthy until the function works again. */
-  call(part: string, call: () => unknown): void {
-    this.#record.callUnawaited(part, call);
   }
 
   describe(): string {
@@ -159,7 +155,7 @@ export class RegisteredSource {
 
   async #begin(start: () => Promise<void>): Promise<void> {
     this.#reserve();
-    this.#record.start(this.#registrar.logger);
+    this.record.start(this.#registrar.logger);
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
       this.#isStarting = true;

@@ -1,5 +1,6 @@
 // What the event sources of external resources share: what they know and how they are, their start and stop, and their fetches.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { untilAborted } from "../../base/promises.js";
 import type { Semaphore } from "../../base/semaphore.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../event-gate.js";
@@ -7,8 +8,7 @@ import { HealthRecord } from "../health-record.js";
 import { ExternalCache } from "./external-cache.js";
 import { checkInterval, type ExternalSource, type ExternalSourceOptions } from "./external-source.js";
 import type { FetchContext } from "./external-source.js";
-import { PrimaryLoads } from "./primary-loads.js";
-import { SingleFetch } from "./single-fetch.js";
+import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 
 const FETCH_TIMEOUT_MS = 60_000;
 
@@ -18,11 +18,19 @@ interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange"> {
   onStop(): void;
 }
 
+/** What a reconcile of a primary waits for. */
+interface Load {
+  readonly signal: AbortSignal;
+  /** Fetches what is not known; called once what may be wrong has been fetched again. */
+  fetch(): Promise<unknown>;
+  /** Fetches, with a fetch that begins after this call. */
+  refetch(): Promise<unknown>;
+}
+
 /** The core of one event source of external resources. */
 export class ExternalCore<Resource, Taken = void> {
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
-  readonly loads = new PrimaryLoads();
   readonly timeoutMs: number;
   /** Limits how many fetches run at once. */
   readonly turns: Semaphore | undefined;
@@ -30,6 +38,10 @@ export class ExternalCore<Resource, Taken = void> {
   context: EventSourceContext | undefined;
   readonly #name: string;
   readonly #fetches = new Map<string, SingleFetch<Taken>>();
+  /** The primaries of which what is known may be wrong, each with a mark of when that was noted. */
+  readonly #stale = new Map<ObjectKey, symbol>();
+  /** The primaries whose load failed: as their retries may have ended, they are reconciled after the next fetch that succeeds. */
+  readonly #refused = new Set<ObjectKey>();
 
   constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>, turns?: Semaphore) {
     this.#name = name;
@@ -46,7 +58,7 @@ export class ExternalCore<Resource, Taken = void> {
   /** Returns the fetch of a primary, which ends with the primary, or that of everything. */
   fetchOf(key?: ObjectKey): SingleFetch<Taken> {
     const part = partOf(key);
-    const fetch = this.#fetches.get(part) ?? new SingleFetch<Taken>(this, part);
+    const fetch = this.#fetches.get(part) ?? createSingleFetch<Taken>(this, part);
     this.#fetches.set(part, fetch);
     return fetch;
   }
@@ -61,17 +73,41 @@ export class ExternalCore<Resource, Taken = void> {
     signal.addEventListener("abort", cancel);
   }
 
+  /** Fetches what a reconcile needs; throws if that fails, or the reconcile is given up. */
+  async load(primary: ObjectKey, { signal, fetch, refetch }: Load): Promise<void> {
+    this.#refused.delete(primary);
+    const run = async () => {
+      const noted = this.#stale.get(primary);
+      if (noted !== undefined) await refetch();
+      // What was noted meanwhile may have happened after that fetch began.
+      if (this.#stale.get(primary) === noted) this.#stale.delete(primary);
+      await fetch();
+    };
+    try {
+      await untilAborted(run(), signal);
+    } catch (error) {
+      if (!signal.aborted) this.#refused.add(primary);
+      throw error;
+    }
+  }
+
+  /** Returns those of these primaries, or of all, whose load failed, and forgets that. */
+  takeRefused(primaries: Iterable<ObjectKey> = this.#refused): readonly ObjectKey[] {
+    return [...primaries].filter((primary) => this.#refused.delete(primary));
+  }
+
   forget(key: ObjectKey): void {
     // What is under way would keep others waiting for their turn.
     this.#cancel(partOf(key), `the primary "${key}" is gone`);
     this.cache.forget(key);
-    this.loads.forget(key);
+    this.#stale.delete(key);
+    this.#refused.delete(key);
     this.record.succeed(partOf(key));
   }
 
   /** Creates the event source; `own` is in what it differs from others. */
   createSource<Own extends OwnParts>(type: string | undefined, own: Own): ExternalSource<Resource> & Own {
-    const { cache, record, loads } = this;
+    const { cache, record } = this;
     const name = this.#name;
     const source: ExternalSource<Resource> = {
       name,
@@ -91,13 +127,14 @@ export class ExternalCore<Resource, Taken = void> {
         for (const part of [...this.#fetches.keys()]) this.#cancel(part, `event source "${name}" was stopped`);
         record.stop();
         cache.forget();
-        loads.forget();
+        this.#stale.clear();
+        this.#refused.clear();
       },
       secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
       recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
       recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
       recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-      invalidate: (primary) => loads.invalidate(primary),
+      invalidate: (primary) => void this.#stale.set(primary, Symbol()),
     };
     return Object.assign(source, own);
   }

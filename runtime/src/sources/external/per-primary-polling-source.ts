@@ -39,7 +39,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   // A fetch tells whether it brought an event.
   const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
-  const { cache, loads, record } = core;
+  const { cache, record } = core;
   /** The poll loop of each primary, which ends when it is aborted. */
   const loops = new Map<ObjectKey, AbortController>();
 
@@ -62,7 +62,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     if (primary === undefined) return;
     const fetched = core.fetchOf(key).run(fetchFor(primary));
     const hasEvent = await fetched.catch(() => undefined);
-    const wasRefused = hasEvent !== undefined && loads.release(key);
+    const wasRefused = hasEvent !== undefined && core.takeRefused([key]).length > 0;
     if ((hasEvent === true || wasRefused) && !signal.aborted) core.context?.notify([key]);
   };
   const add = (key: ObjectKey) => {
@@ -94,7 +94,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
       const key = keyOf(primary.metadata);
       const single = core.fetchOf(key);
       const fetch = fetchFor(primary as Primary);
-      await loads.load(key, {
+      await core.load(key, {
         signal,
         refetch: () => single.again(fetch),
         fetch: async () => (cache.has(key) ? undefined : single.run(fetch)),

@@ -38,7 +38,7 @@ export function createPollingSource<Resource>(
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   const core = new ExternalCore(options);
-  const { cache, loads } = core;
+  const { cache } = core;
   let running = new AbortController();
   /** Whether a poll has succeeded since the start. */
   let isSynced = false;
@@ -49,7 +49,7 @@ export function createPollingSource<Resource>(
     const since = cache.now;
     const all = await options.fetch({ signal });
     return () => {
-      const primaries = new Set([...cache.replaceAll(all, since), ...loads.releaseAll()]);
+      const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
       if (primaries.size > 0) core.context?.notify(primaries, { isInitial: !isSynced });
       isSynced = true;
       failure = undefined;
@@ -80,13 +80,13 @@ export function createPollingSource<Resource>(
       failure = undefined;
     },
     load: ({ metadata }, signal) =>
-      loads.load(keyOf(metadata), {
+      core.load(keyOf(metadata), {
         signal,
         refetch: async () => core.context && core.fetchOf().again(fetch),
         async fetch() {
           if (failure !== undefined) throw failure.error;
         },
       }),
-    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && loads.release(key)),
+    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && core.takeRefused([key])),
   });
 }

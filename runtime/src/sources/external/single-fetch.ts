@@ -4,44 +4,19 @@ import type { ExternalCore } from "./external-core.js";
 /** Fetches something, and returns how to take it, which is called unless the fetch was too late. */
 export type Fetch<Taken> = (signal: AbortSignal) => Promise<() => Taken>;
 
-/** Fetches one thing, once at a time for all who ask. If it misses its deadline, its signal is aborted and its answer is not taken. */
-export class SingleFetch<Taken> {
-  readonly #core: Pick<ExternalCore<never, never>, "context" | "record" | "timeoutMs" | "turns">;
-  readonly #part: string;
-  #underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
-  #closed: Error | undefined;
+/** Fetches one thing, once at a time for all who ask. */
+export type SingleFetch<Taken> = ReturnType<typeof createSingleFetch<Taken>>;
 
-  /** The health calls it `part`. */
-  constructor(core: Pick<ExternalCore<never, never>, "context" | "record" | "timeoutMs" | "turns">, part: string) {
-    this.#core = core;
-    this.#part = part;
-  }
+/** Creates a fetch, which the health calls `part`. If it misses its deadline, its signal is aborted and its answer is not taken. */
+export function createSingleFetch<Taken>(
+  core: Pick<ExternalCore<never, never>, "context" | "record" | "timeoutMs" | "turns">,
+  part: string,
+) {
+  let underWay: { readonly ended: Promise<Taken>; readonly abort: AbortController } | undefined;
+  let closed: Error | undefined;
 
-  /** Fetches, or joins the fetch that is under way. */
-  run(fetch: Fetch<Taken>): Promise<Taken> {
-    if (this.#closed !== undefined) return Promise.reject(this.#closed);
-    if (this.#underWay !== undefined) return this.#underWay.ended;
-    const abort = new AbortController();
-    const ended = this.#run(fetch, abort);
-    this.#underWay = { ended, abort };
-    return ended;
-  }
-
-  /** Fetches after the fetch that is under way, which may have begun too early to see a change. */
-  async again(fetch: Fetch<Taken>): Promise<Taken> {
-    await this.#underWay?.ended.catch(() => {});
-    return this.run(fetch);
-  }
-
-  /** Ends the fetch that is under way; nothing is fetched any more. */
-  close(reason: Error): void {
-    this.#closed = reason;
-    this.#underWay?.abort.abort(reason);
-    this.#underWay = undefined;
-  }
-
-  async #run(fetch: Fetch<Taken>, abort: AbortController): Promise<Taken> {
-    const { context, record, timeoutMs, turns } = this.#core;
+  const begin = async (fetch: Fetch<Taken>, abort: AbortController): Promise<Taken> => {
+    const { context, record, timeoutMs, turns } = core;
     const { signal } = abort;
     try {
       // Whoever starts a fetch relies on its begin, so there is no turn without a need.
@@ -57,13 +32,36 @@ export class SingleFetch<Taken> {
       // It may have been closed in the turn in which the answer came.
       signal.throwIfAborted();
       const taken = take();
-      record.succeed(this.#part);
+      record.succeed(part);
       return taken;
     } catch (error) {
-      if (this.#underWay?.abort === abort) record.fail(this.#part, error);
+      if (underWay?.abort === abort) record.fail(part, error);
       throw error;
     } finally {
-      if (this.#underWay?.abort === abort) this.#underWay = undefined;
+      if (underWay?.abort === abort) underWay = undefined;
     }
-  }
+  };
+  /** Fetches, or joins the fetch that is under way. */
+  const run = (fetch: Fetch<Taken>): Promise<Taken> => {
+    if (closed !== undefined) return Promise.reject(closed);
+    if (underWay !== undefined) return underWay.ended;
+    const abort = new AbortController();
+    const ended = begin(fetch, abort);
+    underWay = { ended, abort };
+    return ended;
+  };
+  return {
+    run,
+    /** Fetches after the fetch that is under way, which may have begun too early to see a change. */
+    async again(fetch: Fetch<Taken>): Promise<Taken> {
+      await underWay?.ended.catch(() => {});
+      return run(fetch);
+    },
+    /** Ends the fetch that is under way; nothing is fetched any more. */
+    close(reason: Error): void {
+      closed = reason;
+      underWay?.abort.abort(reason);
+      underWay = undefined;
+    },
+  };
 }

@@ -11,6 +11,12 @@ type Kept = KubernetesObject & Partial<Pick<CustomResourceDefinition, "spec" | "
 // A definition may have a megabyte of schemas.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
 
+/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
+export interface ServedKind {
+  /** Undefined while that is not known. */
+  readonly isServed: boolean | undefined;
+}
+
 /**
  * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled. Nothing waits for it, and
  * it is not unhealthy where the operator may not watch definitions.
@@ -48,10 +54,4 @@ function serves({ spec, status }: Kept, version: string): boolean {
   return (
     isEstablished === true && (spec?.versions?.some(({ name, served }) => name === version && served === true) ?? false)
   );
-}
-
-/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
-export interface ServedKind {
-  /** Undefined while that is not known. */
-  readonly isServed: boolean | undefined;
 }

@@ -64,9 +64,9 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
   const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
   const { mapper = connection && byDefaultAnnotations({ definition: primary }) } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
-  const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
   const dependentOf = ({ metadata }: KubernetesObject) =>
     members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
+  const namespaces = namespace === undefined ? undefined : [namespace];
   return new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
 }
 

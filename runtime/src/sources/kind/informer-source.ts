@@ -23,16 +23,16 @@ export interface InformerSourceOptions<
    * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
    * and in the annotations of the runtime.
    */
-  readonly mapper?: ContextualMapper<Resource>;
+  readonly mapper?: ContextualMapper<Resource> | undefined;
   /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary> | undefined;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */
-  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+  readonly namespaces?: "sameAsController" | "all" | readonly string[] | undefined;
   /** Another cluster; owner references mean nothing there, so it needs a mapper. */
   readonly connection?: Connection | ConnectionOptions;
-  readonly filters?: EventFilters<Resource>;
+  readonly filters?: EventFilters<Resource> | undefined;
   /** Finds objects by the values that these functions return, through `byIndex`. */
-  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] };
+  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] } | undefined;
   /**
    * `metadata`: the server sends, and the cache keeps, the metadata alone. Paths such as `status.phase`, `spec.containers[].image` or
    * `metadata.labels["example.com/app"]`: the server sends everything, and the cache keeps what they lead to, and the metadata (of which
@@ -71,8 +71,8 @@ export function informerSource<Resource extends KubernetesObject, Primary extend
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
   checkStorage(options);
-  const { name, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority, ...rest } = options;
-  const { resource, filters, indexes, form, connection: cluster, ...selected } = rest;
+  const { resource, form, connection: cluster, ...rest } = options;
+  const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
   const { definition } = resource;
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)
