@@ -3,7 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
-import type { SharedInformers } from "../watch/shared-informers.js";
+import type { SharedInformers } from "../watch/informer-pool.js";
 import { ControllerSources, type SourcesListener } from "../sources/controller-sources.js";
 import { createPrimarySource, type KindSource } from "../sources/kind/kind-source.js";
 import { crdSource } from "../sources/kind/crd-source.js";

@@ -7,7 +7,6 @@ import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import { checkedKeys } from "./checked-keys.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import {
   createExternalDependentSource,
@@ -23,8 +22,8 @@ import {
   type DependentWatch,
 } from "./kind/dependent-source.js";
 import type { KindSource } from "./kind/kind-source.js";
-import { switchNamespaces } from "./kind/switch-namespaces.js";
-import type { Namespaces } from "./kind/view-watch.js";
+import { switchNamespaces, type Namespaces } from "./kind/view-watch.js";
+import { checkedKeys } from "./mappers.js";
 import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
 
 /** What a controller watches. */

@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { SharedInformers } from "../watch/shared-informers.js";
+import type { SharedInformers } from "../watch/informer-pool.js";
 
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<

@@ -5,8 +5,7 @@ import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
-import type { ListWatchOptions } from "./list-watch-options.js";
-import type { InformerScope } from "./shared-informers.js";
+import type { InformerScope, ListWatchOptions } from "./list-watch-options.js";
 import type { SourceHealth } from "../base/health.js";
 
 interface InformerOptions extends Pick<ListWatchOptions, "cache" | "fieldManagers" | "restores">, InformerScope {

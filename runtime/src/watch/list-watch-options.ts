@@ -1,9 +1,24 @@
 import type { Backoff } from "../base/backoff.js";
 import type { Clock } from "../base/clock.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { ApiRequester } from "../client/requester.js";
 import type { Restores } from "./restores.js";
-import type { InformerScope } from "./shared-informers.js";
+
+/** The objects that one list-watch follows. */
+export interface InformerScope {
+  readonly definition: ResourceDefinition;
+  /** One namespace. Default: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
+  readonly shardSelector?: string | undefined;
+  /** Whether the server sends only the metadata of the objects. */
+  readonly isMetadataOnly?: boolean | undefined;
+  /** The paths that are kept of each object. Default: the whole object. */
+  readonly projection?: readonly string[] | undefined;
+}
 
 /** What a list-watch follows, and what takes it. */
 export interface ListWatchOptions extends InformerScope {

@@ -3,7 +3,7 @@ import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
-import type { InformerRequest } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { viewOf, type ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import type { RegisteredSource } from "../registered-source.js";

@@ -5,7 +5,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "../..
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
-import type { InformerScope } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -14,7 +14,7 @@ import type { EventFilters } from "../../cache/resource-change.js";
 export interface InformerSourceOptions<
   Resource extends KubernetesObject,
   Primary extends KubernetesObject = KubernetesObject,
-> extends Pick<InformerScope, "fieldSelector" | "labelSelector" | "shardSelector"> {
+> extends Pick<InformerRequest, "fieldSelector" | "labelSelector" | "shardSelector"> {
   /** Unique in its controller. */
   readonly name: string;
   /** The kind: a generated class, or what `untypedResource` returns. */

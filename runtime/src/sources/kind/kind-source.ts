@@ -6,7 +6,7 @@ import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
-import type { InformerRequest } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
