@@ -133,9 +133,22 @@ export class ResourceCache {
     return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
+  /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */
   observe(entry: DecodedResource): void {
-    this.#observe(entry, false);
-    this.#advance(versionOf(entry));
+    const { object } = entry;
+    const key = keyOf(object.metadata);
+    const version = versionOf(entry);
+    const isInitial = this.#listing !== undefined;
+    this.#listing?.unlisted.delete(key);
+    const known = this.#observed.get(key);
+    if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
+      this.take(key, entry);
+      // Generations went back with the versions: as an update, the change would be filtered out.
+      const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
+      const kind = known === undefined || isSame ? "added" : "updated";
+      this.#tell({ kind, key, object, old: known?.object, isInitial }, version);
+    }
+    if (!isInitial) this.#advance(version);
   }
 
   /** Whether the watch has yet to bring a pending write. */
@@ -153,8 +166,10 @@ export class ResourceCache {
     return false;
   }
 
-  /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
+  /** Takes a deletion from the watch, or during a list. `object` is the last state, with the version of the deletion if it is known. */
   observeDeletion(object: KubernetesObject): void {
+    const key = keyOf(object.metadata);
+    if (this.#listing !== undefined) return void (this.#observed.has(key) && this.#listing.unlisted.add(key));
     const version = object.metadata.resourceVersion ?? "0";
     this.#delete(object, version);
     this.#advance(version);
@@ -170,7 +185,7 @@ export class ResourceCache {
   }
 
   /**
-   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. One under way is dropped. A list
+   * Begins a list: its objects come in any order, by `observe` and `observeKnown`, until `endReplace`. One under way is dropped. A list
    * of a server that `isRestored` is older than the cache: its objects replace all cached ones and are notified as initial, and own writes and
    * deletions that the watch has not brought are dropped, as they may be undone.
    */
@@ -190,18 +205,6 @@ export class ResourceCache {
     return true;
   }
 
-  observeListed(entry: DecodedResource): void {
-    const key = keyOf(entry.object.metadata);
-    this.#listing?.unlisted.delete(key);
-    this.#observe(entry, true);
-  }
-
-  /** Takes a deletion that happened during the list. */
-  forgetListed({ metadata }: KubernetesObject): void {
-    const key = keyOf(metadata);
-    if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
-  }
-
   /** Ends the list, which is as of `version`. Cached objects that it lacks were deleted unseen. */
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
@@ -216,7 +219,7 @@ export class ResourceCache {
 
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
-    for (const entry of entries) this.observeListed(entry);
+    for (const entry of entries) this.observe(entry);
     this.endReplace(version);
   }
 
@@ -263,19 +266,6 @@ export class ResourceCache {
     if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
     return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
-  }
-
-  /** Takes a state, unless a newer one is cached, and notifies the listeners. */
-  #observe(entry: DecodedResource, isInitial: boolean): void {
-    const { object } = entry;
-    const key = keyOf(object.metadata);
-    const known = this.#observed.get(key);
-    if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
-    this.take(key, entry);
-    // Generations went back with the versions: as an update, the change would be filtered out.
-    const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
-    const kind = known === undefined || isSame ? "added" : "updated";
-    this.#tell({ kind, key, object, old: known?.object, isInitial }, versionOf(entry));
   }
 
   /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */

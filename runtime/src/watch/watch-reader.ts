@@ -51,8 +51,7 @@ export class WatchReader {
 
   /** Takes an object of a page, and changes its bytes. */
   readItem(page: Buffer, { start, end }: Range): void {
-    if (!this.#isKnown(page, start))
-      this.#options.cache.observeListed(this.#decode(page, { start, end, lacksType: true }));
+    if (!this.#isKnown(page, start)) this.#options.cache.observe(this.#decode(page, { start, end, lacksType: true }));
   }
 
   /** Takes the line of one event, and changes its bytes. */
@@ -66,16 +65,14 @@ export class WatchReader {
       case "MODIFIED": {
         if (this.#isKnown(line, start)) return;
         const entry = decode();
-        if (!this.isListed) return cache.observeListed(entry);
         cache.observe(entry);
-        this.version = versionOf(entry);
+        if (this.isListed) this.version = versionOf(entry);
         return;
       }
       case "DELETED": {
         const entry = decode();
-        if (!this.isListed) return cache.forgetListed(entry.object);
         cache.observeDeletion(entry.object);
-        this.version = versionOf(entry);
+        if (this.isListed) this.version = versionOf(entry);
         return;
       }
       case "BOOKMARK":

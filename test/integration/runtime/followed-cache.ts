@@ -24,13 +24,19 @@ export function follow(
   const versions: string[] = [];
   const listed: string[] = [];
   let replacements = 0;
+  let isListing = false;
   const abort = new AbortController();
   const cache: ResourceCache = new (class extends ResourceCache {
-    override observeListed(entry: DecodedResource) {
-      listed.push(entry.object.metadata.name);
-      super.observeListed(entry);
+    override beginReplace(options: { isRestored?: boolean } = {}) {
+      isListing = true;
+      super.beginReplace(options);
+    }
+    override observe(entry: DecodedResource) {
+      if (isListing) listed.push(entry.object.metadata.name);
+      super.observe(entry);
     }
     override endReplace(version: string) {
+      isListing = false;
       replacements++;
       versions.push(version);
       super.endReplace(version);
