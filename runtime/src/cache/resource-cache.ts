@@ -33,6 +33,8 @@ export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
   readonly #observed = new Map<ObjectKey, DecodedResource>();
+  /** The states that the watch brought, and evicted copies, without pending writes. */
+  readonly observed: ReadonlyMap<ObjectKey, DecodedResource> = this.#observed;
   /** Which objects are whole; absent if all are. */
   readonly bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
@@ -42,7 +44,8 @@ export class ResourceCache {
   /** Readers with the same function share an index. */
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
-  #observedVersion = "0";
+  /** The version that the watch has reached. */
+  observedVersion = "0";
   #listing: Listing | undefined;
 
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
@@ -54,10 +57,6 @@ export class ResourceCache {
   subscribe(listener: CacheListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
-  }
-
-  get observedVersion(): string {
-    return this.#observedVersion;
   }
 
   /** Whether the API server was restored and is not listed again yet: no write may be derived from this cache. */
@@ -96,11 +95,6 @@ export class ResourceCache {
   *keys(): IterableIterator<ObjectKey> {
     for (const key of this.#observed.keys()) if (this.#ownDeletions.size === 0 || this.has(key)) yield key;
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
-  }
-
-  /** The states that the watch brought, and evicted copies, without pending writes. */
-  get observed(): ReadonlyMap<ObjectKey, DecodedResource> {
-    return this.#observed;
   }
 
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
@@ -194,7 +188,7 @@ export class ResourceCache {
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
     this.#forgetOwn();
-    this.#observedVersion = "0";
+    this.observedVersion = "0";
   }
 
   /** Takes the key and version of a listed object. Returns false if that version is not cached, and has to be decoded. */
@@ -228,7 +222,7 @@ export class ResourceCache {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
     if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
-    if (!isNewerVersion(version, this.#observedVersion)) return;
+    if (!isNewerVersion(version, this.observedVersion)) return;
     if (this.#ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
@@ -307,8 +301,8 @@ export class ResourceCache {
   }
 
   #advance(version: string): void {
-    if (!this.#isNews(version, this.#observedVersion)) return;
-    this.#observedVersion = version;
+    if (!this.#isNews(version, this.observedVersion)) return;
+    this.observedVersion = version;
     // The watch passes a pending write without bringing it if the selector does not match the object.
     for (const [key, answer] of this.#pending) {
       if (isNewerVersion(versionOf(answer), version)) return;

@@ -50,6 +50,8 @@ export interface SourcesListener {
 /** The event sources of one controller. */
 export class ControllerSources {
   readonly primaries: ResourceView;
+  /** The namespaces that are watched; `setNamespaces` changes them. */
+  namespaces: Namespaces;
   readonly dependents: ReadonlyMap<string, DependentSource>;
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
@@ -57,14 +59,13 @@ export class ControllerSources {
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
-  #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
     const { controller, logger, primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
-    this.#namespaces = options.namespaces;
+    this.namespaces = options.namespaces;
     this.primaries = primary.view;
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
     primary.view.onChange((change) => this.#onPrimaryChange(change));
@@ -85,10 +86,6 @@ export class ControllerSources {
       createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries);
     this.dependents = new Map(dependents.map((each) => [each.name, dependentOf(each)]));
     this.externals = new Map(externals.map((each) => [each.name, externalOf(each)]));
-  }
-
-  get namespaces(): Namespaces {
-    return this.#namespaces;
   }
 
   /** Starts all sources in their order; resolves when the whole state is known. */
@@ -180,7 +177,7 @@ export class ControllerSources {
           isKindSource(source) ? (source.following ?? []) : [],
         );
       try {
-        await switchNamespaces(namespaces, following, () => (this.#namespaces = namespaces));
+        await switchNamespaces(namespaces, following, () => (this.namespaces = namespaces));
       } catch (error) {
         const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
         throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
@@ -279,7 +276,7 @@ export class ControllerSources {
       ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
       primary: primary.view.definition,
       primaries: this.primaries,
-      namespaces: this.#namespaces,
+      namespaces: this.namespaces,
       secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
       notify: (primaries, cause) => {
         // It would fail where nobody knows any more who gave it.

@@ -42,7 +42,8 @@ export class RegisteredSource {
   readonly record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
-  #isStarting = false;
+  /** Whether a start is under way. */
+  isStarting = false;
   #endWait = () => {};
   readonly #users = new Set<string>();
   /** The primaries for which it could not be started. */
@@ -59,10 +60,6 @@ export class RegisteredSource {
 
   get name(): string {
     return this.source.name;
-  }
-
-  get isStarting(): boolean {
-    return this.#isStarting;
   }
 
   /** Whether it takes changes of primaries: it was started, or its dependents start it. */
@@ -158,14 +155,14 @@ export class RegisteredSource {
     this.record.start(this.#registrar.logger);
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
-      this.#isStarting = true;
+      this.isStarting = true;
       // What is stopped while it starts may never have started.
       await Promise.race([start(), stopped]);
     } catch (error) {
       const what = `event source "${this.name}" of controller "${this.#registrar.controller}" could not be started`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     } finally {
-      this.#isStarting = false;
+      this.isStarting = false;
     }
   }
 

@@ -16,9 +16,10 @@ export function createWatchedDecoder({
   projection,
   fieldManagers,
   cache,
-}: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> & {
-  readonly cache?: ListWatchOptions["cache"];
-}): (bytes: Buffer, range: WatchedRange) => DecodedResource {
+}: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> & Partial<Pick<ListWatchOptions, "cache">>): (
+  bytes: Buffer,
+  range: WatchedRange,
+) => DecodedResource {
   const project = projection && compileProjection(projection);
   const known = (key: ObjectKey) => cache?.observed.get(key);
   // Objects that are cut are parsed at once.

@@ -17,12 +17,8 @@ const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
 export class RestoredError extends Error {}
 
 /** Throws a RestoredError if a version of the server is older than one that was read from it before. */
-export function requireNotOlder(
-  { comparesVersions }: Pick<ResourceCache, "comparesVersions">,
-  version: string,
-  last: string,
-): void {
-  if (!comparesVersions || !isNewerVersion(last, version)) return;
+export function requireNotOlder(cache: ResourceCache, version: string, last: string): void {
+  if (!cache.comparesVersions || !isNewerVersion(last, version)) return;
   throw new RestoredError(
     `the server is at version ${version} and was at ${last}: its store was restored; the whole state is read again`,
   );

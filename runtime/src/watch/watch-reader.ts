@@ -58,20 +58,15 @@ export class WatchReader {
   read(line: Buffer): void {
     const { cache, isMetadataOnly = false } = this.#options;
     const { type, start, end } = eventIn(line);
-    const decode = () => this.#decode(line, { start, end, lacksType: isMetadataOnly });
     const parse = () => JSON.parse(line.toString("utf8", start, end)) as unknown;
     switch (type) {
       case "ADDED":
-      case "MODIFIED": {
-        if (this.#isKnown(line, start)) return;
-        const entry = decode();
-        cache.observe(entry);
-        if (this.isListed) this.version = versionOf(entry);
-        return;
-      }
+      case "MODIFIED":
       case "DELETED": {
-        const entry = decode();
-        cache.observeDeletion(entry.object);
+        if (type !== "DELETED" && this.#isKnown(line, start)) return;
+        const entry = this.#decode(line, { start, end, lacksType: isMetadataOnly });
+        if (type === "DELETED") cache.observeDeletion(entry.object);
+        else cache.observe(entry);
         if (this.isListed) this.version = versionOf(entry);
         return;
       }

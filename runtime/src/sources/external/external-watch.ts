@@ -47,16 +47,10 @@ export function sharedBy({ origin }: ExternalWatch): string | undefined {
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
 export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
   const own = { name, type: name, idOf };
-  switch (origin.kind) {
-    case "eventSource":
-      return undefined;
-    case "poll":
-      return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
-    case "perPrimaryPoll":
-      return isolated(perPrimaryPollingSource({ ...origin, ...own }));
-    case "inbound":
-      return isolated(cachingInboundSource({ ...origin, ...own }));
-  }
+  if (origin.kind === "eventSource") return undefined;
+  if (origin.kind === "poll") return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
+  if (origin.kind === "inbound") return isolated(cachingInboundSource({ ...origin, ...own }));
+  return isolated(perPrimaryPollingSource({ ...origin, ...own }));
 }
 
 /**

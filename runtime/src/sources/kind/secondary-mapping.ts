@@ -11,7 +11,7 @@ import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, checkedKeys, typeNameOf, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
-import { ALL_READ, isReconciledFor, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, createPrimaryReads, isReconciledFor, type PrimaryReads } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -58,7 +58,7 @@ export class SecondaryMapping {
   constructor(options: KindSourceOptions, parts: MappingParts) {
     const { primary, primaries } = parts.context;
     this.#options = options;
-    this.#reader = new PrimaryReads(primaries);
+    this.#reader = createPrimaryReads(primaries);
     this.#parts = { ...parts, context: { ...parts.context, primaries: this.#reader.primaries } };
     this.#byLink = byAnyLink({ definition: primary });
     if (options.primaryToSecondary !== undefined && options.mapper === undefined)

@@ -48,8 +48,7 @@ export class ViewWatch {
   async start(informers: SharedInformers, namespaces: Namespaces, mode: StartMode = "start"): Promise<void> {
     if (this.#informers === undefined) {
       this.#informers = informers;
-      this.#setShares(this.#acquire(informers, this.#namesOf(namespaces)));
-      this.#show();
+      this.#show(this.#acquire(informers, this.#namesOf(namespaces)));
     }
     await this.#untilKnown(mode);
     if (mode === "startOrThrow" && this.#informers === undefined)
@@ -60,8 +59,7 @@ export class ViewWatch {
   async stop(): Promise<void> {
     const shares = this.#shares;
     this.#informers = undefined;
-    this.#setShares(new Map());
-    this.#show();
+    this.#show(new Map());
     await releaseAll(shares.values());
   }
 
@@ -84,8 +82,7 @@ export class ViewWatch {
     /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
     const commit = async () => {
       if (informers === undefined || !isCurrent()) return rollback();
-      this.#setShares(new Map(names.map((name) => [name, added.get(name) ?? old.get(name)!])));
-      this.#show();
+      this.#show(new Map(names.map((name) => [name, added.get(name) ?? old.get(name)!])));
       removeIndexes();
       await releaseAll([...old].flatMap(([name, share]) => (names.includes(name) ? [] : [share])));
     };
@@ -112,14 +109,11 @@ export class ViewWatch {
     }
   }
 
-  #setShares(shares: Shares): void {
+  #show(shares: Shares): void {
     this.#shares = shares;
     this.#replaced.abort();
     this.#replaced = new AbortController();
-  }
-
-  #show(): void {
-    this.#view.show(new Map([...this.#shares].map(([name, { informer }]) => [name, informer.cache])));
+    this.#view.show(new Map([...shares].map(([name, { informer }]) => [name, informer.cache])));
   }
 
   // The objects of a cluster-scoped kind are in no namespace, so those of a list would be none.
