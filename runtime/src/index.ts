@@ -72,10 +72,8 @@ export { cachingInboundSource } from "./sources/external/caching-inbound-source.
 export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/external/caching-inbound-source.js";
 export { createInbound } from "./sources/external/inbound.js";
 export type { Inbound, InboundChannel } from "./sources/external/inbound.js";
-export { inboundSource } from "./sources/inbound-source.js";
-export type { InboundSource } from "./sources/inbound-source.js";
-export { timerSource } from "./sources/timer-source.js";
-export type { TimerSource } from "./sources/timer-source.js";
+export { inboundSource, timerSource } from "./sources/trigger-sources.js";
+export type { InboundSource, TimerSource } from "./sources/trigger-sources.js";
 export { kubernetesResource, singleResource } from "./sources/external/external-cache.js";
 export type { IdOf } from "./sources/external/external-cache.js";
 export type { ExternalSource, ExternalSourceOptions } from "./sources/external/external-source.js";

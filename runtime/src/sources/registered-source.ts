@@ -9,9 +9,6 @@ import type { EventSource, EventSourceContext } from "./event-source.js";
 import { HealthRecord } from "./health-record.js";
 import type { KindSource } from "./kind/kind-source.js";
 
-/** Whose a source is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
-export type SourceRole = "primaries" | "dependents" | "external" | "user";
-
 /** Whom sources are registered for; one for each running controller. */
 export interface SourceRegistrar {
   readonly controller: string;
@@ -22,7 +19,8 @@ export interface SourceRegistrar {
 
 /** What a source is registered as. */
 export interface SourceRegistration {
-  readonly role: SourceRole;
+  /** Whose it is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
+  readonly role: "primaries" | "dependents" | "external" | "user";
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
@@ -34,7 +32,7 @@ const registrars = new WeakMap<EventSource, SourceRegistrar>();
 /** An event source of one controller, from its registration on. */
 export class RegisteredSource {
   readonly source: EventSource;
-  readonly role: SourceRole;
+  readonly role: SourceRegistration["role"];
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;

@@ -10,9 +10,6 @@ const NO_READS: ReadonlySet<string> = new Set();
 const keyRead = (key: ObjectKey) => `key ${key}`;
 const indexRead = (name: string, value: string) => `index ${name} ${value}`;
 
-/** Primaries that note how they are read. */
-export type PrimaryReads = ReturnType<typeof createPrimaryReads>;
-
 /** Lets primaries note how they are read. */
 export function createPrimaryReads(known: IndexedPrimaries) {
   const indexes = new Set<string>();

@@ -11,7 +11,7 @@ import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, checkedKeys, typeNameOf, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
-import { ALL_READ, createPrimaryReads, isReconciledFor, type PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -38,7 +38,7 @@ export class SecondaryMapping {
   readonly #options: KindSourceOptions;
   /** With primaries that note how they are read. */
   readonly #parts: MappingParts;
-  readonly #reader: PrimaryReads;
+  readonly #reader: ReturnType<typeof createPrimaryReads>;
   /** Maps if neither the user nor the primaries do. */
   readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
