@@ -1,5 +1,4 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
-//
 // While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is dropped, or
 // merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
 import type { ResourceChange } from "./resource-change.js";

@@ -1,5 +1,4 @@
 // The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
-//
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
@@ -179,9 +178,8 @@ export class ResourceCache {
   }
 
   /**
-   * Begins a list: its objects come in any order, by `observe` and `observeKnown`, until `endReplace`. One under way is dropped. A list
-   * of a server that `isRestored` is older than the cache: its objects replace all cached ones and are notified as initial, and own writes and
-   * deletions that the watch has not brought are dropped, as they may be undone.
+   * Begins a list, until `endReplace`, and drops one under way. A list of a server that `isRestored` is older than the cache: its objects replace
+   * all cached ones, and own writes and deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };

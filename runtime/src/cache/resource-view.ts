@@ -1,6 +1,5 @@
 // The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
 // are own writes, and notifies its listeners of all others.
-//
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
 import {
   describeObject,
@@ -55,7 +54,7 @@ export class ResourceView {
   readonly isPartial: boolean;
   /** By namespace; that of all namespaces has no name. */
   readonly #attachments = new Map<string | undefined, Attachment>();
-  readonly #indexes = new Map<string, IndexFunction>();
+  readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
   /** What the view knew before the switch to other caches that is under way. */
@@ -72,7 +71,7 @@ export class ResourceView {
     this.definition = definition;
     this.isPartial = isPartial;
     this.#onIndexFailure = onIndexFailure;
-    for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
+    this.#indexes = new Map(Object.entries(indexes));
   }
 
   /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */

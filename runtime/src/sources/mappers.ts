@@ -31,10 +31,8 @@ export interface PrimaryKeys {
 
 /** Maps by owner references of the primary's kind and group, whatever their version. */
 export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
-  return ownersOf(
-    definition,
-    ({ apiVersion, kind }) => kind === definition.kind && apiVersion.replace(/\/?[^/]*$/, "") === definition.group,
-  );
+  const { kind, group } = definition;
+  return ownersOf(definition, (owner) => owner.kind === kind && owner.apiVersion.replace(/\/?[^/]*$/, "") === group);
 }
 
 /** Maps by owner references of the primary's kind, whatever their group. */

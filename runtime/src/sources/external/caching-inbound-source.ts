@@ -12,11 +12,7 @@ export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOpt
   readonly channel?: InboundChannel<Resource>;
 }
 
-/**
- * An event source to which the user's code pushes resources, such as from a webhook (JOSDK CachingInboundEventSource).
- *
- * What is pushed while it is stopped is lost.
- */
+/** An event source to which user code pushes resources (JOSDK CachingInboundEventSource); what is pushed while it is stopped is lost. */
 export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
 /** Creates an event source that remembers what is pushed to it. */
@@ -34,13 +30,6 @@ export function cachingInboundSource<Resource>(
   const notifyIf = (primary: ObjectKey, change: () => boolean) => {
     if (core.context !== undefined && change()) core.context.notify([primary]);
   };
-  const take = (key: ObjectKey, resources: readonly Resource[]) => {
-    // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
-    const gone = deleted.get(key);
-    for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
-    complete.add(key);
-    deleted.delete(key);
-  };
 
   const source = core.createSource(options.type, {
     onStart() {
@@ -57,7 +46,13 @@ export function cachingInboundSource<Resource>(
       const fetched = core.fetchOf(key).run(async (given) => {
         deleted.set(key, new Set());
         const resources = (await options.fetch?.(primary, core.contextOf(primary, given))) ?? [];
-        return () => take(key, resources);
+        return () => {
+          // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
+          const gone = deleted.get(key);
+          for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
+          complete.add(key);
+          deleted.delete(key);
+        };
       });
       await untilAborted(fetched, signal);
     },

@@ -27,10 +27,8 @@ export interface PerPrimaryPollingSourceOptions<
 }
 
 /**
- * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource).
- *
- * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time. If that fails, the primary is reconciled
- * after the next poll that succeeds.
+ * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource). The first
+ * reconcile of a primary fetches them, if no poll did. If that fails, the primary is reconciled after the next poll that succeeds.
  */
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -69,12 +67,8 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     if (loops.has(key)) return;
     const loop = new AbortController();
     loops.set(key, loop);
-    const { signal } = loop;
-    core.pollUntil(
-      signal,
-      () => delayOf(key),
-      () => poll(key, signal),
-    );
+    const delayMs = () => delayOf(key);
+    core.pollUntil(loop.signal, delayMs, () => poll(key, loop.signal));
   };
   /** A reconcile may still wait for the fetch that is under way. */
   const remove = (key: ObjectKey) => {

@@ -21,10 +21,8 @@ export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Re
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /**
- * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
- *
- * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that
- * succeeds.
+ * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time. Its start resolves after
+ * the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   return createPollingSource(options, { isAwaited: true });

@@ -62,8 +62,7 @@ export class KindSource implements EventSource<KubernetesObject> {
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
     const { mapper, primaryToSecondary } = options;
-    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
-    // index remembers its primaries.
+    // With `primaryToSecondary` the index is asked for evicted objects alone: they cannot be mapped any more.
     const isMapped = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
     const index = (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [];
     const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };

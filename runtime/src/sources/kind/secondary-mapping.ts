@@ -1,5 +1,4 @@
-// Which primaries an object concerns, and which objects a primary has: by a mapper of the user, by what the primaries name, or by what ties
-// dependents to their primaries.
+// Which primaries an object concerns, and the reverse: by a mapper of the user, by what the primaries name, or by the links of dependents.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";

@@ -1,5 +1,4 @@
 // Keeps a view up to date through shared informers: one for all namespaces, or one for each.
-//
 // A change of the namespaces happens in one turn: until then the view shows the old ones, then all that the new informers know.
 import type { SourceHealth } from "../../base/health.js";
 import { untilAborted } from "../../base/promises.js";
@@ -133,10 +132,8 @@ async function releaseAll(shares: Iterable<InformerHandle>): Promise<void> {
 
 /**
  * Shows the state of other namespaces in all watches that follow them, in one turn; throws, and leaves everything as it was, if one cannot
- * be watched now. Resolves when the watches that are not needed any more have ended.
- *
- * `following` returns the watches that follow them now, in their order. Watches are started, stopped and added while the state is read: then
- * it is read again. `onSwitch` is called in the turn in which the state is shown, before it is.
+ * be watched now. Resolves when the watches that are not needed any more have ended. `following` returns the watches in their order; the
+ * state is read again if these change meanwhile. `onSwitch` is called in the turn in which the state is shown, before it is.
  */
 export async function switchNamespaces(
   namespaces: Namespaces,
