@@ -39,7 +39,7 @@ export class ResourceCache {
   readonly #isServerOutdated: () => boolean;
   /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
-  readonly #ownDeletions = new OwnDeletions();
+  readonly ownDeletions = new OwnDeletions();
   /** Readers with the same function share an index. */
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
@@ -65,7 +65,7 @@ export class ResourceCache {
 
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
-    const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
+    const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.ownDeletions.size];
     const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
     return { observed, pending, ownDeletions, indexed, held: this.bounded?.held ?? 0 };
   }
@@ -92,7 +92,7 @@ export class ResourceCache {
   }
 
   *keys(): IterableIterator<ObjectKey> {
-    for (const key of this.#observed.keys()) if (this.#ownDeletions.size === 0 || this.has(key)) yield key;
+    for (const key of this.#observed.keys()) if (this.ownDeletions.size === 0 || this.has(key)) yield key;
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
   }
 
@@ -172,8 +172,8 @@ export class ResourceCache {
   observeVersion(version: string): void {
     this.#advance(version);
     // A watch that has passed an object without bringing it will not bring its deletion either.
-    for (const { metadata } of this.#ownDeletions.passedBy(version, this.#observed))
-      this.#ownDeletions.delete(keyOf(metadata), metadata.uid);
+    for (const { metadata } of this.ownDeletions.passedBy(version, this.#observed))
+      this.ownDeletions.delete(keyOf(metadata), metadata.uid);
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
@@ -221,7 +221,7 @@ export class ResourceCache {
     const version = versionOf(entry);
     if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
     if (!isNewerVersion(version, this.observedVersion)) return;
-    if (this.#ownDeletions.covers(key, entry)) return;
+    if (this.ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
     this.#change(key, () => {
@@ -236,16 +236,11 @@ export class ResourceCache {
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // The object may have been re-created since, and even deleted again.
-    if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
+    if (known === undefined || uidOf(known) !== uid || this.ownDeletions.covers(key, known)) return;
     this.#change(key, () => {
-      this.#ownDeletions.set(key, known, by);
+      this.ownDeletions.set(key, known, by);
       if (known === answer) this.#pending.delete(key);
     });
-  }
-
-  /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
-  isDeletedBy({ key, object }: ResourceChange, by: object): boolean {
-    return this.#ownDeletions.isBy(key, object, by);
   }
 
   /** Whether a list from a restored server is under way. */
@@ -257,7 +252,7 @@ export class ResourceCache {
     const answer = this.#pending.get(key);
     if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
-    return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
+    return entry === undefined || this.ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
   /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */
@@ -295,7 +290,7 @@ export class ResourceCache {
     });
     const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
     this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version);
-    this.#ownDeletions.delete(key, object.metadata.uid);
+    this.ownDeletions.delete(key, object.metadata.uid);
   }
 
   #advance(version: string): void {
@@ -310,11 +305,11 @@ export class ResourceCache {
 
   /** Forgets own deletions and writes that a watch at `version` will not bring, or all; objects known from them alone are reported as deleted. */
   #forgetOwn(version?: string): void {
-    for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
+    for (const object of this.ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
       // Listeners ask whose deletion it is.
       if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-      this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
+      this.#change(key, () => this.ownDeletions.delete(key, object.metadata.uid));
     }
     for (const [key, answer] of this.#pending) {
       if (version !== undefined && isNewerVersion(versionOf(answer), version)) continue;

@@ -36,7 +36,7 @@ export type OnDeleteFilter<Resource = KubernetesObject> = (resource: Resource, i
 /** Tells whether anything that happens to a resource is worth a reconcile. */
 export type GenericFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
 
-/** The filters that an event has to pass to cause a reconcile: `generic` and the one of its kind. Caches and indexes see everything. */
+/** What an event has to pass to cause a reconcile: `generic` and the filter of its kind. Default: all passes. Caches and indexes see all. */
 export interface EventFilters<Resource = KubernetesObject> {
   readonly onAdd?: OnAddFilter<Resource> | undefined;
   readonly onUpdate?: OnUpdateFilter<Resource> | undefined;

@@ -80,7 +80,7 @@ export class ResourceView {
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
-        if (cache.isDeletedBy(change, this.#owner)) ownEvents.forget(change.key, version);
+        if (cache.ownDeletions.isBy(change.key, change.object, this.#owner)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),

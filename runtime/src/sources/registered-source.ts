@@ -32,6 +32,7 @@ const registrars = new WeakMap<EventSource, SourceRegistrar>();
 /** An event source of one controller, from its registration on. */
 export class RegisteredSource {
   readonly source: EventSource;
+  readonly name: string;
   readonly role: SourceRegistration["role"];
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
@@ -49,15 +50,12 @@ export class RegisteredSource {
 
   constructor(source: EventSource, registrar: SourceRegistrar, as: SourceRegistration) {
     this.source = source;
+    this.name = source.name;
     this.role = as.role;
     this.dependents = as.dependents ?? [];
     this.isActivatedLater = as.isActivatedLater ?? false;
     this.#registrar = registrar;
     this.record = new HealthRecord(source.name);
-  }
-
-  get name(): string {
-    return this.source.name;
   }
 
   /** Whether it takes changes of primaries: it was started, or its dependents start it. */

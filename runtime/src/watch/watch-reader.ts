@@ -104,16 +104,12 @@ export class WatchReader {
   }
 }
 
-/** Where the object of an event stands. */
-interface WatchEvent extends Range {
-  readonly type: string;
-}
-
 const CLOSE_BRACE = 0x7d;
 // The first bytes of an event as API servers write it, the most frequent first. Other forms are scanned.
 const BEGINNINGS = ["MODIFIED", "ADDED", "DELETED"].map((type) => ({ type, text: `{"type":"${type}","object":` }));
 
-function eventIn(line: Buffer): WatchEvent {
+/** Returns the type of an event, and where its object stands. */
+function eventIn(line: Buffer): Range & { readonly type: string } {
   for (const { type, text } of BEGINNINGS)
     if (startsWith(line, 0, text)) return { type, start: skipSpace(line, text.length), end: endOfLastMember(line) };
   const type = findMember(line, 0, '"type"');

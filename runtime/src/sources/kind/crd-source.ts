@@ -13,10 +13,7 @@ export interface ServedKind {
   readonly isServed: boolean | undefined;
 }
 
-/**
- * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled. Nothing waits for it, and
- * it is not unhealthy where the operator may not watch definitions.
- */
+/** Creates an event source that reconciles all primaries when a kind is defined or no longer is. Nothing waits for it, or needs the right to it. */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
   const name = crdNameOf(definition);
   const watch = new KindSource({
