@@ -1,14 +1,8 @@
 // The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
 // are own writes, and notifies its listeners of all others.
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
-import {
-  describeObject,
-  isNewerVersion,
-  keyOf,
-  refOfKey,
-  type KubernetesObject,
-  type ObjectKey,
-} from "../base/kubernetes-object.js";
+import { describeObject, isNewerVersion, keyOf, refOfKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";

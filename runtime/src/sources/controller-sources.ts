@@ -8,19 +8,10 @@ import { hasType, nameOfType, type SecondaryType } from "../base/resource-defini
 import type { ResourceChange } from "../cache/resource-change.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
-import {
-  createExternalDependentSource,
-  createExternalSource,
-  sharedBy,
-  type ExternalDependentSource,
-  type ExternalWatch,
-} from "./external/external-watch.js";
-import {
-  createDependentSource,
-  groupDependents,
-  type DependentSource,
-  type DependentWatch,
-} from "./kind/dependent-source.js";
+import { createExternalDependentSource, createExternalSource, sharedBy } from "./external/external-watch.js";
+import type { ExternalDependentSource, ExternalWatch } from "./external/external-watch.js";
+import { createDependentSource, groupDependents } from "./kind/dependent-source.js";
+import type { DependentSource, DependentWatch } from "./kind/dependent-source.js";
 import type { KindSource } from "./kind/kind-source.js";
 import { switchNamespaces, type Namespaces } from "./kind/view-watch.js";
 import { checkedKeys } from "./mappers.js";
@@ -211,17 +202,9 @@ export class ControllerSources {
     return [this.#primary, ...this.#registered.values()];
   }
 
-  // The fetches of external dependents may read what all others know.
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
-    const user = all.filter(({ role }) => role === "user");
-    return [
-      all.filter(({ role }) => role === "primaries" || role === "dependents"),
-      user.filter(isFirst),
-      user.filter((each) => !isFirst(each)),
-      all.filter(({ role }) => role === "external"),
-    ];
+    return [0, 1, 2, 3].map((place) => all.filter((each) => placeOf(each) === place));
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -295,4 +278,11 @@ export class ControllerSources {
         record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
     this.#listener?.onPrimaryChange(change);
   }
+}
+
+// The watches are first. The fetches of external dependents may read what all others know.
+function placeOf({ role, source }: RegisteredSource): number {
+  if (role === "external") return 3;
+  if (role !== "user") return 0;
+  return source.startPriority === "first" ? 1 : 2;
 }

@@ -102,12 +102,19 @@ export class RegisteredSource {
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
     // A source of the user runs whether or not a dependent needs it.
     if (this.role === "user") return;
+    const { source } = this;
     this.#users.add(`${dependent} ${primary}`);
-    const context = this.#registrar.contextOf(this.source);
+    const context = this.#registrar.contextOf(source);
     try {
       await this.startOrThrow();
     } catch (error) {
-      this.#refuse(primary, context);
+      // The primaries that were refused are reconciled when the state is known after all.
+      const notify = () => {
+        context.notify([...this.#refused]);
+        this.#refused.clear();
+      };
+      if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
+      this.#refused.add(primary);
       throw error;
     }
   }
@@ -160,18 +167,6 @@ export class RegisteredSource {
     } finally {
       this.isStarting = false;
     }
-  }
-
-  // The primaries that were refused are reconciled when the state is known after all.
-  #refuse(primary: ObjectKey, context: EventSourceContext): void {
-    const { source } = this;
-    const notify = () => {
-      const refused = [...this.#refused];
-      this.#refused.clear();
-      context.notify(refused);
-    };
-    if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
-    this.#refused.add(primary);
   }
 
   #reserve(): void {

@@ -1,13 +1,8 @@
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { ExternalCore } from "./external-core.js";
-import {
-  checkInterval,
-  type ExternalSource,
-  type ExternalSourceOptions,
-  type FetchContext,
-  type MaybePromise,
-} from "./external-source.js";
+import { checkInterval } from "./external-source.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
 /** What a polling source of single primaries polls. */
 export interface PerPrimaryPollingSourceOptions<
