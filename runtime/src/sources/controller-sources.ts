@@ -208,9 +208,8 @@ export class ControllerSources {
   }
 
   #named(name: string): RegisteredSource | undefined {
-    return (
-      this.#registered.get(name) ?? [...this.#registered.values()].find(({ dependents }) => dependents.includes(name))
-    );
+    const isOf = ({ dependents }: RegisteredSource) => dependents.includes(name);
+    return this.#registered.get(name) ?? [...this.#registered.values()].find(isOf);
   }
 
   #sourceOf(dependent: string, wanted = dependent): RegisteredSource {

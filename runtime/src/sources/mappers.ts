@@ -99,9 +99,10 @@ function ownersOf(
 
 function primaryIn(
   member: "annotations" | "labels",
-  { definition }: PrimaryKind,
+  primary: PrimaryKind,
   keys: PrimaryKeys,
 ): SecondaryToPrimaryMapper {
+  const { definition } = primary;
   return ({ metadata }) => {
     const values = metadata[member];
     const name = values?.[keys.name];

@@ -43,8 +43,6 @@ export interface ListWatchOptions extends InformerScope {
   readonly clock?: Clock | undefined;
 }
 
-// Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
-/** Asks for the metadata of objects alone. */
+// These ask for metadata alone. Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/** Asks for a list of the metadata of objects. */
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

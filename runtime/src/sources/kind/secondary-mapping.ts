@@ -156,9 +156,8 @@ export class SecondaryMapping {
   #map(object: KubernetesObject): Mapped {
     const { mapper } = this.#options;
     const { context, record } = this.#parts;
-    const { result: primaries, reads } = this.#reader.record(() =>
-      record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE),
-    );
+    const call = () => record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
+    const { result: primaries, reads } = this.#reader.record(call);
     const mapped = { primaries, reads };
     this.#mapped.set(object, mapped);
     return mapped;
