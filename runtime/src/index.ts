@@ -62,11 +62,10 @@ export { informerSource, type InformerSource, type InformerSourceOptions } from 
 export { pollingSource, type PollingSourceOptions } from "./sources/external/polling-source.js";
 export { perPrimaryPollingSource } from "./sources/external/per-primary-polling-source.js";
 export type { PerPrimaryPollingSourceOptions } from "./sources/external/per-primary-polling-source.js";
-export { cachingInboundSource } from "./sources/external/caching-inbound-source.js";
+export { cachingInboundSource, createInbound } from "./sources/external/caching-inbound-source.js";
 export type { CachingInboundSource, CachingInboundSourceOptions } from "./sources/external/caching-inbound-source.js";
-export { createInbound, type Inbound, type InboundChannel } from "./sources/external/inbound.js";
-export { inboundSource, type InboundSource } from "./sources/inbound-source.js";
-export { timerSource, type TimerSource } from "./sources/timer-source.js";
+export type { Inbound, InboundChannel } from "./sources/external/caching-inbound-source.js";
+export { inboundSource, timerSource, type InboundSource, type TimerSource } from "./sources/trigger-sources.js";
 export { kubernetesResource, singleResource, type IdOf } from "./sources/external/external-cache.js";
 export type { ExternalSource, ExternalSourceOptions } from "./sources/external/external-source.js";
 export {

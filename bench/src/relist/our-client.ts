@@ -9,15 +9,15 @@ import { measureRelist, type RelistSettings } from "./relist-probe.js";
 import { createLogger } from "#runtime/base/logger.js";
 
 const settings = settingsOf<RelistSettings>();
-const cache = new ResourceCache();
 const progress = { changes: 0 };
 let lists = 0;
-cache.subscribe({
-  onChange: () => void progress.changes++,
-  onVersion: () => {},
-  onListing: (isListing) => void (lists += isListing ? 0 : 1),
-  onReset: () => {},
-});
+const cache = new (class extends ResourceCache {
+  override endReplace(version: string) {
+    super.endReplace(version);
+    lists++;
+  }
+})();
+cache.subscribe({ onChange: () => void progress.changes++, onVersion: () => {}, onReset: () => {} });
 const informer = new Informer({
   definition: deployments,
   cache,

@@ -137,7 +137,6 @@ export class ExternalDependents {
     const source = new KindSource({
       name: definition === CONFIG_MAP ? STATE_SOURCE : `${STATE_SOURCE} ${kind}`,
       request: { definition, labelSelector: `${STATE_LABEL}=${this.#label}` },
-      namespaces: "sameAsController",
       // What is outside may be fetched by the ids, so these are known before.
       startPriority: "first",
       // Nobody who asks for ConfigMaps, or writes some, means these.

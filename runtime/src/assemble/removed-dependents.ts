@@ -72,7 +72,7 @@ export class RemovedDependents implements RemovedKinds {
     const source = new KindSource({
       name: `removed ${name} (${resource.plural})`,
       request: { definition: resource, labelSelector: selectorOf([controller]), isMetadataOnly: true, connection },
-      namespaces: namespace === undefined ? "sameAsController" : [namespace],
+      namespaces: namespace === undefined ? undefined : [namespace],
       isInternal: true,
       mapper: isElsewhere ? byDefaultAnnotations({ definition: workflow.primary }) : undefined,
     });

@@ -1,6 +1,7 @@
 // Which objects a cache keeps whole if it keeps only some: the most recently used, and those that a running reconcile needs.
 import type { ObjectKey, KubernetesObject } from "../base/kubernetes-object.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
+import type { ResourceCache } from "./resource-cache.js";
 
 /** The bound of a cache. */
 export interface CacheBound {
@@ -16,30 +17,19 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-interface BoundedCache {
-  find(key: ObjectKey): DecodedResource | undefined;
-  /** Does the same, but ignores pending writes. */
-  observed(key: ObjectKey): DecodedResource | undefined;
-  evict(key: ObjectKey): void;
-  /** Takes a state that the watch has not brought. */
-  put(entry: DecodedResource): void;
-  /** Replaces an evicted copy by the whole object. */
-  complete(key: ObjectKey, entry: DecodedResource): void;
-}
-
 // The number of parallel fetches of one reconcile.
 const FETCHED_AT_ONCE = 10;
 
 /** The keys of the whole objects of a bounded cache. The copy of an evicted object has only the metadata. */
 export class BoundedObjects {
   readonly #bound: CacheBound;
-  readonly #cache: BoundedCache;
+  readonly #cache: ResourceCache;
   /** The objects that may be evicted, the least recently used first. */
   readonly #recent = new Set<ObjectKey>();
   /** What each holder keeps from eviction. */
   readonly #heldBy = new Map<string, ReadonlySet<ObjectKey>>();
 
-  constructor(bound: CacheBound, cache: BoundedCache) {
+  constructor(bound: CacheBound, cache: ResourceCache) {
     this.#bound = bound;
     this.#cache = cache;
   }
@@ -87,7 +77,7 @@ export class BoundedObjects {
     this.#heldBy.set(holder, keys);
     for (const key of keys) this.#recent.delete(key);
     for (const key of before) {
-      const entry = this.#cache.observed(key);
+      const entry = this.#cache.observed.get(key);
       if (entry !== undefined && !isEvicted(entry.object)) this.add(key);
     }
   }
@@ -97,7 +87,7 @@ export class BoundedObjects {
   }
 
   #copyOf(key: ObjectKey): DecodedResource | undefined {
-    const entry = this.#cache.find(key);
+    const entry = this.#cache.peek(key);
     return entry !== undefined && isEvicted(entry.object) ? entry : undefined;
   }
 
@@ -108,7 +98,7 @@ export class BoundedObjects {
     if (entry === undefined || copy === undefined) return;
     // A newer state is pending like the answer to a write: the watch will notify its change.
     if (versionOf(entry) !== versionOf(copy)) return this.#cache.put(entry);
-    this.#cache.complete(key, entry);
+    this.#cache.take(key, entry);
   }
 }
 

@@ -1,5 +1,4 @@
 // Tells the echoes of own writes of one object from foreign changes (JOSDK EventFilterWindow).
-//
 // While a write is in flight its version is unknown, so changes are held. Then those up to it are either its echo alone, which is dropped, or
 // merged into one. A deletion is never dropped, nor is a change from a list: between two lists foreign changes may have gone unseen.
 import type { ResourceChange } from "./resource-change.js";
@@ -10,7 +9,6 @@ type Versioned = Pick<HeldChange, "version">;
 interface HeldChange {
   readonly version: string;
   readonly change: ResourceChange;
-  readonly isFromList: boolean;
 }
 
 /** The changes of one object around own writes. A change is held until `check` returns or drops it. */
@@ -38,8 +36,8 @@ export class EventWindow {
     insert(this.#own, { version });
   }
 
-  add(change: ResourceChange, version: string, isFromList: boolean): void {
-    insert(this.#held, { change, version, isFromList });
+  add(change: ResourceChange, version: string): void {
+    insert(this.#held, { change, version });
   }
 
   /** Returns the change to notify now, if there is one, and forgets what is settled. */
@@ -80,7 +78,7 @@ export class EventWindow {
     const own = this.#own.splice(0, versions);
     const last = settled.at(-1)!;
     if (last.change.kind === "deleted") return last.change;
-    const isFromList = settled.some((each) => each.isFromList);
+    const isFromList = settled.some(({ change }) => change.isInitial);
     // The object was re-created: its new state says all.
     if (settled.length > 1 && settled[0]!.change.kind === "deleted") settled.shift();
     const isOwn = settled.length === own.length && settled.every(({ version }, at) => version === own[at]!.version);

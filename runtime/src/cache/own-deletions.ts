@@ -27,6 +27,7 @@ export class OwnDeletions {
     return uidOf(deleted) === uidOf(entry) || !isNewerVersion(versionOf(entry), versionOf(deleted));
   }
 
+  /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
   isBy(key: ObjectKey, { metadata }: KubernetesObject, by: object): boolean {
     const deletion = this.#deletions.get(key);
     return deletion?.by === by && uidOf(deletion?.entry) === metadata.uid;

@@ -16,7 +16,6 @@ export class OwnEvents {
   readonly #windows = new Map<ObjectKey, EventWindow>();
   /** By uid: the name may belong to a re-created object already. */
   readonly #deletions = new Map<string, DeletionsUnderWay>();
-  #isListing = false;
 
   get size(): number {
     return this.#windows.size + this.#deletions.size;
@@ -80,12 +79,8 @@ export class OwnEvents {
   filter(change: ResourceChange, version: string): ResourceChange | undefined {
     const window = this.#windows.get(change.key);
     if (window === undefined) return change;
-    window.add(change, version, this.#isListing);
+    window.add(change, version);
     return this.#check(change.key, window);
-  }
-
-  setListing(isListing: boolean): void {
-    this.#isListing = isListing;
   }
 
   /** Takes the version that the watch has reached; returns the changes that were held for echoes that will not come. */

@@ -1,5 +1,4 @@
 // The objects that one list-watch brings, overlaid with pending writes: the answers to own writes (JOSDK TemporaryResourceCache).
-//
 // Promises: a write is visible to the next read; an older state never replaces a newer one; a deleted object does not come back.
 // Listeners are notified of everything that the watch brings. Each listener recognises its own writes itself (see own-events.ts).
 import { keyOf, type KubernetesObject, type ObjectKey, isNewerVersion } from "../base/kubernetes-object.js";
@@ -33,43 +32,30 @@ export class ResourceCache {
   /** Whether versions of this kind can be compared. If not, a write is unknown until the watch brings it. */
   readonly comparesVersions: boolean;
   readonly #observed = new Map<ObjectKey, DecodedResource>();
+  /** The states that the watch brought, and evicted copies, without pending writes. */
+  readonly observed: ReadonlyMap<ObjectKey, DecodedResource> = this.#observed;
   /** Which objects are whole; absent if all are. */
   readonly bounded: BoundedObjects | undefined;
   readonly #isServerOutdated: () => boolean;
   /** The newest answers to own writes, the oldest first, until the watch reaches their versions. */
   readonly #pending = new Map<ObjectKey, DecodedResource>();
-  readonly #ownDeletions = new OwnDeletions();
+  readonly ownDeletions = new OwnDeletions();
   /** Readers with the same function share an index. */
   readonly #indexes = new Map<IndexFunction, ObjectIndex>();
   readonly #listeners = new Set<CacheListener>();
-  #observedVersion = "0";
+  /** The version that the watch has reached. */
+  observedVersion = "0";
   #listing: Listing | undefined;
 
   constructor({ comparesVersions = true, bound, isServerOutdated = () => false }: ResourceCacheOptions = {}) {
     this.comparesVersions = comparesVersions;
     this.#isServerOutdated = isServerOutdated;
-    this.bounded =
-      bound &&
-      new BoundedObjects(bound, {
-        find: (key) => this.#find(key),
-        observed: (key) => this.#observed.get(key),
-        evict: (key) => this.#evict(key),
-        put: (entry) => this.put(entry),
-        complete: (key, entry) => this.#take(key, entry),
-      });
+    this.bounded = bound && new BoundedObjects(bound, this);
   }
 
   subscribe(listener: CacheListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
-  }
-
-  get observedVersion(): string {
-    return this.#observedVersion;
-  }
-
-  get isListing(): boolean {
-    return this.#listing !== undefined;
   }
 
   /** Whether the API server was restored and is not listed again yet: no write may be derived from this cache. */
@@ -79,7 +65,7 @@ export class ResourceCache {
 
   /** Counts what is kept, for leak tests. */
   get counts(): { observed: number; pending: number; ownDeletions: number; indexed: number; held: number } {
-    const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.#ownDeletions.size];
+    const [observed, pending, ownDeletions] = [this.#observed.size, this.#pending.size, this.ownDeletions.size];
     const indexed = [...this.#indexes.values()].reduce((sum, { size }) => sum + size, 0);
     return { observed, pending, ownDeletions, indexed, held: this.bounded?.held ?? 0 };
   }
@@ -106,13 +92,8 @@ export class ResourceCache {
   }
 
   *keys(): IterableIterator<ObjectKey> {
-    for (const key of this.#observed.keys()) if (this.#ownDeletions.size === 0 || this.has(key)) yield key;
+    for (const key of this.#observed.keys()) if (this.ownDeletions.size === 0 || this.has(key)) yield key;
     for (const key of this.#pending.keys()) if (!this.#observed.has(key)) yield key;
-  }
-
-  /** The states that the watch brought, and evicted copies, without pending writes. */
-  get observed(): ReadonlyMap<ObjectKey, DecodedResource> {
-    return this.#observed;
   }
 
   getVersion(key: ObjectKey, version: string): DecodedResource | undefined {
@@ -145,9 +126,22 @@ export class ResourceCache {
     return this.#indexes.get(valuesOf)?.keysOf(value) ?? NONE;
   }
 
+  /** Takes a state that the watch or the list under way brings, unless a newer one is cached, and notifies the listeners. */
   observe(entry: DecodedResource): void {
-    this.#observe(entry, false);
-    this.#advance(versionOf(entry));
+    const { object } = entry;
+    const key = keyOf(object.metadata);
+    const version = versionOf(entry);
+    const isInitial = this.#listing !== undefined;
+    this.#listing?.unlisted.delete(key);
+    const known = this.#observed.get(key);
+    if (known === undefined || this.#isReplacing || this.#isNews(version, versionOf(known))) {
+      this.take(key, entry);
+      // Generations went back with the versions: as an update, the change would be filtered out.
+      const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
+      const kind = known === undefined || isSame ? "added" : "updated";
+      this.#tell({ kind, key, object, old: known?.object, isInitial }, version);
+    }
+    if (!isInitial) this.#advance(version);
   }
 
   /** Whether the watch has yet to bring a pending write. */
@@ -165,37 +159,34 @@ export class ResourceCache {
     return false;
   }
 
-  /** Takes a deletion from the watch. `object` is the last state, with the version of the deletion if it is known. */
-  observeDeletion(
-    object: KubernetesObject,
-    { isFinalStateUnknown = false }: { isFinalStateUnknown?: boolean } = {},
-  ): void {
+  /** Takes a deletion from the watch, or during a list. `object` is the last state, with the version of the deletion if it is known. */
+  observeDeletion(object: KubernetesObject): void {
+    const key = keyOf(object.metadata);
+    if (this.#listing !== undefined) return void (this.#observed.has(key) && this.#listing.unlisted.add(key));
     const version = object.metadata.resourceVersion ?? "0";
-    this.#delete(object, version, { isInitial: false, isFinalStateUnknown });
-    if (!isFinalStateUnknown) this.#advance(version);
+    this.#delete(object, version);
+    this.#advance(version);
   }
 
   /** Takes the version of a bookmark. */
   observeVersion(version: string): void {
     this.#advance(version);
     // A watch that has passed an object without bringing it will not bring its deletion either.
-    for (const { metadata } of this.#ownDeletions.passedBy(version, this.#observed))
-      this.#ownDeletions.delete(keyOf(metadata), metadata.uid);
+    for (const { metadata } of this.ownDeletions.passedBy(version, this.#observed))
+      this.ownDeletions.delete(keyOf(metadata), metadata.uid);
     for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   /**
-   * Begins a list: its objects come in any order, by `observeListed` and `observeKnown`, until `endReplace`. One under way is dropped. A list
-   * of a server that `isRestored` is older than the cache: its objects replace all cached ones and are notified as initial, and own writes and
-   * deletions that the watch has not brought are dropped, as they may be undone.
+   * Begins a list, until `endReplace`, and drops one under way. A list of a server that `isRestored` is older than the cache: its objects replace
+   * all cached ones, and own writes and deletions that the watch has not brought are dropped, as they may be undone.
    */
   beginReplace({ isRestored = false }: { readonly isRestored?: boolean } = {}): void {
     this.#listing = { unlisted: new Set(this.#observed.keys()), isRestored };
-    for (const listener of this.#listeners) listener.onListing(true);
     if (!isRestored) return;
     for (const listener of this.#listeners) listener.onReset();
     this.#forgetOwn();
-    this.#observedVersion = "0";
+    this.observedVersion = "0";
   }
 
   /** Takes the key and version of a listed object. Returns false if that version is not cached, and has to be decoded. */
@@ -206,36 +197,21 @@ export class ResourceCache {
     return true;
   }
 
-  observeListed(entry: DecodedResource): void {
-    const key = keyOf(entry.object.metadata);
-    this.#listing?.unlisted.delete(key);
-    this.#observe(entry, true);
-  }
-
-  /** Takes a deletion that happened during the list. */
-  forgetListed({ metadata }: KubernetesObject): void {
-    const key = keyOf(metadata);
-    if (this.#observed.has(key)) this.#listing?.unlisted.add(key);
-  }
-
   /** Ends the list, which is as of `version`. Cached objects that it lacks were deleted unseen. */
   endReplace(version: string): void {
     for (const key of this.#listing!.unlisted) {
       const known = this.#observed.get(key);
-      if (known !== undefined) this.#delete(known.object, version, { isInitial: true, isFinalStateUnknown: true });
+      if (known !== undefined) this.#delete(known.object, version, { isUnseen: true });
     }
     this.#forgetOwn(version);
     this.#advance(version);
     this.#listing = undefined;
-    for (const listener of this.#listeners) {
-      listener.onListing(false);
-      listener.onVersion(version);
-    }
+    for (const listener of this.#listeners) listener.onVersion(version);
   }
 
   replace(entries: readonly DecodedResource[], version: string, options: { readonly isRestored?: boolean } = {}): void {
     if (this.#listing === undefined) this.beginReplace(options);
-    for (const entry of entries) this.observeListed(entry);
+    for (const entry of entries) this.observe(entry);
     this.endReplace(version);
   }
 
@@ -244,8 +220,8 @@ export class ResourceCache {
     const key = keyOf(entry.object.metadata);
     const version = versionOf(entry);
     if (!this.comparesVersions || this.#isReplacing || isEvicted(entry.object)) return;
-    if (!isNewerVersion(version, this.#observedVersion)) return;
-    if (this.#ownDeletions.covers(key, entry)) return;
+    if (!isNewerVersion(version, this.observedVersion)) return;
+    if (this.ownDeletions.covers(key, entry)) return;
     const answer = this.#pending.get(key);
     if (answer !== undefined && !isNewerVersion(version, versionOf(answer))) return;
     this.#change(key, () => {
@@ -260,16 +236,11 @@ export class ResourceCache {
     const answer = this.#pending.get(key);
     const known = uidOf(answer) === uid ? answer : this.#observed.get(key);
     // The object may have been re-created since, and even deleted again.
-    if (known === undefined || uidOf(known) !== uid || this.#ownDeletions.covers(key, known)) return;
+    if (known === undefined || uidOf(known) !== uid || this.ownDeletions.covers(key, known)) return;
     this.#change(key, () => {
-      this.#ownDeletions.set(key, known, by);
+      this.ownDeletions.set(key, known, by);
       if (known === answer) this.#pending.delete(key);
     });
-  }
-
-  /** Tells whether `by` deleted this object and the watch has not brought the deletion yet. */
-  isDeletedBy({ key, object }: ResourceChange, by: object): boolean {
-    return this.#ownDeletions.isBy(key, object, by);
   }
 
   /** Whether a list from a restored server is under way. */
@@ -281,23 +252,11 @@ export class ResourceCache {
     const answer = this.#pending.get(key);
     if (answer !== undefined) return answer;
     const entry = this.#observed.get(key);
-    return entry === undefined || this.#ownDeletions.covers(key, entry) ? undefined : entry;
+    return entry === undefined || this.ownDeletions.covers(key, entry) ? undefined : entry;
   }
 
-  /** Takes a state, unless a newer one is cached, and notifies the listeners. */
-  #observe(entry: DecodedResource, isInitial: boolean): void {
-    const { object } = entry;
-    const key = keyOf(object.metadata);
-    const known = this.#observed.get(key);
-    if (known !== undefined && !this.#isReplacing && !this.#isNews(versionOf(entry), versionOf(known))) return;
-    this.#take(key, entry);
-    // Generations went back with the versions: as an update, the change would be filtered out.
-    const isSame = this.#isReplacing && uidOf(known) === uidOf(entry);
-    const kind = known === undefined || isSame ? "added" : "updated";
-    this.#tell({ kind, key, object, old: known?.object, isInitial }, versionOf(entry));
-  }
-
-  #take(key: ObjectKey, entry: DecodedResource): void {
+  /** Takes a whole object in the place of an older state, or of its evicted copy, without a notification. */
+  take(key: ObjectKey, entry: DecodedResource): void {
     const answer = this.#pending.get(key);
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), versionOf(entry));
     this.#change(key, () => {
@@ -307,7 +266,8 @@ export class ResourceCache {
     });
   }
 
-  #evict(key: ObjectKey): void {
+  /** Keeps only a copy of an object, without a notification. */
+  evict(key: ObjectKey): void {
     const { object } = this.#observed.get(key)!;
     const copy = createEvictedCopy(object);
     this.#observed.set(key, { object: copy });
@@ -315,30 +275,27 @@ export class ResourceCache {
     for (const index of this.#indexes.values()) index.remember(copy, object);
   }
 
-  #delete(
-    object: KubernetesObject,
-    version: string,
-    { isInitial, isFinalStateUnknown = false }: Pick<ResourceChange, "isFinalStateUnknown" | "isInitial">,
-  ): void {
+  #delete(object: KubernetesObject, version: string, { isUnseen = false } = {}): void {
     const key = keyOf(object.metadata);
     const known = this.#observed.get(key);
     const answer = this.#pending.get(key);
     // A deletion that went unseen has no version of its own. The version of the first list without the object is an upper bound. A pending
     // write of a re-created object is another object, which gets its own notification.
     const isPassed = answer !== undefined && !isNewerVersion(versionOf(answer), version);
-    const isOther = isInitial && uidOf(answer) !== object.metadata.uid;
+    const isOther = isUnseen && uidOf(answer) !== object.metadata.uid;
     this.#change(key, () => {
       this.#observed.delete(key);
       this.bounded?.delete(key);
-      if ((isPassed && !isOther) || (isFinalStateUnknown && !isInitial)) this.#pending.delete(key);
+      if (isPassed && !isOther) this.#pending.delete(key);
     });
-    this.#tell({ kind: "deleted", key, object, old: known?.object, isInitial, isFinalStateUnknown }, version);
-    this.#ownDeletions.delete(key, object.metadata.uid);
+    const how = { isInitial: isUnseen, isFinalStateUnknown: isUnseen };
+    this.#tell({ kind: "deleted", key, object, old: known?.object, ...how }, version);
+    this.ownDeletions.delete(key, object.metadata.uid);
   }
 
   #advance(version: string): void {
-    if (!this.#isNews(version, this.#observedVersion)) return;
-    this.#observedVersion = version;
+    if (!this.#isNews(version, this.observedVersion)) return;
+    this.observedVersion = version;
     // The watch passes a pending write without bringing it if the selector does not match the object.
     for (const [key, answer] of this.#pending) {
       if (isNewerVersion(versionOf(answer), version)) return;
@@ -348,11 +305,11 @@ export class ResourceCache {
 
   /** Forgets own deletions and writes that a watch at `version` will not bring, or all; objects known from them alone are reported as deleted. */
   #forgetOwn(version?: string): void {
-    for (const object of this.#ownDeletions.passedBy(version, this.#observed)) {
+    for (const object of this.ownDeletions.passedBy(version, this.#observed)) {
       const key = keyOf(object.metadata);
       // Listeners ask whose deletion it is.
       if (!this.#observed.has(key)) this.#tellMissing(key, object, version);
-      this.#change(key, () => this.#ownDeletions.delete(key, object.metadata.uid));
+      this.#change(key, () => this.ownDeletions.delete(key, object.metadata.uid));
     }
     for (const [key, answer] of this.#pending) {
       if (version !== undefined && isNewerVersion(versionOf(answer), version)) continue;

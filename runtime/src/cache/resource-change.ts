@@ -18,8 +18,6 @@ export interface ResourceChange {
 export interface CacheListener {
   /** `version` is the version of the event. */
   onChange(change: ResourceChange, version: string): void;
-  /** A list begins, or has ended and all its changes were notified. Changes in between may go unseen. */
-  onListing(isListing: boolean): void;
   /** The watch has reached `version`, by a bookmark or a list. */
   onVersion(version: string): void;
   /** The store of the API server was restored: no echo of an own write will come. */
@@ -38,11 +36,7 @@ export type OnDeleteFilter<Resource = KubernetesObject> = (resource: Resource, i
 /** Tells whether anything that happens to a resource is worth a reconcile. */
 export type GenericFilter<Resource = KubernetesObject> = (resource: Resource) => boolean;
 
-/**
- * The filters that an event has to pass to cause a reconcile: `generic` and the one of its kind. Default: everything passes.
- *
- * Caches and indexes see everything, whatever the filters say.
- */
+/** What an event has to pass to cause a reconcile: `generic` and the filter of its kind. Default: all passes. Caches and indexes see all. */
 export interface EventFilters<Resource = KubernetesObject> {
   readonly onAdd?: OnAddFilter<Resource> | undefined;
   readonly onUpdate?: OnUpdateFilter<Resource> | undefined;

@@ -1,15 +1,8 @@
 // The objects of a kind as one controller sees them. Its caches are shared by all controllers of the operator; the view knows which changes
 // are own writes, and notifies its listeners of all others.
-//
 // A write of one controller is visible to the next read of any other. The watch notifies all controllers but the writer.
-import {
-  describeObject,
-  isNewerVersion,
-  keyOf,
-  refOfKey,
-  type KubernetesObject,
-  type ObjectKey,
-} from "../base/kubernetes-object.js";
+import { describeObject, isNewerVersion, keyOf, refOfKey } from "../base/kubernetes-object.js";
+import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
 import { versionOf, type DecodedResource } from "../decode/decode-resource.js";
 import type { IndexFunction, IndexReporter } from "./object-index.js";
@@ -55,7 +48,7 @@ export class ResourceView {
   readonly isPartial: boolean;
   /** By namespace; that of all namespaces has no name. */
   readonly #attachments = new Map<string | undefined, Attachment>();
-  readonly #indexes = new Map<string, IndexFunction>();
+  readonly #indexes: Map<string, IndexFunction>;
   readonly #onIndexFailure: ResourceViewOptions["onIndexFailure"];
   readonly #listeners = new Set<(change: ResourceChange) => void>();
   /** What the view knew before the switch to other caches that is under way. */
@@ -72,20 +65,18 @@ export class ResourceView {
     this.definition = definition;
     this.isPartial = isPartial;
     this.#onIndexFailure = onIndexFailure;
-    for (const [name, valuesOf] of Object.entries(indexes)) this.#indexes.set(name, valuesOf);
+    this.#indexes = new Map(Object.entries(indexes));
   }
 
   /** Shows the objects of a cache of one namespace, or of all. The listeners are notified of those that it has already as added. */
   attach(cache: ResourceCache, namespace?: string): void {
     const ownEvents = new OwnEvents();
-    ownEvents.setListing(cache.isListing);
     const unsubscribe = cache.subscribe({
       onChange: (change, version) => {
         // The deleter needs no further events of the object.
-        if (cache.isDeletedBy(change, this.#owner)) ownEvents.forget(change.key, version);
+        if (cache.ownDeletions.isBy(change.key, change.object, this.#owner)) ownEvents.forget(change.key, version);
         else this.#tell(...ownEvents.take(change, version));
       },
-      onListing: (isListing) => ownEvents.setListing(isListing),
       onVersion: (version) => this.#tell(...ownEvents.passTo(version)),
       onReset: () => this.#tell(...ownEvents.drain()),
     });

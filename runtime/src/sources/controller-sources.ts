@@ -7,24 +7,14 @@ import type { SecondaryCause } from "../base/reconcile-reason.js";
 import { hasType, nameOfType, type SecondaryType } from "../base/resource-definition.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { viewOf, type ResourceView } from "../cache/resource-view.js";
-import { checkedKeys } from "./checked-keys.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
-import {
-  createExternalDependentSource,
-  createExternalSource,
-  sharedBy,
-  type ExternalDependentSource,
-  type ExternalWatch,
-} from "./external/external-watch.js";
-import {
-  createDependentSource,
-  groupDependents,
-  type DependentSource,
-  type DependentWatch,
-} from "./kind/dependent-source.js";
+import { createExternalDependentSource, createExternalSource, sharedBy } from "./external/external-watch.js";
+import type { ExternalDependentSource, ExternalWatch } from "./external/external-watch.js";
+import { createDependentSource, groupDependents } from "./kind/dependent-source.js";
+import type { DependentSource, DependentWatch } from "./kind/dependent-source.js";
 import type { KindSource } from "./kind/kind-source.js";
-import { switchNamespaces } from "./kind/switch-namespaces.js";
-import type { Namespaces } from "./kind/view-watch.js";
+import { switchNamespaces, type Namespaces } from "./kind/view-watch.js";
+import { checkedKeys } from "./mappers.js";
 import { isKindSource, RegisteredSource, type SourceRegistrar, type SourceRegistration } from "./registered-source.js";
 
 /** What a controller watches. */
@@ -51,6 +41,8 @@ export interface SourcesListener {
 /** The event sources of one controller. */
 export class ControllerSources {
   readonly primaries: ResourceView;
+  /** The namespaces that are watched; `setNamespaces` changes them. */
+  namespaces: Namespaces;
   readonly dependents: ReadonlyMap<string, DependentSource>;
   readonly externals: ReadonlyMap<string, ExternalDependentSource>;
   readonly #options: ControllerSourcesOptions;
@@ -58,14 +50,13 @@ export class ControllerSources {
   readonly #primary: RegisteredSource;
   /** All but that of the primaries. */
   readonly #registered = new Map<string, RegisteredSource>();
-  #namespaces: Namespaces;
   #lastChange: Promise<unknown> = Promise.resolve();
   #listener: SourcesListener | undefined;
 
   constructor(options: ControllerSourcesOptions) {
     const { controller, logger, primary, dependents, externals = [], sources = [] } = options;
     this.#options = options;
-    this.#namespaces = options.namespaces;
+    this.namespaces = options.namespaces;
     this.primaries = primary.view;
     this.#registrar = { controller, logger, contextOf: (source) => this.#contextOf(source) };
     primary.view.onChange((change) => this.#onPrimaryChange(change));
@@ -86,10 +77,6 @@ export class ControllerSources {
       createExternalDependentSource(each, this.#sourceOf(each.name, sharedBy(each)), this.primaries);
     this.dependents = new Map(dependents.map((each) => [each.name, dependentOf(each)]));
     this.externals = new Map(externals.map((each) => [each.name, externalOf(each)]));
-  }
-
-  get namespaces(): Namespaces {
-    return this.#namespaces;
   }
 
   /** Starts all sources in their order; resolves when the whole state is known. */
@@ -162,18 +149,14 @@ export class ControllerSources {
 
   /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
-    const loading = [];
-    for (const { source, isInUse } of this.#registered.values())
-      if (source.load !== undefined && isInUse) loading.push(source.load(primary, signal));
-    if (loading.length > 0) await Promise.all(loading);
+    const inUse = [...this.#registered.values()].filter(({ isInUse }) => isInUse);
+    await Promise.all(inUse.map(({ source }) => source.load?.(primary, signal)));
   }
 
   /** Ends a reconcile of a primary: what was fetched for it may be evicted. */
   release(primary: ObjectKey): void {
-    for (const each of this.#registered.values()) {
-      const { source } = each;
-      if (source.release !== undefined) each.call("release", () => source.release?.(primary));
-    }
+    for (const { source, record } of this.#registered.values())
+      if (source.release !== undefined) record.callUnawaited("release", () => source.release?.(primary));
   }
 
   /** Watches other namespaces, without events for what was known and for what is dropped; throws if one cannot be watched now. */
@@ -185,7 +168,7 @@ export class ControllerSources {
           isKindSource(source) ? (source.following ?? []) : [],
         );
       try {
-        await switchNamespaces(namespaces, following, () => (this.#namespaces = namespaces));
+        await switchNamespaces(namespaces, following, () => (this.namespaces = namespaces));
       } catch (error) {
         const what = `the namespaces of controller "${this.#options.controller}" stay as they are`;
         throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
@@ -219,23 +202,14 @@ export class ControllerSources {
     return [this.#primary, ...this.#registered.values()];
   }
 
-  // The fetches of external dependents may read what all others know.
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    const isFirst = ({ source }: RegisteredSource) => source.startPriority === "first";
-    const user = all.filter(({ role }) => role === "user");
-    return [
-      all.filter(({ role }) => role === "primaries" || role === "dependents"),
-      user.filter(isFirst),
-      user.filter((each) => !isFirst(each)),
-      all.filter(({ role }) => role === "external"),
-    ];
+    return [0, 1, 2, 3].map((place) => all.filter((each) => placeOf(each) === place));
   }
 
   #named(name: string): RegisteredSource | undefined {
-    return (
-      this.#registered.get(name) ?? [...this.#registered.values()].find(({ dependents }) => dependents.includes(name))
-    );
+    const isOf = ({ dependents }: RegisteredSource) => dependents.includes(name);
+    return this.#registered.get(name) ?? [...this.#registered.values()].find(isOf);
   }
 
   #sourceOf(dependent: string, wanted = dependent): RegisteredSource {
@@ -284,7 +258,7 @@ export class ControllerSources {
       ...{ controller, fieldManager, client, informers, logger, clock, onAllEvents },
       primary: primary.view.definition,
       primaries: this.primaries,
-      namespaces: this.#namespaces,
+      namespaces: this.namespaces,
       secondaryOf: (object) => listener.secondaryOf?.(object) ?? {},
       notify: (primaries, cause) => {
         // It would fail where nobody knows any more who gave it.
@@ -298,11 +272,16 @@ export class ControllerSources {
 
   // Sources come first: what they know of a primary is there when it is reconciled.
   #onPrimaryChange(change: ResourceChange): void {
-    for (const each of this.#registered.values()) {
-      const { source } = each;
-      if (each.isInUse && source.onPrimaryChange !== undefined)
-        each.call("onPrimaryChange", () => source.onPrimaryChange?.(change));
-    }
+    for (const { source, record, isInUse } of this.#registered.values())
+      if (isInUse && source.onPrimaryChange !== undefined)
+        record.callUnawaited("onPrimaryChange", () => source.onPrimaryChange?.(change));
     this.#listener?.onPrimaryChange(change);
   }
+}
+
+// The watches are first. The fetches of external dependents may read what all others know.
+function placeOf({ role, source }: RegisteredSource): number {
+  if (role === "external") return 3;
+  if (role !== "user") return 0;
+  return source.startPriority === "first" ? 1 : 2;
 }

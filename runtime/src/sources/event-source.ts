@@ -8,7 +8,7 @@ import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ApiClient } from "../client/api-client.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import type { ResourceView } from "../cache/resource-view.js";
-import type { SharedInformers } from "../watch/shared-informers.js";
+import type { SharedInformers } from "../watch/informer-pool.js";
 
 /** The primaries of a controller as its cache knows them, to read and to index. */
 export type IndexedPrimaries = Pick<
@@ -39,10 +39,8 @@ export interface EventSourceContext {
 }
 
 /**
- * Brings events from somewhere (JOSDK's EventSource): an informer, a poll, a webhook, anything.
- *
- * It may be started again after it was stopped, and belongs to one controller at a time. What its functions throw makes it unhealthy
- * and never ends the operator.
+ * Brings events from somewhere (JOSDK's EventSource). It may be started again after it was stopped, and belongs to one controller at a time.
+ * What its functions throw makes it unhealthy and never ends the operator.
  */
 export interface EventSource<Resource = unknown> {
   /** Unique in its controller. */
@@ -62,10 +60,7 @@ export interface EventSource<Resource = unknown> {
   secondariesOf(primary: KubernetesObject): readonly Resource[];
   /** The resource of this key, whomever it belongs to. */
   get?(key: ObjectKey): Resource | undefined;
-  /**
-   * Fetches what is not known yet of a primary; awaited before every reconcile of it, so that `secondariesOf` can answer. What it throws
-   * fails the reconcile.
-   */
+  /** Fetches what is not known yet of a primary, so that `secondariesOf` can answer, before every reconcile of it, which fails if it throws. */
   load?(primary: KubernetesObject, signal: AbortSignal): Promise<void>;
   /** Called at the end of a reconcile: what was fetched for it may be evicted. */
   release?(primary: ObjectKey): void;

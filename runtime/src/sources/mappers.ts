@@ -31,10 +31,8 @@ export interface PrimaryKeys {
 
 /** Maps by owner references of the primary's kind and group, whatever their version. */
 export function byOwnerReference({ definition }: PrimaryKind): SecondaryToPrimaryMapper {
-  return ownersOf(
-    definition,
-    ({ apiVersion, kind }) => kind === definition.kind && apiVersion.replace(/\/?[^/]*$/, "") === definition.group,
-  );
+  const { kind, group } = definition;
+  return ownersOf(definition, (owner) => owner.kind === kind && owner.apiVersion.replace(/\/?[^/]*$/, "") === group);
 }
 
 /** Maps by owner references of the primary's kind, whatever their group. */
@@ -72,6 +70,19 @@ export function byAnyLink(primary: PrimaryKind): SecondaryToPrimaryMapper {
   };
 }
 
+/** Returns the keys that a function of the user gave, which may have no types; `wrong` words the error for what is none. */
+export function checkedKeys(given: Iterable<unknown>, wrong: (type: string) => string): readonly ObjectKey[] {
+  const keys = [...given];
+  const index = keys.findIndex((key) => typeof key !== "string");
+  if (index === -1) return keys as ObjectKey[];
+  throw new TypeError(wrong(typeNameOf(keys[index])));
+}
+
+/** Names the type of a value, for an error. */
+export function typeNameOf(value: unknown): string {
+  return value === null ? "null" : typeof value;
+}
+
 const NONE: readonly ObjectKey[] = [];
 
 function ownersOf(
@@ -88,9 +99,10 @@ function ownersOf(
 
 function primaryIn(
   member: "annotations" | "labels",
-  { definition }: PrimaryKind,
+  primary: PrimaryKind,
   keys: PrimaryKeys,
 ): SecondaryToPrimaryMapper {
+  const { definition } = primary;
   return ({ metadata }) => {
     const values = metadata[member];
     const name = values?.[keys.name];

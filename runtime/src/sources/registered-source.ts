@@ -9,9 +9,6 @@ import type { EventSource, EventSourceContext } from "./event-source.js";
 import { HealthRecord } from "./health-record.js";
 import type { KindSource } from "./kind/kind-source.js";
 
-/** Whose a source is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
-export type SourceRole = "primaries" | "dependents" | "external" | "user";
-
 /** Whom sources are registered for; one for each running controller. */
 export interface SourceRegistrar {
   readonly controller: string;
@@ -22,7 +19,8 @@ export interface SourceRegistrar {
 
 /** What a source is registered as. */
 export interface SourceRegistration {
-  readonly role: SourceRole;
+  /** Whose it is: of the primaries, of dependents in Kubernetes or of one outside it, or of the user. */
+  readonly role: "primaries" | "dependents" | "external" | "user";
   readonly dependents?: readonly string[];
   /** Whether it starts with the first primary that needs it, and stops with the last. */
   readonly isActivatedLater?: boolean;
@@ -34,14 +32,17 @@ const registrars = new WeakMap<EventSource, SourceRegistrar>();
 /** An event source of one controller, from its registration on. */
 export class RegisteredSource {
   readonly source: EventSource;
-  readonly role: SourceRole;
+  readonly name: string;
+  readonly role: SourceRegistration["role"];
   readonly dependents: readonly string[];
   readonly isActivatedLater: boolean;
   readonly #registrar: SourceRegistrar;
-  readonly #record: HealthRecord;
+  /** How what calls it is doing. */
+  readonly record: HealthRecord;
   /** The start that is under way or done; absent before, and after a stop. */
   #started: Promise<void> | undefined;
-  #isStarting = false;
+  /** Whether a start is under way. */
+  isStarting = false;
   #endWait = () => {};
   readonly #users = new Set<string>();
   /** The primaries for which it could not be started. */
@@ -49,19 +50,12 @@ export class RegisteredSource {
 
   constructor(source: EventSource, registrar: SourceRegistrar, as: SourceRegistration) {
     this.source = source;
+    this.name = source.name;
     this.role = as.role;
     this.dependents = as.dependents ?? [];
     this.isActivatedLater = as.isActivatedLater ?? false;
     this.#registrar = registrar;
-    this.#record = new HealthRecord(source.name);
-  }
-
-  get name(): string {
-    return this.source.name;
-  }
-
-  get isStarting(): boolean {
-    return this.#isStarting;
+    this.record = new HealthRecord(source.name);
   }
 
   /** Whether it takes changes of primaries: it was started, or its dependents start it. */
@@ -71,7 +65,7 @@ export class RegisteredSource {
 
   /** How it is doing, and what calls it; its getter may fail like any other function of the user. */
   get health(): SourceHealth {
-    const { health: calls } = this.#record;
+    const { health: calls } = this.record;
     try {
       const { health: stated } = this.source;
       return calls.status === "unhealthy" && stated.status !== "unhealthy" ? calls : stated;
@@ -108,12 +102,19 @@ export class RegisteredSource {
   async activate(dependent: string, primary: ObjectKey): Promise<void> {
     // A source of the user runs whether or not a dependent needs it.
     if (this.role === "user") return;
+    const { source } = this;
     this.#users.add(`${dependent} ${primary}`);
-    const context = this.#registrar.contextOf(this.source);
+    const context = this.#registrar.contextOf(source);
     try {
       await this.startOrThrow();
     } catch (error) {
-      this.#refuse(primary, context);
+      // The primaries that were refused are reconciled when the state is known after all.
+      const notify = () => {
+        context.notify([...this.#refused]);
+        this.#refused.clear();
+      };
+      if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
+      this.#refused.add(primary);
       throw error;
     }
   }
@@ -132,7 +133,7 @@ export class RegisteredSource {
     this.#started = undefined;
     this.#endWait();
     if (registrars.get(this.source) === this.#registrar) registrars.delete(this.source);
-    this.#record.stop();
+    this.record.stop();
     try {
       await untilAborted(this.source.stop(), late);
     } catch (error) {
@@ -144,13 +145,8 @@ export class RegisteredSource {
     try {
       await this.source.setNamespaces?.(namespaces);
     } catch (error) {
-      this.#record.fail("setNamespaces", error);
+      this.record.fail("setNamespaces", error);
     }
-  }
-
-  /** Calls a function of the source that nobody waits for; if that fails, it is unhealthy until the function works again. */
-  call(part: string, call: () => unknown): void {
-    this.#record.callUnawaited(part, call);
   }
 
   describe(): string {
@@ -159,30 +155,18 @@ export class RegisteredSource {
 
   async #begin(start: () => Promise<void>): Promise<void> {
     this.#reserve();
-    this.#record.start(this.#registrar.logger);
+    this.record.start(this.#registrar.logger);
     const stopped = new Promise<void>((resolve) => (this.#endWait = resolve));
     try {
-      this.#isStarting = true;
+      this.isStarting = true;
       // What is stopped while it starts may never have started.
       await Promise.race([start(), stopped]);
     } catch (error) {
       const what = `event source "${this.name}" of controller "${this.#registrar.controller}" could not be started`;
       throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
     } finally {
-      this.#isStarting = false;
+      this.isStarting = false;
     }
-  }
-
-  // The primaries that were refused are reconciled when the state is known after all.
-  #refuse(primary: ObjectKey, context: EventSourceContext): void {
-    const { source } = this;
-    const notify = () => {
-      const refused = [...this.#refused];
-      this.#refused.clear();
-      context.notify(refused);
-    };
-    if (this.#refused.size === 0 && isKindSource(source)) void source.start(context).then(notify);
-    this.#refused.add(primary);
   }
 
   #reserve(): void {

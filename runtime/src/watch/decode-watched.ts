@@ -11,14 +11,12 @@ interface WatchedRange extends Range {
 }
 
 /** Returns what decodes the objects of one list-watch, or, without its cache, single ones; their bytes are changed. */
-export function createWatchedDecoder({
-  definition: { apiVersion, kind },
-  projection,
-  fieldManagers,
-  cache,
-}: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> & {
-  readonly cache?: ListWatchOptions["cache"];
-}): (bytes: Buffer, range: WatchedRange) => DecodedResource {
+export function createWatchedDecoder(
+  options: Pick<ListWatchOptions, "definition" | "fieldManagers" | "projection"> &
+    Partial<Pick<ListWatchOptions, "cache">>,
+): (bytes: Buffer, range: WatchedRange) => DecodedResource {
+  const { definition, projection, fieldManagers, cache } = options;
+  const { apiVersion, kind } = definition;
   const project = projection && compileProjection(projection);
   const known = (key: ObjectKey) => cache?.observed.get(key);
   // Objects that are cut are parsed at once.

@@ -1,13 +1,44 @@
 // The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
 // as long as any of them has a handle of it.
-import type { Logger } from "../base/logger.js";
-import { ApiClient } from "../client/api-client.js";
+import { isApiError } from "../base/errors.js";
+import { describeObject, refOfKey } from "../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import { ApiClient, requesterOf } from "../client/api-client.js";
 import type { Connection } from "../client/connect/connection.js";
+import { objectPath } from "../client/resource-path.js";
+import type { CacheBound } from "../cache/bounded-objects.js";
 import { ResourceCache } from "../cache/resource-cache.js";
-import type { InformerHandle, InformerRequest, SharedInformers } from "./shared-informers.js";
-import { createObjectFetcher } from "./fetch-object.js";
+import { createWatchedDecoder } from "./decode-watched.js";
 import { Informer } from "./informer.js";
+import { METADATA_OBJECT, type InformerScope } from "./list-watch-options.js";
 import { Restores } from "./restores.js";
+
+/** A request for an informer. */
+export interface InformerRequest extends InformerScope {
+  /** The connection to another cluster; equal by identity. Default: the cluster of the operator. */
+  readonly connection?: Connection | undefined;
+  /** Whether the versions of the kind can be compared, as those of Kubernetes' own API servers can. Default: true. */
+  readonly comparesVersions?: boolean | undefined;
+  /** The number of objects that are kept whole. Default: all. A bounded cache is not shared. */
+  readonly maxCachedObjects?: number | undefined;
+}
+
+/** Keeps a cache up to date for all its users; tests simulate it, without a client. */
+export type SharedInformer = Pick<Informer, "cache" | "health" | "start" | "startOrThrow"> &
+  Partial<Pick<Informer, "client">>;
+
+/** A use of an informer, which runs as long as anybody uses it. */
+export interface InformerHandle {
+  readonly informer: SharedInformer;
+  /** Ends this use, once; the last release stops the informer. */
+  release(): Promise<void>;
+}
+
+/** The informers of an operator, one for all equal requests. */
+export interface SharedInformers {
+  /** Returns a handle of the informer that follows these objects. It does not start the informer. */
+  acquire(request: InformerRequest): InformerHandle;
+}
 
 interface InformerPoolOptions {
   readonly client: ApiClient;
@@ -91,4 +122,25 @@ export class InformerPool implements SharedInformers {
     // A bounded cache is not shared: its reader decides which objects stay whole.
     return JSON.stringify([id, ...scope, ...form, maxCachedObjects === undefined ? undefined : this.#ids++]);
   }
+}
+
+/** Reads objects one by one as an informer of this scope keeps them (JOSDK KubernetesResourceFetcher). */
+function createObjectFetcher(
+  { definition, isMetadataOnly = false, projection }: InformerScope,
+  { client, fieldManagers }: Pick<InformerPoolOptions, "client" | "fieldManagers">,
+): CacheBound["fetch"] {
+  const decode = createWatchedDecoder({ definition, projection, fieldManagers });
+  const accept = isMetadataOnly ? METADATA_OBJECT : undefined;
+  return async (key, signal) => {
+    const ref = refOfKey(key);
+    try {
+      const path = objectPath(definition, ref);
+      const { body } = await requesterOf(client).send({ method: "GET", path, accept, signal });
+      return decode(body, { start: 0, end: body.length, lacksType: isMetadataOnly });
+    } catch (error) {
+      if (isApiError(error, 404)) return undefined;
+      const what = `${describeObject(definition, ref)} was evicted from a bounded cache and could not be fetched again`;
+      throw new Error(`${what}: ${messageOf(error)}`, { cause: error });
+    }
+  };
 }

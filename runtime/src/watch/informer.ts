@@ -5,12 +5,10 @@ import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
-import type { ListWatchOptions } from "./list-watch-options.js";
-import type { InformerScope } from "./shared-informers.js";
+import type { InformerScope, ListWatchOptions } from "./list-watch-options.js";
 import type { SourceHealth } from "../base/health.js";
 
-interface InformerOptions extends Pick<ListWatchOptions, "fieldManagers" | "restores">, InformerScope {
-  readonly cache: ResourceCache;
+interface InformerOptions extends Pick<ListWatchOptions, "cache" | "fieldManagers" | "restores">, InformerScope {
   readonly client: ApiClient;
   readonly logger: Logger;
 }
@@ -84,9 +82,7 @@ export class Informer {
         this.#reportSuccess();
         announceSynced();
       },
-      onConnected: () => {
-        if (run.isSynced) this.#reportSuccess();
-      },
+      onConnected: () => run.isSynced && this.#reportSuccess(),
       onFailure: (error: unknown, retryAfterMs: number) => this.#reportFailure(error, retryAfterMs),
     };
     const run: Run = { controller, synced, ended: runListWatch(options, controller.signal), isSynced: false };
@@ -148,12 +144,11 @@ function describeFailure(error: unknown, watched: InformerOptions): string {
   const apiError = findError<ApiError>(error, "ApiError");
   const kind = kindNameOf(definition);
   const what = describeWatched(watched);
-  if (apiError?.code === 404 && definition.isCustom) {
+  if (apiError?.code === 404 && definition.isCustom)
     return (
       `${kind} is not served by ${server}: the CustomResourceDefinition ${crdNameOf(definition)} is not installed or does not serve ` +
       `${definition.version}; install it with kubectl apply -f crds/`
     );
-  }
   if (apiError?.code === 404) return `${kind} is not served by ${server}`;
   if (apiError?.code === 401)
     return `${server} rejects the credentials from ${origin} (401 Unauthorized), so ${what} cannot be watched`;

@@ -1,15 +1,30 @@
 import type { Backoff } from "../base/backoff.js";
 import type { Clock } from "../base/clock.js";
+import type { ResourceDefinition } from "../base/resource-definition.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import type { ApiRequester } from "../client/requester.js";
 import type { Restores } from "./restores.js";
-import type { InformerScope } from "./shared-informers.js";
+
+/** The objects that one list-watch follows. */
+export interface InformerScope {
+  readonly definition: ResourceDefinition;
+  /** One namespace. Default: all namespaces. */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+  /** A hash range of the objects (ShardedListAndWatch, an alpha feature of Kubernetes 1.36). */
+  readonly shardSelector?: string | undefined;
+  /** Whether the server sends only the metadata of the objects. */
+  readonly isMetadataOnly?: boolean | undefined;
+  /** The paths that are kept of each object. Default: the whole object. */
+  readonly projection?: readonly string[] | undefined;
+}
 
 /** What a list-watch follows, and what takes it. */
 export interface ListWatchOptions extends InformerScope {
   readonly requester: ApiRequester;
   /** Between `beginReplace` and `endReplace` come the objects of a list, and nothing else. A list that breaks off begins anew. */
-  readonly cache: WatchedCache;
+  readonly cache: ResourceCache;
   readonly fieldManagers: Iterable<string>;
   onListed?(): void;
   /** Called when the server answers a watch: an earlier failure is over. */
@@ -28,25 +43,6 @@ export interface ListWatchOptions extends InformerScope {
   readonly clock?: Clock | undefined;
 }
 
-/** The side of a cache that a list-watch fills. */
-export type WatchedCache = Pick<
-  ResourceCache,
-  | "beginReplace"
-  | "comparesVersions"
-  | "endReplace"
-  | "expectsOwn"
-  | "forgetListed"
-  | "observe"
-  | "observeDeletion"
-  | "observed"
-  | "observeKnown"
-  | "observeListed"
-  | "observeOwn"
-  | "observeVersion"
->;
-
-// Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
-/** Asks for the metadata of objects alone. */
+// These ask for metadata alone. Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-/** Asks for a list of the metadata of objects. */
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

@@ -12,7 +12,7 @@ import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-wa
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
 import { ExpiredError, WatchReader } from "./watch-reader.js";
-import { Watchdog } from "./watchdog.js";
+import { startWatchdog } from "./watchdog.js";
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
@@ -115,13 +115,13 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
   let checks = 0;
-  const watchdog = new Watchdog({
+  let hasArrived = false;
+  const watchdog = startWatchdog({
     signal,
     clock: options.clock,
     quietMs: () => (reader.isListed ? quietMs : initialTimeoutMs),
     check: async (inner) => {
-      if (!watchdog.wasReset)
-        throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
+      if (!hasArrived) throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
       // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
       if (!reader.isListed) throw new WatchListUnsupportedError();
       if (checks++ % 2 === 0) await checkChanges(options, () => reader.version, inner);
@@ -136,6 +136,7 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
       { method: "GET", path, accept, signal: watchdog.signal },
       {
         onStart(status) {
+          hasArrived = true;
           watchdog.reset();
           if (status === 200) options.onConnected?.();
         },
@@ -154,7 +155,7 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     // A server that does not support sendInitialEvents ends the stream without the bookmark.
     if (!reader.isListed) throw new WatchListUnsupportedError();
   } catch (error) {
-    throw watchdog.failure ?? error;
+    throw watchdog.failure() ?? error;
   } finally {
     over.abort();
     watchdog.stop();

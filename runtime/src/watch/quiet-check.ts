@@ -3,10 +3,10 @@
 import { sleep, systemClock } from "../base/clock.js";
 import { ConnectionError } from "../base/errors.js";
 import { isNewerVersion } from "../base/kubernetes-object.js";
+import type { ResourceCache } from "../cache/resource-cache.js";
 import { metadataOf } from "../client/list-page.js";
 import { collectionPath, queryOf } from "../client/resource-path.js";
-import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions, type WatchedCache } from "./list-watch-options.js";
-import type { InformerScope } from "./shared-informers.js";
+import { METADATA_LIST, METADATA_OBJECT, type InformerScope, type ListWatchOptions } from "./list-watch-options.js";
 
 const ANSWER_TIMEOUT_MS = 8_000;
 // How long the watch may take to bring an event that the check has seen.
@@ -17,12 +17,8 @@ const CHANGE = /^\s*\{"type":"(?:ADDED|MODIFIED|DELETED)"/;
 export class RestoredError extends Error {}
 
 /** Throws a RestoredError if a version of the server is older than one that was read from it before. */
-export function requireNotOlder(
-  { comparesVersions }: Pick<WatchedCache, "comparesVersions">,
-  version: string,
-  last: string,
-): void {
-  if (!comparesVersions || !isNewerVersion(last, version)) return;
+export function requireNotOlder(cache: ResourceCache, version: string, last: string): void {
+  if (!cache.comparesVersions || !isNewerVersion(last, version)) return;
   throw new RestoredError(
     `the server is at version ${version} and was at ${last}: its store was restored; the whole state is read again`,
   );

@@ -1,7 +1,7 @@
 // One list-watch is the first to see that the store of its server was restored. All of them are outdated: until each has listed its kind again,
 // an object of one kind would be written from an undone state of another kind.
 
-/** What a list-watch does when another one sees that the server was restored. */
+// Called when another list-watch sees that the server was restored.
 type RestoreListener = () => void;
 
 /** The list-watches of one server that have to list again because it was restored. */

@@ -51,31 +51,23 @@ export class WatchReader {
 
   /** Takes an object of a page, and changes its bytes. */
   readItem(page: Buffer, { start, end }: Range): void {
-    if (!this.#isKnown(page, start))
-      this.#options.cache.observeListed(this.#decode(page, { start, end, lacksType: true }));
+    if (!this.#isKnown(page, start)) this.#options.cache.observe(this.#decode(page, { start, end, lacksType: true }));
   }
 
   /** Takes the line of one event, and changes its bytes. */
   read(line: Buffer): void {
     const { cache, isMetadataOnly = false } = this.#options;
     const { type, start, end } = eventIn(line);
-    const decode = () => this.#decode(line, { start, end, lacksType: isMetadataOnly });
     const parse = () => JSON.parse(line.toString("utf8", start, end)) as unknown;
     switch (type) {
       case "ADDED":
-      case "MODIFIED": {
-        if (this.#isKnown(line, start)) return;
-        const entry = decode();
-        if (!this.isListed) return cache.observeListed(entry);
-        cache.observe(entry);
-        this.version = versionOf(entry);
-        return;
-      }
+      case "MODIFIED":
       case "DELETED": {
-        const entry = decode();
-        if (!this.isListed) return cache.forgetListed(entry.object);
-        cache.observeDeletion(entry.object);
-        this.version = versionOf(entry);
+        if (type !== "DELETED" && this.#isKnown(line, start)) return;
+        const entry = this.#decode(line, { start, end, lacksType: isMetadataOnly });
+        if (type === "DELETED") cache.observeDeletion(entry.object);
+        else cache.observe(entry);
+        if (this.isListed) this.version = versionOf(entry);
         return;
       }
       case "BOOKMARK":
@@ -112,16 +104,12 @@ export class WatchReader {
   }
 }
 
-/** Where the object of an event stands. */
-interface WatchEvent extends Range {
-  readonly type: string;
-}
-
 const CLOSE_BRACE = 0x7d;
 // The first bytes of an event as API servers write it, the most frequent first. Other forms are scanned.
 const BEGINNINGS = ["MODIFIED", "ADDED", "DELETED"].map((type) => ({ type, text: `{"type":"${type}","object":` }));
 
-function eventIn(line: Buffer): WatchEvent {
+/** Returns the type of an event, and where its object stands. */
+function eventIn(line: Buffer): Range & { readonly type: string } {
   for (const { type, text } of BEGINNINGS)
     if (startsWith(line, 0, text)) return { type, start: skipSpace(line, text.length), end: endOfLastMember(line) };
   const type = findMember(line, 0, '"type"');

@@ -10,53 +10,40 @@ interface WatchdogOptions {
 }
 
 /** Has a stream checked whenever it is quiet, and aborts it if the check fails. */
-export class Watchdog {
-  /** Aborted when a check failed, and when the outer signal is. */
-  readonly signal: AbortSignal;
-  /** Whether anything ever arrived. */
-  wasReset = false;
-  readonly #options: WatchdogOptions;
-  readonly #clock: Clock;
-  readonly #failed = new AbortController();
-  readonly #ended = new AbortController();
-  #isChecking = false;
-  #cancel = () => {};
-
-  constructor(options: WatchdogOptions) {
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
-    this.signal = AbortSignal.any([options.signal, this.#failed.signal]);
-    this.#wait();
-  }
-
-  get failure(): unknown {
-    return this.#failed.signal.reason;
-  }
-
-  reset(): void {
-    this.wasReset = true;
-    if (!this.#isChecking) this.#wait();
-  }
-
-  stop(): void {
-    this.#cancel();
-    this.#ended.abort(new Error("the stream has ended"));
-  }
-
-  #wait(): void {
-    this.#cancel();
-    this.#cancel = this.#clock.schedule(this.#options.quietMs(), () => void this.#check());
-  }
-
-  async #check(): Promise<void> {
-    const signal = AbortSignal.any([this.signal, this.#ended.signal]);
-    this.#isChecking = true;
+export function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: WatchdogOptions) {
+  const failed = new AbortController();
+  const ended = new AbortController();
+  const signal = AbortSignal.any([outer, failed.signal]);
+  let isChecking = false;
+  let cancel = () => {};
+  const wait = () => {
+    cancel();
+    cancel = clock.schedule(quietMs(), () => void checkNow());
+  };
+  const checkNow = async () => {
+    const either = AbortSignal.any([signal, ended.signal]);
+    isChecking = true;
     try {
-      await this.#options.check(signal);
-      this.#isChecking = false;
-      if (!signal.aborted) this.#wait();
+      await check(either);
+      isChecking = false;
+      if (!either.aborted) wait();
     } catch (error) {
-      if (!signal.aborted) this.#failed.abort(error);
+      if (!either.aborted) failed.abort(error);
     }
-  }
+  };
+  wait();
+  return {
+    /** Aborted when a check failed, and when the outer signal is. */
+    signal,
+    /** Why the check failed. */
+    failure: (): unknown => failed.signal.reason,
+    /** Takes that something arrived. */
+    reset() {
+      if (!isChecking) wait();
+    },
+    stop() {
+      cancel();
+      ended.abort(new Error("the stream has ended"));
+    },
+  };
 }

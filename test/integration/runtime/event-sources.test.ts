@@ -11,7 +11,7 @@ import { ControllerSources, type ControllerSourcesOptions } from "#runtime/sourc
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { pollingSource } from "#runtime/sources/external/polling-source.js";
-import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
+import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
 import { byAnnotation } from "#runtime/sources/mappers.js";
 import { assert, suite } from "../../support/suite.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";

@@ -8,8 +8,8 @@ import { waitFor } from "#apiserver/wait-for.js";
 import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection, type ConnectionOptions } from "#runtime/client/connect/connection.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
-import type { WatchedCache } from "#runtime/watch/list-watch-options.js";
 import { ConfigMap } from "./page-operator.js";
 
 const QUICK = { initialMs: 5, factor: 1.5, maxMs: 100 };
@@ -20,44 +20,38 @@ export function follow(
   options: { quietMs?: number; answerTimeoutMs?: number; initialTimeoutMs?: number; labelSelector?: string } = {},
 ) {
   const client = new ApiClient(createConnection(connection));
-  const cache = new ResourceCache();
   const failures: string[] = [];
   const versions: string[] = [];
   const listed: string[] = [];
   let replacements = 0;
+  let isListing = false;
   const abort = new AbortController();
-  const watched: WatchedCache = {
-    comparesVersions: true,
-    get expectsOwn() {
-      return cache.expectsOwn;
-    },
-    beginReplace: (replaced) => cache.beginReplace(replaced),
-    observeKnown: (key, version) => cache.observeKnown(key, version),
-    observeListed: (entry) => {
-      listed.push(entry.object.metadata.name);
-      cache.observeListed(entry);
-    },
-    forgetListed: (object) => cache.forgetListed(object),
-    endReplace: (version) => {
+  const cache: ResourceCache = new (class extends ResourceCache {
+    override beginReplace(options: { isRestored?: boolean } = {}) {
+      isListing = true;
+      super.beginReplace(options);
+    }
+    override observe(entry: DecodedResource) {
+      if (isListing) listed.push(entry.object.metadata.name);
+      super.observe(entry);
+    }
+    override endReplace(version: string) {
+      isListing = false;
       replacements++;
       versions.push(version);
-      cache.endReplace(version);
-    },
-    observe: (entry) => cache.observe(entry),
-    observed: new Map(),
-    observeOwn: (version) => cache.observeOwn(version),
-    observeDeletion: (object) => cache.observeDeletion(object),
-    observeVersion: (version) => {
+      super.endReplace(version);
+    }
+    override observeVersion(version: string) {
       versions.push(version);
-      cache.observeVersion(version);
-    },
-  };
+      super.observeVersion(version);
+    }
+  })();
   const ended = runListWatch(
     {
       definition: ConfigMap.definition,
       fieldManagers: [],
       requester: requesterOf(client),
-      cache: watched,
+      cache,
       onFailure: (error) => void failures.push(messageOf(error)),
       backoff: new Backoff(QUICK),
       ...options,

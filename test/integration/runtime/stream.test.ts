@@ -9,7 +9,8 @@ import { ApiClient, requesterOf } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
 import { Transport, type StreamConsumer } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
-import type { WatchedCache } from "#runtime/watch/list-watch-options.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
+import type { DecodedResource } from "#runtime/decode/decode-resource.js";
 import { assert, suite } from "../../support/suite.js";
 import { ConfigMap } from "./page-operator.js";
 
@@ -135,16 +136,13 @@ async function followMany({ onEvent }: { onEvent: (seen: number, abort: AbortCon
   const client = new ApiClient(createConnection({ url: server.url }));
   const abort = new AbortController();
   const names: string[] = [];
-  const nothing = () => {};
-  const cache: WatchedCache = {
-    ...{ beginReplace: nothing, observeListed: nothing, forgetListed: nothing, endReplace: nothing },
-    ...{ observeDeletion: nothing, observeVersion: nothing, observed: new Map() },
-    ...{ comparesVersions: true, expectsOwn: false, observeKnown: () => false, observeOwn: () => false },
-    observe({ object }) {
-      names.push(object.metadata.name);
+  const cache = new (class extends ResourceCache {
+    override observe(entry: DecodedResource) {
+      super.observe(entry);
+      names.push(entry.object.metadata.name);
       onEvent(names.length, abort);
-    },
-  };
+    }
+  })();
   const definition = ConfigMap.definition;
   const backoff = new Backoff({ initialMs: 5, factor: 1.5, maxMs: 100 });
   await runListWatch({ definition, fieldManagers: [], requester: requesterOf(client), cache, backoff }, abort.signal);

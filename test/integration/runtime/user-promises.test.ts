@@ -3,7 +3,7 @@
 import { waitFor } from "#apiserver/wait-for.js";
 import type { EventSource } from "#runtime/sources/event-source.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { inboundSource } from "#runtime/sources/inbound-source.js";
+import { inboundSource } from "#runtime/sources/trigger-sources.js";
 import { perPrimaryPollingSource } from "#runtime/sources/external/per-primary-polling-source.js";
 import { assert, suite } from "../../support/suite.js";
 import {

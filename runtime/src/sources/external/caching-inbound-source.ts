@@ -2,7 +2,36 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import { untilAborted } from "../../base/promises.js";
 import { ExternalCore } from "./external-core.js";
 import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
-import type { Inbound, InboundChannel } from "./inbound.js";
+
+/** Where the user's code hands over external resources, such as those that a webhook brings; what comes while nothing takes them is lost. */
+export interface Inbound<Resource> {
+  /** Takes one resource of a primary. */
+  put(primary: ObjectKey, resource: Resource): void;
+  /** Takes all resources of a primary; others that it had are gone. */
+  replace(primary: ObjectKey, resources: readonly Resource[]): void;
+  /** Takes that a resource of this id is gone. */
+  delete(primary: ObjectKey, id: string): void;
+}
+
+/** The way from the user's code to the event sources that take what it hands over: those that run, of which there usually is one. */
+export interface InboundChannel<Resource> extends Inbound<Resource> {
+  /** Hands everything on to `target`, too, until the function that is returned is called. */
+  connect(target: Inbound<Resource>): () => void;
+}
+
+/** Creates a channel that is connected to nothing yet. */
+export function createInbound<Resource>(): InboundChannel<Resource> {
+  const targets = new Set<Inbound<Resource>>();
+  return Object.freeze<InboundChannel<Resource>>({
+    put: (...args) => targets.forEach((target) => target.put(...args)),
+    replace: (...args) => targets.forEach((target) => target.replace(...args)),
+    delete: (...args) => targets.forEach((target) => target.delete(...args)),
+    connect(target) {
+      targets.add(target);
+      return () => void targets.delete(target);
+    },
+  });
+}
 
 /** How a caching inbound source is configured. */
 export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
@@ -12,11 +41,7 @@ export interface CachingInboundSourceOptions<Resource> extends ExternalSourceOpt
   readonly channel?: InboundChannel<Resource>;
 }
 
-/**
- * An event source to which the user's code pushes resources, such as from a webhook (JOSDK CachingInboundEventSource).
- *
- * What is pushed while it is stopped is lost.
- */
+/** An event source to which user code pushes resources (JOSDK CachingInboundEventSource); what is pushed while it is stopped is lost. */
 export interface CachingInboundSource<Resource> extends ExternalSource<Resource>, Inbound<Resource> {}
 
 /** Creates an event source that remembers what is pushed to it. */
@@ -34,13 +59,6 @@ export function cachingInboundSource<Resource>(
   const notifyIf = (primary: ObjectKey, change: () => boolean) => {
     if (core.context !== undefined && change()) core.context.notify([primary]);
   };
-  const take = (key: ObjectKey, resources: readonly Resource[]) => {
-    // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
-    const gone = deleted.get(key);
-    for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
-    complete.add(key);
-    deleted.delete(key);
-  };
 
   const source = core.createSource(options.type, {
     onStart() {
@@ -54,12 +72,18 @@ export function cachingInboundSource<Resource>(
     async load(primary, signal) {
       const key = keyOf(primary.metadata);
       if (core.context === undefined || options.fetch === undefined || complete.has(key)) return;
-      const single = core.fetchOf(key, { take: (resources) => take(key, resources) });
-      const ended = single.run((given) => {
+      const fetched = core.fetchOf(key).run(async (given) => {
         deleted.set(key, new Set());
-        return options.fetch?.(primary, core.contextOf(primary, given)) ?? [];
+        const resources = (await options.fetch?.(primary, core.contextOf(primary, given))) ?? [];
+        return () => {
+          // What was pushed meanwhile is newer. Whoever loads is about to read it, so there is no event.
+          const gone = deleted.get(key);
+          for (const each of resources) if (gone?.has(options.idOf(each)) !== true) cache.recordCreated(key, each);
+          complete.add(key);
+          deleted.delete(key);
+        };
       });
-      await untilAborted(ended, signal);
+      await untilAborted(fetched, signal);
     },
     onPrimaryChange({ kind, key }) {
       if (kind !== "deleted") return;

@@ -17,12 +17,13 @@ const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** The external resources of all primaries; each method that takes news returns whether they are worth an event. */
 export class ExternalCache<Resource> {
+  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what was fetched. */
+  now = 0;
   readonly #idOf: IdOf<Resource>;
   readonly #gate: EventGate<Resource>;
   readonly #resources = new Map<ObjectKey, ReadonlyMap<string, Resource>>();
   /** When the controller itself changed a resource, as `now` counts, by primary and id; a fetch that began later knows of it. */
   readonly #recorded = new Map<ObjectKey, Map<string, number>>();
-  #records = 0;
 
   constructor(idOf: IdOf<Resource>, gate: EventGate<Resource>) {
     this.#idOf = idOf;
@@ -36,11 +37,6 @@ export class ExternalCache<Resource> {
 
   of(primary: ObjectKey): readonly Resource[] {
     return [...(this.#resources.get(primary)?.values() ?? [])];
-  }
-
-  /** A mark for the begin of a fetch: what the controller itself changes after it is newer than what was fetched. */
-  get now(): number {
-    return this.#records;
   }
 
   /** Takes everything that there is, asked for at `since`; a primary that is not in it has nothing. Returns the primaries with an event. */
@@ -96,7 +92,7 @@ export class ExternalCache<Resource> {
 
   #record(primary: ObjectKey, id: string, resources: ReadonlyMap<string, Resource>): void {
     const recorded = this.#recorded.get(primary) ?? new Map<string, number>();
-    this.#recorded.set(primary, recorded.set(id, ++this.#records));
+    this.#recorded.set(primary, recorded.set(id, ++this.now));
     this.#resources.set(primary, resources);
   }
 

@@ -1,17 +1,14 @@
 // What the event sources of external resources share: what they know and how they are, their start and stop, and their fetches.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
+import { untilAborted } from "../../base/promises.js";
+import type { Semaphore } from "../../base/semaphore.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
 import { createEventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
 import { ExternalCache } from "./external-cache.js";
-import {
-  checkInterval,
-  type ExternalSource,
-  type ExternalSourceOptions,
-  type FetchContext,
-} from "./external-source.js";
-import { PrimaryLoads } from "./primary-loads.js";
-import { SingleFetch, type FetchOptions } from "./single-fetch.js";
+import { checkInterval, type ExternalSource, type ExternalSourceOptions } from "./external-source.js";
+import type { FetchContext } from "./external-source.js";
+import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 
 const FETCH_TIMEOUT_MS = 60_000;
 
@@ -21,20 +18,35 @@ interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange"> {
   onStop(): void;
 }
 
+/** What a reconcile of a primary waits for. */
+interface Load {
+  readonly signal: AbortSignal;
+  /** Fetches what is not known; called once what may be wrong has been fetched again. */
+  fetch(): Promise<unknown>;
+  /** Fetches, with a fetch that begins after this call. */
+  refetch(): Promise<unknown>;
+}
+
 /** The core of one event source of external resources. */
 export class ExternalCore<Resource, Taken = void> {
   readonly cache: ExternalCache<Resource>;
   readonly record: HealthRecord;
-  readonly loads = new PrimaryLoads();
+  readonly timeoutMs: number;
+  /** Limits how many fetches run at once. */
+  readonly turns: Semaphore | undefined;
   /** What the source was started with; absent while it is stopped. */
   context: EventSourceContext | undefined;
   readonly #name: string;
-  readonly #timeoutMs: number;
-  readonly #fetches = new Map<ObjectKey, SingleFetch<readonly Resource[], Taken>>();
+  readonly #fetches = new Map<string, SingleFetch<Taken>>();
+  /** The primaries of which what is known may be wrong, each with a mark of when that was noted. */
+  readonly #stale = new Map<ObjectKey, symbol>();
+  /** The primaries whose load failed: as their retries may have ended, they are reconciled after the next fetch that succeeds. */
+  readonly #refused = new Set<ObjectKey>();
 
-  constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>) {
+  constructor({ name, idOf, filters, fetchTimeoutMs }: ExternalSourceOptions<Resource>, turns?: Semaphore) {
     this.#name = name;
-    this.#timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
+    this.turns = turns;
+    this.timeoutMs = checkInterval(`the fetchTimeoutMs of event source "${name}"`, fetchTimeoutMs) ?? FETCH_TIMEOUT_MS;
     this.record = new HealthRecord(name);
     this.cache = new ExternalCache(idOf, createEventGate(filters, this.record));
   }
@@ -43,32 +55,59 @@ export class ExternalCore<Resource, Taken = void> {
     return { signal, secondary: this.context?.secondaryOf?.(primary) ?? {} };
   }
 
-  /** Creates a fetch; the health calls it `part`. */
-  createFetch<Fetched, Result>(part: string, options: FetchOptions<Fetched, Result>): SingleFetch<Fetched, Result> {
-    const { record, cache } = this;
-    // Nothing is fetched before the start.
-    const { clock } = this.context!;
-    return new SingleFetch({ ...options, part, clock, record, timeoutMs: this.#timeoutMs, now: () => cache.now });
+  /** Returns the fetch of a primary, which ends with the primary, or that of everything. */
+  fetchOf(key?: ObjectKey): SingleFetch<Taken> {
+    const part = partOf(key);
+    const fetch = this.#fetches.get(part) ?? createSingleFetch<Taken>(this, part);
+    this.#fetches.set(part, fetch);
+    return fetch;
   }
 
-  /** Returns the fetch of a primary, which ends with the primary. */
-  fetchOf(key: ObjectKey, options: FetchOptions<readonly Resource[], Taken>): SingleFetch<readonly Resource[], Taken> {
-    const fetch = this.#fetches.get(key) ?? this.createFetch(partOf(key), options);
-    this.#fetches.set(key, fetch);
-    return fetch;
+  /** Polls until the signal is aborted: after a delay, and then a delay after each poll has ended. A poll must not reject. */
+  pollUntil(signal: AbortSignal, delayMs: () => number, poll: () => Promise<void>): void {
+    if (signal.aborted) return;
+    const cancel = this.context!.clock.schedule(delayMs(), () => {
+      signal.removeEventListener("abort", cancel);
+      void poll().then(() => this.pollUntil(signal, delayMs, poll));
+    });
+    signal.addEventListener("abort", cancel);
+  }
+
+  /** Fetches what a reconcile needs; throws if that fails, or the reconcile is given up. */
+  async load(primary: ObjectKey, { signal, fetch, refetch }: Load): Promise<void> {
+    this.#refused.delete(primary);
+    const run = async () => {
+      const noted = this.#stale.get(primary);
+      if (noted !== undefined) await refetch();
+      // What was noted meanwhile may have happened after that fetch began.
+      if (this.#stale.get(primary) === noted) this.#stale.delete(primary);
+      await fetch();
+    };
+    try {
+      await untilAborted(run(), signal);
+    } catch (error) {
+      if (!signal.aborted) this.#refused.add(primary);
+      throw error;
+    }
+  }
+
+  /** Returns those of these primaries, or of all, whose load failed, and forgets that. */
+  takeRefused(primaries: Iterable<ObjectKey> = this.#refused): readonly ObjectKey[] {
+    return [...primaries].filter((primary) => this.#refused.delete(primary));
   }
 
   forget(key: ObjectKey): void {
     // What is under way would keep others waiting for their turn.
-    this.#cancel(key, `the primary "${key}" is gone`);
+    this.#cancel(partOf(key), `the primary "${key}" is gone`);
     this.cache.forget(key);
-    this.loads.forget(key);
+    this.#stale.delete(key);
+    this.#refused.delete(key);
     this.record.succeed(partOf(key));
   }
 
   /** Creates the event source; `own` is in what it differs from others. */
   createSource<Own extends OwnParts>(type: string | undefined, own: Own): ExternalSource<Resource> & Own {
-    const { cache, record, loads } = this;
+    const { cache, record } = this;
     const name = this.#name;
     const source: ExternalSource<Resource> = {
       name,
@@ -85,26 +124,27 @@ export class ExternalCore<Resource, Taken = void> {
       stop: async () => {
         this.context = undefined;
         own.onStop();
-        for (const key of [...this.#fetches.keys()]) this.#cancel(key, `event source "${name}" was stopped`);
+        for (const part of [...this.#fetches.keys()]) this.#cancel(part, `event source "${name}" was stopped`);
         record.stop();
         cache.forget();
-        loads.forget();
+        this.#stale.clear();
+        this.#refused.clear();
       },
       secondariesOf: ({ metadata }) => cache.of(keyOf(metadata)),
       recordCreated: (primary, resource) => cache.recordCreated(primary, resource),
       recordUpdated: (primary, resource, previous) => cache.recordUpdated(primary, resource, previous),
       recordDeleted: (primary, resource) => cache.recordDeleted(primary, resource),
-      invalidate: (primary) => loads.invalidate(primary),
+      invalidate: (primary) => void this.#stale.set(primary, Symbol()),
     };
     return Object.assign(source, own);
   }
 
-  #cancel(key: ObjectKey, reason: string): void {
-    this.#fetches.get(key)?.close(new Error(reason));
-    this.#fetches.delete(key);
+  #cancel(part: string, reason: string): void {
+    this.#fetches.get(part)?.close(new Error(reason));
+    this.#fetches.delete(part);
   }
 }
 
-function partOf(key: ObjectKey): string {
-  return `the fetch for "${key}"`;
+function partOf(key: ObjectKey | undefined): string {
+  return key === undefined ? "fetch" : `the fetch for "${key}"`;
 }

@@ -25,10 +25,7 @@ export interface ExternalSourceOptions<Resource> {
   /** Returns the id of a resource, unique among those of its primary: `singleResource` if there is one at most. */
   readonly idOf: IdOf<Resource>;
   readonly filters?: EventFilters<Resource>;
-  /**
-   * How long one fetch may take, in milliseconds. Then its signal is aborted and the fetch has failed: the source is unhealthy, and the next
-   * poll comes. Default: 60,000.
-   */
+  /** How long one fetch may take, in milliseconds; then its signal is aborted and the fetch has failed. Default: 60,000. */
   readonly fetchTimeoutMs?: number;
 }
 

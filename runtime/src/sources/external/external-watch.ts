@@ -1,11 +1,10 @@
 // How the resources of external dependents are known: by an event source of the dependent's own, or by one of the user.
-import type { KubernetesObject, ObjectKey } from "../../base/kubernetes-object.js";
+import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import type { EventSource, IndexedPrimaries } from "../event-source.js";
 import type { RegisteredSource } from "../registered-source.js";
 import { cachingInboundSource, type CachingInboundSourceOptions } from "./caching-inbound-source.js";
 import type { IdOf } from "./external-cache.js";
 import type { ExternalSource, FetchContext, MaybePromise } from "./external-source.js";
-import { isolated } from "./isolated-source.js";
 import { perPrimaryPollingSource, type PerPrimaryPollingSourceOptions } from "./per-primary-polling-source.js";
 import { createPollingSource, type PollingSourceOptions } from "./polling-source.js";
 
@@ -48,16 +47,44 @@ export function sharedBy({ origin }: ExternalWatch): string | undefined {
 /** Creates the event source of a dependent's own; undefined if it shares one of the user's. */
 export function createExternalSource({ name, origin, idOf }: ExternalWatch): ExternalSource<unknown> | undefined {
   const own = { name, type: name, idOf };
-  switch (origin.kind) {
-    case "eventSource":
-      return undefined;
-    case "poll":
-      return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
-    case "perPrimaryPoll":
-      return isolated(perPrimaryPollingSource({ ...origin, ...own }));
-    case "inbound":
-      return isolated(cachingInboundSource({ ...origin, ...own }));
-  }
+  if (origin.kind === "eventSource") return undefined;
+  if (origin.kind === "poll") return isolated(createPollingSource({ ...origin, ...own }, { isAwaited: false }));
+  if (origin.kind === "inbound") return isolated(cachingInboundSource({ ...origin, ...own }));
+  return isolated(perPrimaryPollingSource({ ...origin, ...own }));
+}
+
+/**
+ * Returns a source whose `load` never fails: what could not be fetched is thrown when the resources of the primary are read. So a service
+ * that is down fails the dependents that need it, and nothing else of the primary.
+ */
+export function isolated<Source extends ExternalSource<unknown>>(source: Source): Source {
+  const failures = new Map<ObjectKey, { readonly error: unknown }>();
+  const members: Pick<ExternalSource<unknown>, "load" | "secondariesOf" | "onPrimaryChange" | "stop"> = {
+    async load(primary, signal) {
+      const key = keyOf(primary.metadata);
+      failures.delete(key);
+      try {
+        await source.load?.(primary, signal);
+      } catch (error) {
+        failures.set(key, { error });
+      }
+    },
+    secondariesOf(primary) {
+      const failure = failures.get(keyOf(primary.metadata));
+      if (failure !== undefined) throw failure.error;
+      return source.secondariesOf(primary);
+    },
+    onPrimaryChange(change) {
+      if (change.kind === "deleted") failures.delete(change.key);
+      source.onPrimaryChange?.(change);
+    },
+    stop() {
+      failures.clear();
+      return source.stop();
+    },
+  };
+  // All else is the source's own, its getters included.
+  return Object.assign(Object.create(source) as Source, members);
 }
 
 /** Returns what the driver of an external dependent works with. Throws if it shares an event source that cannot be shared so. */

@@ -1,15 +1,8 @@
 import { Semaphore } from "../../base/semaphore.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import type { EventSourceContext } from "../event-source.js";
 import { ExternalCore } from "./external-core.js";
-import {
-  checkInterval,
-  type ExternalSource,
-  type ExternalSourceOptions,
-  type FetchContext,
-  type MaybePromise,
-} from "./external-source.js";
-import { startPollLoop } from "./poll-loop.js";
+import { checkInterval } from "./external-source.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
 /** What a polling source of single primaries polls. */
 export interface PerPrimaryPollingSourceOptions<
@@ -29,10 +22,8 @@ export interface PerPrimaryPollingSourceOptions<
 }
 
 /**
- * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource).
- *
- * The first reconcile of a primary fetches them, if no poll did; one poll of a primary at a time. If that fails, the primary is reconciled
- * after the next poll that succeeds.
+ * Creates an event source that asks for the resources of each primary at an interval of its own (JOSDK PerResourcePollingEventSource). The first
+ * reconcile of a primary fetches them, if no poll did. If that fails, the primary is reconciled after the next poll that succeeds.
  */
 export function perPrimaryPollingSource<Resource, Primary extends KubernetesObject = KubernetesObject>(
   options: PerPrimaryPollingSourceOptions<Resource, Primary>,
@@ -40,48 +31,49 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   const { name, type, intervalMs, intervalOf, maxConcurrentPolls = 10 } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   // A fetch tells whether it brought an event.
-  const core = new ExternalCore<Resource, boolean>(options);
-  const { cache, loads, record } = core;
-  const turns = new Semaphore(maxConcurrentPolls);
-  /** How to end the poll loop of each primary. */
-  const loops = new Map<ObjectKey, () => void>();
+  const core = new ExternalCore<Resource, boolean>(options, new Semaphore(maxConcurrentPolls));
+  const { cache, record } = core;
+  /** The poll loop of each primary, which ends when it is aborted. */
+  const loops = new Map<ObjectKey, AbortController>();
 
   const primaryOf = (key: ObjectKey) => core.context?.primaries.get(key)?.object as Primary | undefined;
   const isPolled = (primary: KubernetesObject) =>
     options.isPolled === undefined || record.guard("isPolled", () => options.isPolled!(primary as Primary), true);
-  const fetchFor = (primary: Primary) => (signal: AbortSignal) =>
-    options.fetch(primary, core.contextOf(primary, signal));
-  const fetchOf = (key: ObjectKey) =>
-    core.fetchOf(key, { turns, take: (resources, since) => cache.replace(key, resources, since) });
+  const fetchFor = (primary: Primary) => async (signal: AbortSignal) => {
+    const since = cache.now;
+    const resources = await options.fetch(primary, core.contextOf(primary, signal));
+    return () => cache.replace(keyOf(primary.metadata), resources, since);
+  };
   const delayOf = (key: ObjectKey): number => {
     const primary = primaryOf(key);
     if (intervalOf === undefined || primary === undefined) return intervalMs;
     const chosen = () => checkInterval("what it returned", intervalOf(primary, cache.of(key)));
     return record.guard("intervalOf", chosen, undefined) ?? intervalMs;
   };
-  const poll = async (key: ObjectKey, isEnded: () => boolean) => {
-    const { context } = core;
+  const poll = async (key: ObjectKey, signal: AbortSignal) => {
     const primary = primaryOf(key);
-    if (primary === undefined || context === undefined) return;
-    const hasEvent = await fetchOf(key)
-      .run(fetchFor(primary))
-      .catch(() => undefined);
-    const wasRefused = hasEvent !== undefined && loads.release(key);
-    if ((hasEvent === true || wasRefused) && !isEnded()) context.notify([key]);
+    if (primary === undefined) return;
+    const fetched = core.fetchOf(key).run(fetchFor(primary));
+    const hasEvent = await fetched.catch(() => undefined);
+    const wasRefused = hasEvent !== undefined && core.takeRefused([key]).length > 0;
+    if ((hasEvent === true || wasRefused) && !signal.aborted) core.context?.notify([key]);
   };
-  const add = (key: ObjectKey, { clock }: EventSourceContext) => {
+  const add = (key: ObjectKey) => {
     if (loops.has(key)) return;
-    loops.set(key, startPollLoop({ clock, delayMs: () => delayOf(key), poll: (isEnded) => poll(key, isEnded) }));
+    const loop = new AbortController();
+    loops.set(key, loop);
+    const delayMs = () => delayOf(key);
+    core.pollUntil(loop.signal, delayMs, () => poll(key, loop.signal));
   };
   /** A reconcile may still wait for the fetch that is under way. */
   const remove = (key: ObjectKey) => {
-    loops.get(key)?.();
+    loops.get(key)?.abort();
     loops.delete(key);
   };
 
   return core.createSource(type, {
     onStart(context) {
-      for (const { object } of context.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata), context);
+      for (const { object } of context.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata));
     },
     onStop() {
       for (const key of [...loops.keys()]) remove(key);
@@ -89,9 +81,9 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     async load(primary, signal) {
       if (core.context === undefined) return;
       const key = keyOf(primary.metadata);
-      const single = fetchOf(key);
+      const single = core.fetchOf(key);
       const fetch = fetchFor(primary as Primary);
-      await loads.load(key, {
+      await core.load(key, {
         signal,
         refetch: () => single.again(fetch),
         fetch: async () => (cache.has(key) ? undefined : single.run(fetch)),
@@ -99,7 +91,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
     },
     onPrimaryChange({ kind, key, object }) {
       if (core.context === undefined) return;
-      if (kind !== "deleted") return isPolled(object) ? add(key, core.context) : remove(key);
+      if (kind !== "deleted") return isPolled(object) ? add(key) : remove(key);
       remove(key);
       core.forget(key);
     },

@@ -1,35 +1,23 @@
 import { Backoff } from "../../base/backoff.js";
 import { keyOf, type ObjectKey } from "../../base/kubernetes-object.js";
-import type { EventSourceContext } from "../event-source.js";
 import { ExternalCore } from "./external-core.js";
-import {
-  checkInterval,
-  type ExternalSource,
-  type ExternalSourceOptions,
-  type FetchContext,
-  type MaybePromise,
-} from "./external-source.js";
-import { startPollLoop } from "./poll-loop.js";
-import type { SingleFetch } from "./single-fetch.js";
-
-type All<Resource> = ReadonlyMap<ObjectKey, readonly Resource[]>;
+import { checkInterval } from "./external-source.js";
+import type { ExternalSource, ExternalSourceOptions, FetchContext, MaybePromise } from "./external-source.js";
 
 /** What a polling source polls. */
 export interface PollingSourceOptions<Resource> extends ExternalSourceOptions<Resource> {
   /** The time from the end of one poll to the next. */
   readonly intervalMs: number;
   /** Returns all resources of all primaries; what was there and is missing is gone. What it throws leaves everything as it is known. */
-  fetch(context: FetchContext): MaybePromise<All<Resource>>;
+  fetch(context: FetchContext): MaybePromise<ReadonlyMap<ObjectKey, readonly Resource[]>>;
 }
 
 // The start waits for the first success, so the first attempts come sooner than the interval says.
 const START_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /**
- * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time.
- *
- * Its start resolves after the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that
- * succeeds.
+ * Creates an event source that asks for everything at an interval (JOSDK PollingEventSource); one poll at a time. Its start resolves after
+ * the first poll that succeeds. A primary whose reconcile failed for a fetch is reconciled after the next one that succeeds.
  */
 export function pollingSource<Resource>(options: PollingSourceOptions<Resource>): ExternalSource<Resource> {
   return createPollingSource(options, { isAwaited: true });
@@ -43,61 +31,55 @@ export function createPollingSource<Resource>(
   const { name, type, intervalMs } = options;
   checkInterval(`the intervalMs of event source "${name}"`, intervalMs);
   const core = new ExternalCore(options);
-  const { cache, loads } = core;
-  const fetch = (signal: AbortSignal) => options.fetch({ signal });
-  /** Absent while the source is stopped. */
-  let single: SingleFetch<All<Resource>, void> | undefined;
-  let stopPolls = () => {};
+  const { cache } = core;
+  let running = new AbortController();
+  /** Whether a poll has succeeded since the start. */
+  let isSynced = false;
   /** Why nothing is known yet, if that is so. */
   let failure: { readonly error: unknown } | undefined;
 
-  const pollForever = (context: EventSourceContext, onSynced: () => void) => {
-    const { clock } = context;
-    const backoff = new Backoff(START_BACKOFF);
-    let isSynced = false;
-    const own = (single = core.createFetch<All<Resource>, void>("fetch", {
-      take(all, since) {
-        const primaries = new Set([...cache.replaceAll(all, since), ...loads.releaseAll()]);
-        if (primaries.size > 0) context.notify(primaries, { isInitial: !isSynced });
-        isSynced = true;
-        failure = undefined;
-      },
-    }));
-    const endLoop = startPollLoop({
-      clock,
-      startsNow: true,
-      delayMs: () => (isSynced ? intervalMs : Math.min(intervalMs, backoff.next())),
-      async poll(isEnded) {
-        try {
-          await own.run(fetch);
-        } catch (error) {
-          if (!isSynced && !isAwaited && !isEnded()) failure = { error };
-        }
-        if (isSynced || !isAwaited) onSynced();
-      },
-    });
-    stopPolls = () => {
-      endLoop();
-      own.close(new Error(`event source "${name}" was stopped`));
-      // A source that is stopped while it starts must not keep the operator waiting.
-      onSynced();
+  const fetch = async (signal: AbortSignal) => {
+    const since = cache.now;
+    const all = await options.fetch({ signal });
+    return () => {
+      const primaries = new Set([...cache.replaceAll(all, since), ...core.takeRefused()]);
+      if (primaries.size > 0) core.context?.notify(primaries, { isInitial: !isSynced });
+      isSynced = true;
+      failure = undefined;
     };
+  };
+  const pollForever = (onSynced: () => void) => {
+    const { signal } = (running = new AbortController());
+    const backoff = new Backoff(START_BACKOFF);
+    const delayMs = () => (isSynced ? intervalMs : Math.min(intervalMs, backoff.next()));
+    const poll = async () => {
+      try {
+        await core.fetchOf().run(fetch);
+      } catch (error) {
+        if (!isSynced && !isAwaited && !signal.aborted) failure = { error };
+      }
+      if (isSynced || !isAwaited) onSynced();
+    };
+    // A source that is stopped while it starts must not keep the operator waiting.
+    signal.addEventListener("abort", onSynced);
+    void poll().then(() => core.pollUntil(signal, delayMs, poll));
   };
 
   return core.createSource(type, {
-    onStart: (context) => new Promise<void>((resolve) => pollForever(context, resolve)),
+    onStart: () => new Promise<void>((resolve) => pollForever(resolve)),
     onStop() {
-      stopPolls();
-      single = failure = undefined;
+      running.abort();
+      isSynced = false;
+      failure = undefined;
     },
     load: ({ metadata }, signal) =>
-      loads.load(keyOf(metadata), {
+      core.load(keyOf(metadata), {
         signal,
-        refetch: async () => single?.again(fetch),
+        refetch: async () => core.context && core.fetchOf().again(fetch),
         async fetch() {
           if (failure !== undefined) throw failure.error;
         },
       }),
-    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && loads.release(key)),
+    onPrimaryChange: ({ kind, key }) => void (kind === "deleted" && core.takeRefused([key])),
   });
 }

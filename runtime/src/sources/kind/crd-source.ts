@@ -1,20 +1,19 @@
-import { keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
 import { crdNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { customResourceDefinition, type CustomResourceDefinition } from "../../client/custom-resource-definition.js";
 import type { EventSource } from "../event-source.js";
 import { KindSource } from "./kind-source.js";
 import type { SourceHealth } from "../../base/health.js";
 
-/** What is left of a definition: the parts that it lacks are missing. */
-type Kept = KubernetesObject & Partial<Pick<CustomResourceDefinition, "spec" | "status">>;
-
-// A definition may have a megabyte of schemas.
+// A definition may have a megabyte of schemas. The parts that it lacks itself are missing in what is left of it, too.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];
 
-/**
- * Creates an event source that watches whether a kind is defined: when that changes, all primaries are reconciled. Nothing waits for it, and
- * it is not unhealthy where the operator may not watch definitions.
- */
+/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
+export interface ServedKind {
+  /** Undefined while that is not known. */
+  readonly isServed: boolean | undefined;
+}
+
+/** Creates an event source that reconciles all primaries when a kind is defined or no longer is. Nothing waits for it, or needs the right to it. */
 export function crdSource(definition: ResourceDefinition): EventSource & ServedKind {
   const name = crdNameOf(definition);
   const watch = new KindSource({
@@ -31,8 +30,10 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
     },
     get isServed() {
       if (watch.health.status !== "healthy") return undefined;
-      const found = watch.view.get(keyOf({ name }))?.object as Kept | undefined;
-      return found !== undefined && serves(found, definition.version);
+      const { spec, status } = (watch.view.get(name)?.object ?? {}) as Partial<CustomResourceDefinition>;
+      const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
+      const isServed = spec?.versions?.some(({ name, served }) => name === definition.version && served === true);
+      return isEstablished === true && isServed === true;
     },
     async start(context) {
       void watch.start(context);
@@ -41,17 +42,4 @@ export function crdSource(definition: ResourceDefinition): EventSource & ServedK
     onPrimaryChange: (change) => watch.onPrimaryChange(change),
     secondariesOf: () => [],
   };
-}
-
-function serves({ spec, status }: Kept, version: string): boolean {
-  const isEstablished = status?.conditions?.some(({ type, status }) => type === "Established" && status === "True");
-  return (
-    isEstablished === true && (spec?.versions?.some(({ name, served }) => name === version && served === true) ?? false)
-  );
-}
-
-/** Knows whether the API server serves a kind: the event source that has the name of its CustomResourceDefinition. */
-export interface ServedKind {
-  /** Undefined while that is not known. */
-  readonly isServed: boolean | undefined;
 }

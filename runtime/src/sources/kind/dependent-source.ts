@@ -3,7 +3,7 @@ import { DEPENDENT_NAME } from "../../base/primary-link.js";
 import { kindNameOf, type ResourceDefinition, hasType, nameOfType } from "../../base/resource-definition.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource } from "../event-source.js";
-import type { InformerRequest } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { viewOf, type ResourceView } from "../../cache/resource-view.js";
 import { byAnyLink, byDefaultAnnotations } from "../mappers.js";
 import type { RegisteredSource } from "../registered-source.js";
@@ -64,9 +64,9 @@ function createSourceOf(members: readonly DependentWatch[], primary: ResourceDef
   const { name, resource, namespace, labelSelector, fieldSelector, connection, filters } = members[0]!;
   const { mapper = connection && byDefaultAnnotations({ definition: primary }) } = members[0]!;
   const request = { definition: resource, labelSelector, fieldSelector, connection };
-  const namespaces = namespace === undefined ? ("sameAsController" as const) : [namespace];
   const dependentOf = ({ metadata }: KubernetesObject) =>
     members.find((member) => member.name === metadata.annotations?.[DEPENDENT_NAME])?.name;
+  const namespaces = namespace === undefined ? undefined : [namespace];
   return new KindSource({ name, request, namespaces, mapper, filters, dependentOf });
 }
 

@@ -5,7 +5,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "../..
 import type { EventSource } from "../event-source.js";
 import { compileProjection } from "../../decode/projection.js";
 import type { PrimaryToSecondaryMapper } from "../mappers.js";
-import type { InformerScope } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { KindSource, type KindSourceOptions } from "./kind-source.js";
 import type { ContextualMapper } from "./secondary-mapping.js";
 import type { EventFilters } from "../../cache/resource-change.js";
@@ -14,35 +14,32 @@ import type { EventFilters } from "../../cache/resource-change.js";
 export interface InformerSourceOptions<
   Resource extends KubernetesObject,
   Primary extends KubernetesObject = KubernetesObject,
-> extends Pick<InformerScope, "fieldSelector" | "labelSelector" | "shardSelector"> {
+> extends Pick<InformerRequest, "fieldSelector" | "labelSelector" | "shardSelector"> {
   /** Unique in its controller. */
   readonly name: string;
   /** The kind: a generated class, or what `untypedResource` returns. */
   readonly resource: { readonly definition: ResourceDefinition<Resource> };
-  /**
-   * Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else those in its owner references
-   * and in the annotations of the runtime.
-   */
-  readonly mapper?: ContextualMapper<Resource>;
+  /** Returns the primaries that an object concerns. Default: those that name it in `primaryToSecondary`, or else `byAnyLink`. */
+  readonly mapper?: ContextualMapper<Resource> | undefined;
   /** Returns the objects that a primary refers to, where the objects themselves do not say whose they are. */
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary>;
+  readonly primaryToSecondary?: PrimaryToSecondaryMapper<Primary> | undefined;
   /** The namespaces that are watched. Default: those of the controller, also when these change. */
-  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+  readonly namespaces?: "sameAsController" | "all" | readonly string[] | undefined;
   /** Another cluster; owner references mean nothing there, so it needs a mapper. */
   readonly connection?: Connection | ConnectionOptions;
-  readonly filters?: EventFilters<Resource>;
+  readonly filters?: EventFilters<Resource> | undefined;
   /** Finds objects by the values that these functions return, through `byIndex`. */
-  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] };
+  readonly indexes?: { readonly [name: string]: (resource: Resource) => readonly string[] } | undefined;
   /**
-   * `metadata`: the server sends, and the cache keeps, the metadata alone. Paths such as `status.phase`, `spec.containers[].image` or
-   * `metadata.labels["example.com/app"]`: the server sends everything, and the cache keeps what they lead to, and the metadata (of which
-   * only what identifies the object and its owners if a path leads into it). What is kept in part cannot be written.
+   * `metadata`: the server sends, and the cache keeps, the metadata alone. Paths such as `spec.containers[].image` or
+   * `metadata.labels["example.com/app"]`: the cache keeps what they lead to, and the metadata (of which only what identifies the object
+   * and its owners if a path leads into it). What is kept in part cannot be written.
    */
   readonly form?: "full" | "metadata" | { readonly paths: readonly string[] };
   /**
-   * How many objects are kept whole in each namespace that is watched (or in all, if all are); those of the reconciles under way come on
-   * top. Of the others the metadata are kept, and they are read again before a primary is reconciled that they belong to. Until then they
-   * are not found, and what is told of a change is without their old state. Such a watch is not shared.
+   * How many objects are kept whole in each watched namespace (or in all), besides those of the reconciles under way. The others are read
+   * again before a reconcile of their primary; until then they are not found, and a change is told without their old state. Such a watch
+   * is not shared.
    */
   readonly maxCachedObjects?: number;
   /** False for kinds whose versions cannot be compared: own writes are not known before the watch brings them, and come as events. */
@@ -62,17 +59,13 @@ export interface InformerSource<Resource extends KubernetesObject>
   }): readonly Resource[];
 }
 
-/**
- * Creates an event source that watches one kind (JOSDK InformerEventSource).
- *
- * All controllers of an operator that watch the same objects share one watch and one cache.
- */
+/** Creates an event source that watches one kind (JOSDK InformerEventSource); equal watches of an operator are one, with one cache. */
 export function informerSource<Resource extends KubernetesObject, Primary extends KubernetesObject = KubernetesObject>(
   options: InformerSourceOptions<Resource, Primary>,
 ): InformerSource<Resource> {
   checkStorage(options);
-  const { name, mapper, primaryToSecondary, namespaces = "sameAsController", startPriority, ...rest } = options;
-  const { resource, filters, indexes, form, connection: cluster, ...selected } = rest;
+  const { resource, form, connection: cluster, ...rest } = options;
+  const { name, mapper, primaryToSecondary, namespaces, filters, indexes, startPriority, ...selected } = rest;
   const { definition } = resource;
   const connection = cluster && ("credentials" in cluster ? cluster : createConnection(cluster));
   if (connection !== undefined && mapper === undefined && primaryToSecondary === undefined)

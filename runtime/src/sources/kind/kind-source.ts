@@ -4,34 +4,35 @@ import type { ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
-import type { IndexFunction } from "../../cache/object-index.js";
-import type { ResourceChange, EventFilters } from "../../cache/resource-change.js";
+import type { ResourceChange } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
-import type { InformerRequest } from "../../watch/shared-informers.js";
+import type { InformerRequest } from "../../watch/informer-pool.js";
 import { createEventGate, type EventGate } from "../event-gate.js";
 import { HealthRecord } from "../health-record.js";
-import type { PrimaryToSecondaryMapper } from "../mappers.js";
-import { SecondaryMapping, type ContextualMapper } from "./secondary-mapping.js";
+import type { InformerSourceOptions } from "./informer-source.js";
+import { SecondaryMapping } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
 import type { SourceHealth } from "../../base/health.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 
+type Shared = "filters" | "indexes" | "mapper" | "name" | "namespaces" | "primaryToSecondary" | "startPriority";
+
 /** What a source of one kind does; untyped, for informerSource has the types. */
-export interface KindSourceOptions {
-  readonly name: string;
-  readonly mapper?: ContextualMapper | undefined;
-  readonly primaryToSecondary?: PrimaryToSecondaryMapper | undefined;
+export interface KindSourceOptions extends Pick<InformerSourceOptions<KubernetesObject>, Shared> {
   readonly request: Omit<InformerRequest, "namespace">;
-  readonly namespaces: "sameAsController" | "all" | readonly string[];
-  readonly filters?: EventFilters | undefined;
-  readonly indexes?: { readonly [name: string]: IndexFunction } | undefined;
-  readonly startPriority?: EventSource["startPriority"];
   /** Whether the source is the runtime's own: nobody finds it by the type of its objects, or reads them. */
   readonly isInternal?: boolean;
   /** Names the dependent that an object is of, where several share the source. */
   readonly dependentOf?: (object: KubernetesObject) => string | undefined;
   /** Whether the objects are the primaries themselves, whose changes are no matter of a mapping. */
   readonly isOfPrimaries?: boolean;
+}
+
+type PrimarySourceOptions = KindSourceOptions["request"] & Pick<KindSourceOptions, "indexes">;
+
+/** Creates the event source of the primaries of a controller; no other one of the controller may have its name, "primary". */
+export function createPrimarySource({ indexes, ...request }: PrimarySourceOptions): KindSource {
+  return new KindSource({ name: "primary", request, indexes, isOfPrimaries: true });
 }
 
 /** An event source of the objects of one kind, as one controller sees them. */
@@ -41,7 +42,7 @@ export class KindSource implements EventSource<KubernetesObject> {
   readonly startPriority;
   readonly view: ResourceView;
   readonly connection: Connection | undefined;
-  readonly namespaces: KindSourceOptions["namespaces"];
+  readonly namespaces: NonNullable<KindSourceOptions["namespaces"]>;
   readonly #options: KindSourceOptions;
   readonly #watch: ViewWatch;
   readonly #gate: EventGate<KubernetesObject>;
@@ -56,13 +57,12 @@ export class KindSource implements EventSource<KubernetesObject> {
     this.type = isInternal || isOfPrimaries ? undefined : request.definition;
     this.startPriority = options.startPriority ?? "default";
     this.connection = request.connection;
-    this.namespaces = options.namespaces;
+    this.namespaces = options.namespaces ?? "sameAsController";
     this.#options = options;
     const record = (this.#record = new HealthRecord(name));
     this.#gate = createEventGate(options.filters, record);
     const { mapper, primaryToSecondary } = options;
-    // With `primaryToSecondary` nobody asks the index. But an object that a bounded cache has evicted cannot be mapped any more: then the
-    // index remembers its primaries.
+    // With `primaryToSecondary` the index is asked for evicted objects alone: they cannot be mapped any more.
     const isMapped = primaryToSecondary === undefined || (mapper !== undefined && this.#isBounded);
     const index = (object: KubernetesObject) => this.#mapping?.indexedOf(object) ?? [];
     const indexes = { ...(isMapped && !isOfPrimaries ? { [OWNER_INDEX]: index } : {}), ...options.indexes };

@@ -10,54 +10,48 @@ const NO_READS: ReadonlySet<string> = new Set();
 const keyRead = (key: ObjectKey) => `key ${key}`;
 const indexRead = (name: string, value: string) => `index ${name} ${value}`;
 
-/** Primaries that note how they are read. */
-export class PrimaryReads {
+/** Lets primaries note how they are read. */
+export function createPrimaryReads(known: IndexedPrimaries) {
+  const indexes = new Set<string>();
+  let reads: Set<string> | undefined;
+  const noting = <Result>(read: string, result: Result): Result => {
+    reads?.add(read);
+    return result;
+  };
+  const readOfIndex = (name: string, value: string) => {
+    indexes.add(name);
+    return indexRead(name, value);
+  };
   /** The primaries to read; what is read of them while `record` runs is noted. */
-  readonly primaries: IndexedPrimaries;
-  readonly #known: IndexedPrimaries;
-  readonly #indexes = new Set<string>();
-  #reads: Set<string> | undefined;
-
-  constructor(known: IndexedPrimaries) {
-    this.#known = known;
-    const noting = <Result>(read: string, result: Result): Result => {
-      this.#reads?.add(read);
-      return result;
-    };
-    const readOfIndex = (name: string, value: string) => {
-      this.#indexes.add(name);
-      return indexRead(name, value);
-    };
-    this.primaries = {
-      get: (key) => noting(keyRead(key), known.get(key)),
-      has: (key) => noting(keyRead(key), known.has(key)),
-      keys: () => noting(ALL_READ, known.keys()),
-      list: (options) => noting(ALL_READ, known.list(options)),
-      keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
-      byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)),
-      indexValuesOf: (name, key, object) => known.indexValuesOf(name, key, object),
-      addIndex: (name, valuesOf) => known.addIndex(name, valuesOf),
-      removeIndex: (name) => known.removeIndex(name),
-    };
-  }
-
-  record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
-    const reads = (this.#reads = new Set<string>());
-    try {
-      const result = call();
-      return { result, reads: reads.size === 0 ? NO_READS : reads };
-    } finally {
-      this.#reads = undefined;
-    }
-  }
-
-  /** Returns the reads that find a primary in one of these states, but for the read of all. */
-  readsOf(key: ObjectKey, states: readonly (KubernetesObject | undefined)[]): readonly string[] {
-    const valuesOf = (name: string) =>
-      states.flatMap((state) => (state && this.#known.indexValuesOf(name, key, state)) ?? []);
-    const reads = [...this.#indexes].flatMap((name) => valuesOf(name).map((value) => indexRead(name, value)));
-    return [keyRead(key), ...reads];
-  }
+  const primaries: IndexedPrimaries = {
+    get: (key) => noting(keyRead(key), known.get(key)),
+    has: (key) => noting(keyRead(key), known.has(key)),
+    keys: () => noting(ALL_READ, known.keys()),
+    list: (options) => noting(ALL_READ, known.list(options)),
+    keysByIndex: (name, value) => noting(readOfIndex(name, value), known.keysByIndex(name, value)),
+    byIndex: (name, value) => noting(readOfIndex(name, value), known.byIndex(name, value)),
+    indexValuesOf: (name, key, object) => known.indexValuesOf(name, key, object),
+    addIndex: (name, valuesOf) => known.addIndex(name, valuesOf),
+    removeIndex: (name) => known.removeIndex(name),
+  };
+  return {
+    primaries,
+    record<Result>(call: () => Result): { readonly result: Result; readonly reads: ReadonlySet<string> } {
+      const noted = (reads = new Set<string>());
+      try {
+        const result = call();
+        return { result, reads: noted.size === 0 ? NO_READS : noted };
+      } finally {
+        reads = undefined;
+      }
+    },
+    /** Returns the reads that find a primary in one of these states, but for the read of all. */
+    readsOf(key: ObjectKey, states: readonly (KubernetesObject | undefined)[]): readonly string[] {
+      const valuesOf = (name: string) =>
+        states.flatMap((state) => (state && known.indexValuesOf(name, key, state)) ?? []);
+      return [keyRead(key), ...[...indexes].flatMap((name) => valuesOf(name).map((value) => indexRead(name, value)))];
+    },
+  };
 }
 
 /** Tells whether a change of a primary causes a reconcile of it anyway: all but edits of its metadata or status do. */

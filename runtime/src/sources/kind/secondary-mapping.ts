@@ -1,5 +1,4 @@
-// Which primaries an object concerns, and which objects a primary has: by a mapper of the user, by what the primaries name, or by what ties
-// dependents to their primaries.
+// Which primaries an object concerns, and the reverse: by a mapper of the user, by what the primaries name, or by the links of dependents.
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
 import { OWNER_INDEX } from "../../base/primary-link.js";
 import { synchronous } from "../../base/promises.js";
@@ -7,12 +6,11 @@ import { isEvicted } from "../../cache/bounded-objects.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
-import { checkedKeys, typeNameOf } from "../checked-keys.js";
 import type { HealthRecord } from "../health-record.js";
-import { byAnyLink, type SecondaryToPrimaryMapper } from "../mappers.js";
+import { byAnyLink, checkedKeys, typeNameOf, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
 import { Links } from "./links.js";
-import { ALL_READ, isReconciledFor, PrimaryReads } from "./primary-reads.js";
+import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
 export type ContextualMapper<Secondary extends KubernetesObject = KubernetesObject> = (
@@ -39,7 +37,7 @@ export class SecondaryMapping {
   readonly #options: KindSourceOptions;
   /** With primaries that note how they are read. */
   readonly #parts: MappingParts;
-  readonly #reader: PrimaryReads;
+  readonly #reader: ReturnType<typeof createPrimaryReads>;
   /** Maps if neither the user nor the primaries do. */
   readonly #byLink: SecondaryToPrimaryMapper;
   /** A mapper is asked once for each state of an object, for an index has to remove what it added. */
@@ -59,7 +57,7 @@ export class SecondaryMapping {
   constructor(options: KindSourceOptions, parts: MappingParts) {
     const { primary, primaries } = parts.context;
     this.#options = options;
-    this.#reader = new PrimaryReads(primaries);
+    this.#reader = createPrimaryReads(primaries);
     this.#parts = { ...parts, context: { ...parts.context, primaries: this.#reader.primaries } };
     this.#byLink = byAnyLink({ definition: primary });
     if (options.primaryToSecondary !== undefined && options.mapper === undefined)
@@ -158,9 +156,8 @@ export class SecondaryMapping {
   #map(object: KubernetesObject): Mapped {
     const { mapper } = this.#options;
     const { context, record } = this.#parts;
-    const { result: primaries, reads } = this.#reader.record(() =>
-      record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE),
-    );
+    const call = () => record.guard("the mapper", () => keysFrom(mapper?.(object, context)), NONE);
+    const { result: primaries, reads } = this.#reader.record(call);
     const mapped = { primaries, reads };
     this.#mapped.set(object, mapped);
     return mapped;

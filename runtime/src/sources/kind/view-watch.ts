@@ -1,20 +1,10 @@
 // Keeps a view up to date through shared informers: one for all namespaces, or one for each.
-//
 // A change of the namespaces happens in one turn: until then the view shows the old ones, then all that the new informers know.
 import type { SourceHealth } from "../../base/health.js";
 import { untilAborted } from "../../base/promises.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ApiClient } from "../../client/api-client.js";
-import type { InformerHandle, InformerRequest, SharedInformers } from "../../watch/shared-informers.js";
-
-/** A change of namespaces whose new state is known already. */
-export interface NamespaceChange {
-  /** False once the watch was started or stopped since: then the state that is known is not the one that is needed. */
-  isCurrent(): boolean;
-  /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
-  commit(): Promise<void>;
-  rollback(): Promise<void>;
-}
+import type { InformerHandle, InformerRequest, SharedInformers } from "../../watch/informer-pool.js";
 
 /** The namespaces to watch; all of them if undefined. */
 export type Namespaces = readonly string[] | undefined;
@@ -24,6 +14,9 @@ export type StartMode = "start" | "startOrThrow";
 
 // One share for each namespace; that of all namespaces has no name.
 type Shares = ReadonlyMap<string | undefined, InformerHandle>;
+
+/** A change of namespaces whose new state is known already. */
+type NamespaceChange = Awaited<ReturnType<ViewWatch["prepare"]>>;
 
 /** Feeds one view, from a start to a stop, and then perhaps again. */
 export class ViewWatch {
@@ -54,8 +47,7 @@ export class ViewWatch {
   async start(informers: SharedInformers, namespaces: Namespaces, mode: StartMode = "start"): Promise<void> {
     if (this.#informers === undefined) {
       this.#informers = informers;
-      this.#setShares(this.#acquire(informers, this.#namesOf(namespaces)));
-      this.#show();
+      this.#show(this.#acquire(informers, this.#namesOf(namespaces)));
     }
     await this.#untilKnown(mode);
     if (mode === "startOrThrow" && this.#informers === undefined)
@@ -66,13 +58,12 @@ export class ViewWatch {
   async stop(): Promise<void> {
     const shares = this.#shares;
     this.#informers = undefined;
-    this.#setShares(new Map());
-    this.#show();
+    this.#show(new Map());
     await releaseAll(shares.values());
   }
 
   /** Watches these namespaces too, until their state is known; throws, and leaves everything as it was, if one cannot be watched now. */
-  async prepare(namespaces: Namespaces): Promise<NamespaceChange> {
+  async prepare(namespaces: Namespaces) {
     const informers = this.#informers;
     const old = this.#shares;
     const names = this.#namesOf(namespaces);
@@ -81,16 +72,16 @@ export class ViewWatch {
     // What has to make room before it is shown is indexed by then.
     const indexed = [...added.values()].map(({ informer }) => this.#view.addIndexesTo(informer.cache));
     const removeIndexes = () => indexed.forEach((remove) => remove());
+    // Once the watch was started or stopped since, the state that is known is not the one that is needed.
     const isCurrent = () => this.#informers === informers && this.#shares === old;
     const rollback = () => {
       removeIndexes();
       return releaseAll(added.values());
     };
+    /** Shows the new namespaces and drops the old ones, at once; resolves when their watches have ended. */
     const commit = async () => {
-      // It may have been stopped meanwhile.
       if (informers === undefined || !isCurrent()) return rollback();
-      this.#setShares(new Map(names.map((name) => [name, added.get(name) ?? old.get(name)!])));
-      this.#show();
+      this.#show(new Map(names.map((name) => [name, added.get(name) ?? old.get(name)!])));
       removeIndexes();
       await releaseAll([...old].flatMap(([name, share]) => (names.includes(name) ? [] : [share])));
     };
@@ -117,14 +108,11 @@ export class ViewWatch {
     }
   }
 
-  #setShares(shares: Shares): void {
+  #show(shares: Shares): void {
     this.#shares = shares;
     this.#replaced.abort();
     this.#replaced = new AbortController();
-  }
-
-  #show(): void {
-    this.#view.show(new Map([...this.#shares].map(([name, { informer }]) => [name, informer.cache])));
+    this.#view.show(new Map([...shares].map(([name, { informer }]) => [name, informer.cache])));
   }
 
   // The objects of a cluster-scoped kind are in no namespace, so those of a list would be none.
@@ -140,4 +128,36 @@ export class ViewWatch {
 
 async function releaseAll(shares: Iterable<InformerHandle>): Promise<void> {
   await Promise.all([...shares].map((share) => share.release()));
+}
+
+/**
+ * Shows the state of other namespaces in all watches that follow them, in one turn; throws, and leaves everything as it was, if one cannot
+ * be watched now. Resolves when the watches that are not needed any more have ended. `following` returns the watches in their order; the
+ * state is read again if these change meanwhile. `onSwitch` is called in the turn in which the state is shown, before it is.
+ */
+export async function switchNamespaces(
+  namespaces: Namespaces,
+  following: () => readonly ViewWatch[],
+  onSwitch: () => void,
+): Promise<void> {
+  let outdated: readonly NamespaceChange[] = [];
+  for (;;) {
+    const watches = following();
+    const settled = await Promise.allSettled(watches.map((watch) => watch.prepare(namespaces)));
+    const changes = settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    // What was prepared before is shared with the watches of now until then, so that it is not read twice.
+    for (const change of outdated) await change.rollback();
+    outdated = changes;
+    const failed = settled.find((each) => each.status === "rejected");
+    if (failed !== undefined) {
+      for (const change of changes) await change.rollback();
+      throw failed.reason;
+    }
+    const now = following();
+    const isSame = now.length === watches.length && now.every((watch, index) => watch === watches[index]);
+    if (!isSame || !changes.every((change) => change.isCurrent())) continue;
+    onSwitch();
+    await Promise.all(changes.map((change) => change.commit()));
+    return;
+  }
 }

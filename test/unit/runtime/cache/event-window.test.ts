@@ -10,7 +10,7 @@ function play(script: string) {
     else if (word === "close") window.close();
     else if (word === "?") told.push(wordOf(window.check()));
     else if (word.startsWith("own")) window.recordOwn(word.slice(3));
-    else window.add(changeOf(word), word.slice(1), word.startsWith("R"));
+    else window.add(changeOf(word), word.slice(1));
   }
   return { window, told: told.join(" ") };
 }

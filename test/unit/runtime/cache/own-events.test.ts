@@ -10,11 +10,7 @@ function play(script: string, ownEvents = new OwnEvents()) {
     if (word === "open") ownEvents.open(KEY);
     else if (word === "close") told.push(wordOf(ownEvents.close(KEY)));
     else if (word.startsWith("own")) ownEvents.recordOwn(KEY, word.slice(3));
-    else if (word !== "?") {
-      ownEvents.setListing(word.startsWith("R"));
-      told.push(wordOf(ownEvents.filter(changeOf(word), word.slice(1))));
-      ownEvents.setListing(false);
-    }
+    else if (word !== "?") told.push(wordOf(ownEvents.filter(changeOf(word), word.slice(1))));
   }
   return { ownEvents, told: told.filter((word) => word !== "-").join(" ") };
 }
@@ -74,10 +70,9 @@ suite("own events", (test) => {
     ownEvents.open("x/b");
     ownEvents.recordOwn("x/b", "6");
     ownEvents.close("x/b");
-    ownEvents.setListing(true);
     ownEvents.forget("x/b", "9");
     assert.is(ownEvents.size, 1);
-    assert.is(wordOf(ownEvents.filter(changeOf("U5"), "5")), "U5<4", "a list is under way");
+    assert.is(wordOf(ownEvents.filter(changeOf("R5"), "5")), "U5<4", "a list is under way");
   });
 
   test("a write that is under way keeps its window when the object is gone", () => {
@@ -89,10 +84,9 @@ suite("own events", (test) => {
 
   test("a window that opens during a list swallows nothing of what the list brings", () => {
     const ownEvents = new OwnEvents();
-    ownEvents.setListing(true);
     ownEvents.open(KEY);
     ownEvents.recordOwn(KEY, "5");
-    assert.is(wordOf(ownEvents.filter(changeOf("U5"), "5")), "U5<4");
+    assert.is(wordOf(ownEvents.filter(changeOf("R5"), "5")), "U5<4");
   });
 
   test("a watch that is past an own version ends the wait for its echo, and what was held is told", () => {

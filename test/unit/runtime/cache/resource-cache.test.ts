@@ -175,7 +175,7 @@ suite("resource cache", (test) => {
   test("a list reports what is missing in it, but not what we wrote since", () => {
     const { view, cache, notes } = createCache();
     cache.beginReplace();
-    cache.observeListed({ object: object("5") });
+    cache.observe({ object: object("5") });
     cache.endReplace("10");
     view.beginWrite("x/b")({ entry: { object: object("12", { name: "b", uid: "u2" }) }, isOwn: true });
     cache.beginReplace();

@@ -161,7 +161,7 @@ suite("restored server", (test) => {
         );
         if (breaksOff) {
           cache.beginReplace({ isRestored: true });
-          for (const object of listed.slice(1)) cache.observeListed({ object });
+          for (const object of listed.slice(1)) cache.observe({ object });
           cache.beginReplace({ isRestored: true });
         }
         relist(50, ...listed);

@@ -187,8 +187,7 @@ export class SimulatedWatch {
       for (const { object } of passed) controller.listed.add(versionOf(object));
     }
     for (const object of snapshot.entries)
-      if (!scope.cache.observeKnown(keyOf(object.metadata), versionOf(object)))
-        scope.cache.observeListed(entryOf(object));
+      if (!scope.cache.observeKnown(keyOf(object.metadata), versionOf(object))) scope.cache.observe(entryOf(object));
     scope.cache.endReplace(snapshot.version);
     this.#check();
   }

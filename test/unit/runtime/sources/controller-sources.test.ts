@@ -3,7 +3,7 @@
 import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import type { ExternalWatch } from "#runtime/sources/external/external-watch.js";
-import { inboundSource } from "#runtime/sources/inbound-source.js";
+import { inboundSource } from "#runtime/sources/trigger-sources.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf, ownedBy } from "./simulated-informers.js";

@@ -6,7 +6,7 @@ import {
   type SourcesListener,
 } from "#runtime/sources/controller-sources.js";
 import type { EventSource, EventSourceContext } from "#runtime/sources/event-source.js";
-import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
+import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
 import { createSourceContext, page } from "./source-context.js";
 
 /** Creates the sources of a controller of pages, with what they tell and what their informers know. */

@@ -1,8 +1,8 @@
 // What is told from outside: JOSDK's SimpleInboundEventSource, CachingInboundEventSource (CachingInboundEventSourceTest) and TimerEventSource.
 import type { ObjectKey } from "#runtime/base/kubernetes-object.js";
 import { cachingInboundSource } from "#runtime/sources/external/caching-inbound-source.js";
-import { inboundSource } from "#runtime/sources/inbound-source.js";
-import { timerSource } from "#runtime/sources/timer-source.js";
+import { inboundSource } from "#runtime/sources/trigger-sources.js";
+import { timerSource } from "#runtime/sources/trigger-sources.js";
 import { assert, suite } from "../../../support/suite.js";
 import { changeOf, createSourceContext, primaryOf } from "./source-context.js";
 

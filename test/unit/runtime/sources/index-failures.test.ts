@@ -3,7 +3,7 @@ import type { KubernetesObject, ObjectKey } from "#runtime/base/kubernetes-objec
 import { untypedResource } from "#runtime/codegen/define-resource.js";
 import { ControllerSources } from "#runtime/sources/controller-sources.js";
 import { informerSource } from "#runtime/sources/kind/informer-source.js";
-import { createPrimarySource } from "#runtime/sources/kind/primary-source.js";
+import { createPrimarySource } from "#runtime/sources/kind/kind-source.js";
 import { assert, suite } from "../../../support/suite.js";
 import { keysOf, objectOf } from "./simulated-informers.js";
 import { createSourceContext, page, primaryOf } from "./source-context.js";

@@ -1,10 +1,11 @@
 // When a list-watch asks again, in virtual time; what it does with a server is tested beside a server.
 import { Backoff } from "#runtime/base/backoff.js";
 import { messageOf } from "#runtime/base/logger.js";
+import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
 import type { StreamConsumer, Transport, TransportRequest, TransportResponse } from "#runtime/client/transport.js";
 import { runListWatch } from "#runtime/watch/list-watch.js";
-import type { ListWatchOptions, WatchedCache } from "#runtime/watch/list-watch-options.js";
+import type { ListWatchOptions } from "#runtime/watch/list-watch-options.js";
 import { builtinDefinition } from "../../../support/kind-definitions.js";
 import { assert, suite } from "../../../support/suite.js";
 import { VirtualClock } from "../../../support/virtual-clock.js";
@@ -105,20 +106,16 @@ async function meet(
       return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason as Error)));
     },
   } as unknown as ApiRequester;
-  const cache: WatchedCache = {
-    comparesVersions: true,
-    expectsOwn: false,
-    beginReplace: ({ isRestored = false } = {}) => void restores.push(isRestored),
-    observeKnown: () => false,
-    observeListed: () => {},
-    forgetListed: () => {},
-    endReplace: (version) => void lists.push(version),
-    observe: () => {},
-    observed: new Map(),
-    observeOwn: () => false,
-    observeDeletion: () => {},
-    observeVersion: () => {},
-  };
+  const cache = new (class extends ResourceCache {
+    override beginReplace(options: { isRestored?: boolean } = {}) {
+      restores.push(options.isRestored ?? false);
+      super.beginReplace(options);
+    }
+    override endReplace(version: string) {
+      lists.push(version);
+      super.endReplace(version);
+    }
+  })();
   const ended = runListWatch(
     {
       definition: builtinDefinition("v1", "ConfigMap"),
