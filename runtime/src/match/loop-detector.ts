@@ -17,7 +17,7 @@ const DEFAULTS = {
   calmMs: 10_000,
   initialPauseMs: 2_000,
   maxPauseMs: 300_000,
-  /** How many objects are kept in view; beyond that the one with the oldest last write is forgotten. */
+  /** How many objects are kept in view; beyond that a tenth is forgotten, the oldest last writes first. */
   capacity: 10_000,
 };
 
@@ -42,6 +42,8 @@ export interface KnownLoop {
 /** A loop after a write, and whether that made it one. */
 export type WriteLoop = KnownLoop & { readonly isNew: boolean };
 
+const SWEEP_INTERVAL_MS = 1_000;
+
 interface Writes extends ObservedWrite {
   /** Times of the last writes with the same content, and with the same input; the latest last. */
   readonly sameTimes: readonly number[];
@@ -56,6 +58,7 @@ export class LoopDetector {
   readonly #options: typeof DEFAULTS;
   /** In the order of their last write. */
   readonly #objects = new Map<string, Writes>();
+  #sweptAt = -Infinity;
 
   constructor(options: Partial<typeof DEFAULTS> = {}) {
     this.#options = { ...DEFAULTS, ...options };
@@ -94,7 +97,7 @@ export class LoopDetector {
     };
     this.#objects.delete(key);
     this.#objects.set(key, { ...write, sameTimes, times, lastAt: now, loop });
-    this.#sweep(now);
+    if (this.#objects.size > this.#options.capacity || now - this.#sweptAt >= SWEEP_INTERVAL_MS) this.#sweep(now);
     return loop && { ...loop, isNew: before === undefined };
   }
 
@@ -117,10 +120,14 @@ export class LoopDetector {
     return now - lastAt > (loop?.pauseMs ?? 0) + this.#options.windowMs;
   }
 
-  // Looks at the oldest only: one in a long pause holds up the others behind it until it is over, or the capacity is reached.
+  // Looks at the oldest only: one in a long pause holds up the others behind it until it is over, or the capacity is reached. To find the
+  // oldest of a map takes long when many before it were deleted, so this is done seldom, and beyond the capacity a tenth goes at once.
   #sweep(now: number): void {
+    const { capacity } = this.#options;
+    const most = this.#objects.size > capacity ? 0.9 * capacity : capacity;
+    this.#sweptAt = now;
     for (const [key, known] of this.#objects) {
-      if (this.#objects.size <= this.#options.capacity && !this.#isOver(known, now)) return;
+      if (this.#objects.size <= most && !this.#isOver(known, now)) return;
       this.#objects.delete(key);
     }
   }

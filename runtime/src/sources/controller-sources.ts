@@ -149,8 +149,10 @@ export class ControllerSources {
 
   /** Has every source fetch what it does not know yet of a primary; awaited before each reconcile of it. */
   async load(primary: KubernetesObject, signal: AbortSignal): Promise<void> {
-    const inUse = [...this.#registered.values()].filter(({ isInUse }) => isInUse);
-    await Promise.all(inUse.map(({ source }) => source.load?.(primary, signal)));
+    const loads = [];
+    for (const { source, isInUse } of this.#registered.values())
+      if (isInUse && source.load !== undefined) loads.push(source.load(primary, signal));
+    if (loads.length > 0) await Promise.all(loads);
   }
 
   /** Ends a reconcile of a primary: what was fetched for it may be evicted. */

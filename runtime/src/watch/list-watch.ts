@@ -20,9 +20,9 @@ const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
 const HEALTHY_AFTER_MS = 10_000;
 const SHORT_LIVED_MS = 1_000;
 const MIN_TIMEOUT_SECONDS = 300;
-// A quiet watch is checked for changes and for the version of the server by turns, so that a dead one is noticed within 40 s: two intervals
-// and the answer. Bookmarks come once a minute at most.
-const QUIET_MS = 15_000;
+// A quiet watch is checked for changes and for the version of the server, so that a dead one is noticed within 40 s: the interval and the
+// answer. Bookmarks come once a minute at most.
+const QUIET_MS = 30_000;
 const INITIAL_TIMEOUT_MS = 30_000;
 const LIST_LIMIT = 500;
 
@@ -114,7 +114,6 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
       : { resourceVersion: reader.version }),
     timeoutSeconds: MIN_TIMEOUT_SECONDS + Math.floor(Math.random() * MIN_TIMEOUT_SECONDS),
   });
-  let checks = 0;
   let hasArrived = false;
   const watchdog = startWatchdog({
     signal,
@@ -124,8 +123,8 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
       if (!hasArrived) throw new ConnectionError(`${transport.connection.server} does not answer: nothing arrived`);
       // A server that answers but sends no bookmark at the end of the list does not support sendInitialEvents.
       if (!reader.isListed) throw new WatchListUnsupportedError();
-      if (checks++ % 2 === 0) await checkChanges(options, () => reader.version, inner);
-      else await checkVersion(options, reader.version, inner);
+      await checkChanges(options, () => reader.version, inner);
+      await checkVersion(options, reader.version, inner);
     },
   });
   const splitter = new LineSplitter();

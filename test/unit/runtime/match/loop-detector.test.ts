@@ -125,12 +125,13 @@ suite("loop detector", (test) => {
   });
 
   test("no more objects are kept than there is room for, the latest first", () => {
-    const detector = new LoopDetector({ capacity: 10 });
+    const detector = new LoopDetector({ capacity: 20 });
     for (let round = 0; round < 3; round++) {
-      for (let index = 0; index < 9; index++) detector.noteWrite(`others ${round} ${index}`, write("same"), round);
+      // A tenth of the room is freed at once.
+      for (let index = 0; index < 17; index++) detector.noteWrite(`others ${round} ${index}`, write("same"), round);
       const loop = detector.noteWrite("hot", write("same"), round);
       assert.is(loop?.isNew, round === 2 ? true : undefined);
-      assert.is(detector.size, 10);
+      assert.ok(detector.size >= 18 && detector.size <= 20, `${detector.size} are kept`);
     }
   });
 
