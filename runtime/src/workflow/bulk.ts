@@ -6,7 +6,7 @@ import { messageOf } from "../base/logger.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { Live } from "./dependents/driver.js";
 import { isGone, isReady } from "./plan.js";
-import type { Place, StepRun } from "./step.js";
+import { takeStep, type Place, type StepRun } from "./step.js";
 import { Target } from "./target.js";
 import type { DependentOutcome } from "./workflow-result.js";
 
@@ -118,7 +118,7 @@ export class BulkRun {
   }
 
   #askEmpty(name: "readyPostcondition" | "deletePostcondition"): Promise<boolean> {
-    return this.#node.step((run) => this.#node.ask(name, run));
+    return takeStep(this.#node.definition, this.#node.run, (run) => this.#node.ask(name, run));
   }
 
   /** Returns the items that can be written; the others have failed. */
@@ -193,9 +193,8 @@ export class BulkRun {
   }
 
   /** Takes the step of an item that has a place. */
-  #step(item: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
-    const { run } = item;
-    return item.step(body, { ...run, places: [takenPlace(this.#places), ...run.places] });
+  #step({ definition, run }: Target, body: (run: StepRun) => Promise<DependentOutcome>): Promise<DependentOutcome> {
+    return takeStep(definition, { ...run, places: [takenPlace(this.#places), ...run.places] }, body);
   }
 
   #end(item: Target, outcome: DependentOutcome): void {

@@ -6,7 +6,7 @@ import type { SecondarySources } from "../sources/secondary-sources.js";
 import { BulkRun } from "./bulk.js";
 import type { DependentDriver } from "./dependents/driver.js";
 import { blockersOf, condemn, endsOf, isReady, nextSteps, type NodeState, type Plan } from "./plan.js";
-import type { Run } from "./step.js";
+import { takeStep, type Run } from "./step.js";
 import { Target } from "./target.js";
 import { createWorkflowResult, type DependentOutcome, type WorkflowResult } from "./workflow-result.js";
 
@@ -122,7 +122,7 @@ class WorkflowRun {
     const bulk = this.#bulks[index];
     this.#states[index] = { kind: "running" };
     this.#hideMissing(index);
-    const outcome = await target.step(async (run) => {
+    const outcome = await takeStep(target.definition, target.run, async (run) => {
       if (!(await target.activate(run))) return INACTIVE;
       if (!(await target.ask("reconcilePrecondition", run))) return UNWANTED;
       await target.desire(run);
@@ -138,7 +138,7 @@ class WorkflowRun {
     this.#states[index] = { kind: "running" };
     // The garbage collector acts only after the primary is gone: waiting for it here would never end.
     if (because === DELETED && target.driver.isGarbageCollected) return { kind: "left" };
-    const step = target.step(async (run): Promise<DependentOutcome | undefined> => {
+    const step = takeStep(target.definition, target.run, async (run): Promise<DependentOutcome | undefined> => {
       if (!(await target.activate(run))) return { kind: "inactive" };
       return bulk === undefined ? target.delete(run, because) : undefined;
     });

@@ -10,7 +10,7 @@ import {
   type DependentDefinition,
 } from "./definition/workflow-definition.js";
 import { argumentsOf, type DependentDriver, type Live, type Wanted, type WriteOutcome } from "./dependents/driver.js";
-import { takeStep, type Run, type StepRun } from "./step.js";
+import type { Run, StepRun } from "./step.js";
 import type { ConditionResults, DependentOutcome } from "./workflow-result.js";
 
 /** An object of a dependent in one run, and what is known of it so far; a retry does not repeat what succeeded. */
@@ -31,11 +31,6 @@ export class Target {
     this.driver = driver;
     this.run = run;
     this.item = item;
-  }
-
-  /** Does a step about the object. */
-  step<Result>(body: (run: StepRun) => Promise<Result>, run = this.run): Promise<Result> {
-    return takeStep(this.definition, run, body);
   }
 
   /** Tells whether the dependent is active, and watches its objects for as long as it is. */
