@@ -61,15 +61,21 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
   const inner = { ...options, schema: options.schema.items };
   if (options.isStrict === true)
     return desired.length === live.length && desired.every((item, index) => includes(item, live[index], inner));
-  if (desired.every((item, index) => isDeepStrictEqual(item, live[index]))) return true;
-  const [a, b] = [desired.map(textOf), live.map(textOf)];
+  let start = 0;
+  while (start < desired.length && isDeepStrictEqual(desired[start], live[start])) start++;
+  const most = Math.min(desired.length, live.length) - start;
+  let end = 0;
+  while (end < most && isDeepStrictEqual(desired.at(-1 - end), live.at(-1 - end))) end++;
+  if (start + end === desired.length) return true;
+  // The first item of the common end stays: it ends the pairs of items before it.
+  const [wanted, known] = [desired, live].map((list) => list.slice(start, list.length - Math.max(end - 1, 0)));
+  const [a, b] = [wanted!.map(textOf), known!.map(textOf)];
   const common = commonSubsequence(a, b);
   if (common === undefined) return false;
-  let at = 0;
-  let liveAt = 0;
+  let [at, liveAt] = [0, 0];
   for (const item of common) {
     while (a[at] !== item) {
-      if (b[liveAt] === item || !includes(desired[at], live[liveAt], inner)) return false;
+      if (b[liveAt] === item || !includes(wanted![at], known![liveAt], inner)) return false;
       at++;
       liveAt++;
     }
@@ -77,7 +83,7 @@ function includesItems(desired: JsonValue[], live: JsonValue[], options: Additiv
     at++;
     liveAt++;
   }
-  return desired.slice(at).every((item, index) => includes(item, live[liveAt + index], inner));
+  return wanted!.slice(at).every((item, index) => includes(item, known![liveAt + index], inner));
 }
 
 /** Returns an item as a text; equal items have equal texts. */
@@ -87,18 +93,12 @@ function textOf(item: JsonValue): string {
   );
 }
 
-/** Returns the longest common subsequence; `undefined` if there are too many pairs of items between what the lists begin and end with. */
+/** Returns the longest common subsequence; `undefined` if there are too many pairs of items that both lists have. */
 function commonSubsequence(all: readonly string[], others: readonly string[]): string[] | undefined {
-  let start = 0;
-  while (start < all.length && all[start] === others[start]) start++;
-  const most = Math.min(all.length, others.length) - start;
-  let end = 0;
-  while (end < most && all.at(-1 - end) === others.at(-1 - end)) end++;
   // An item that only one list has is in no common subsequence.
-  const keepThose = (list: readonly string[], known: ReadonlySet<string>) =>
-    list.slice(start, list.length - end).filter((item) => known.has(item));
-  const a = keepThose(all, new Set(others));
-  const b = keepThose(others, new Set(a));
+  const [inAll, inOthers] = [new Set(all), new Set(others)];
+  const a = all.filter((item) => inOthers.has(item));
+  const b = others.filter((item) => inAll.has(item));
   if (a.length * b.length > MOST_PAIRS) return undefined;
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);
@@ -108,7 +108,7 @@ function commonSubsequence(all: readonly string[], others: readonly string[]): s
         a[i] === b[j]
           ? lengths[(i + 1) * width + j + 1]! + 1
           : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
-  const common = all.slice(0, start);
+  const common: string[] = [];
   for (let i = 0, j = 0; i < a.length && j < b.length;)
     if (a[i] === b[j]) {
       common.push(a[i]!);
@@ -116,7 +116,7 @@ function commonSubsequence(all: readonly string[], others: readonly string[]): s
       j++;
     } else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i++;
     else j++;
-  return [...common, ...all.slice(all.length - end)];
+  return common;
 }
 
 function isAbsent(value: Value): value is null | undefined {

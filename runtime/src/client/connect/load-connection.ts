@@ -13,7 +13,7 @@ export interface LoadConnectionOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; else throws. */
+/** Finds the connection as controller-runtime does: a stated kubeconfig, `KUBECONFIG`, a pod's service account, `~/.kube/config`; or throws where it looked. */
 export async function loadConnection(options: LoadConnectionOptions = {}): Promise<Connection> {
   const { kubeconfig, env = process.env } = options;
   // Loaded only where there is a kubeconfig: in a cluster there is none.

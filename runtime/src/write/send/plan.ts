@@ -190,7 +190,7 @@ function operationsOf<Resource extends KubernetesObject>(
   return isStatus ? jsonDiff({ status: before["status"] }, { status: changed["status"] }) : jsonDiff(before, changed);
 }
 
-/** Returns a Secret with its `stringData` in `data`, as it is stored: otherwise its fields would be owned where they are not (1.36). */
+/** Returns a Secret with its `stringData` in `data`, as it is stored: the server would record `stringData` as owned (1.36), where nothing is. */
 export function withEncodedData<Desired extends object>(definition: ResourceDefinition, desired: Desired): Desired {
   if (definition.kind !== "Secret" || definition.apiVersion !== "v1" || !("stringData" in desired)) return desired;
   const { stringData, ...rest } = desired as { stringData?: { [key: string]: string } | null; data?: object };
