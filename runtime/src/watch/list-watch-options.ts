@@ -43,6 +43,7 @@ export interface ListWatchOptions extends InformerScope {
   readonly clock?: Clock | undefined;
 }
 
-// These ask for metadata alone. Such an object states the kind PartialObjectMetadata; the decoder restores its own kind.
+/** Asks for the metadata of objects alone. They state the kind PartialObjectMetadata; the decoder restores their own. */
 export const METADATA_OBJECT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+/** Asks for a list of the metadata of objects. */
 export const METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
