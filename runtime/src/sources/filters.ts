@@ -1,3 +1,6 @@
+import type { EventFilters } from "../cache/resource-change.js";
+import type { HealthRecord } from "./health-record.js";
+
 /** Any of the filters of an event source, or a part of one. */
 export type Filter<Args extends readonly unknown[]> = (...args: Args) => boolean;
 
@@ -15,3 +18,25 @@ export function anyOf<Args extends readonly unknown[]>(...filters: readonly Filt
 export function not<Args extends readonly unknown[]>(filter: Filter<Args>): Filter<Args> {
   return (...args) => !filter(...args);
 }
+
+/** Creates the gate of an event source; a filter that throws lets the event pass, for an event must not be lost. */
+export function createEventGate<Resource>(
+  { onAdd, onUpdate, onDelete, generic }: EventFilters<Resource> = {},
+  health: HealthRecord,
+) {
+  const passes = (part: string, ask: (() => boolean) | undefined) => ask === undefined || health.guard(part, ask, true);
+  const passesGeneric = (resource: Resource) => passes("the generic filter", generic && (() => generic(resource)));
+  return {
+    passesGeneric,
+    passesAdd: (resource: Resource) =>
+      passesGeneric(resource) && passes("the filter onAdd", onAdd && (() => onAdd(resource))),
+    passesUpdate: (resource: Resource, old: Resource) =>
+      passesGeneric(resource) && passes("the filter onUpdate", onUpdate && (() => onUpdate(resource, old))),
+    passesDelete: (resource: Resource, isFinalStateUnknown: boolean) =>
+      passesGeneric(resource) &&
+      passes("the filter onDelete", onDelete && (() => onDelete(resource, isFinalStateUnknown))),
+  };
+}
+
+/** Tells what passes the filters of an event source; `passesGeneric` asks the filter alone that is for every event. */
+export type EventGate<Resource> = ReturnType<typeof createEventGate<Resource>>;

@@ -2,7 +2,7 @@
 // goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
 // older than the version, cause a relist. Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
-import { sleep, systemClock, turns } from "../base/clock.js";
+import { sleep, systemClock, turns, type Clock } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
@@ -12,7 +12,6 @@ import { METADATA_LIST, METADATA_OBJECT, type ListWatchOptions } from "./list-wa
 import { checkChanges, checkVersion, pathOf, RestoredError } from "./quiet-check.js";
 import { Restores } from "./restores.js";
 import { ExpiredError, WatchReader } from "./watch-reader.js";
-import { startWatchdog } from "./watchdog.js";
 
 // The values of client-go's reflector.
 const BACKOFF = { initialMs: 400, factor: 2, maxMs: 15_000 };
@@ -159,4 +158,52 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
     over.abort();
     watchdog.stop();
   }
+}
+
+interface WatchdogOptions {
+  readonly signal: AbortSignal;
+  /** How long the stream may be quiet; asked anew whenever something arrives. */
+  quietMs(): number;
+  /** Checks a quiet stream; a rejection aborts the stream. */
+  check(signal: AbortSignal): Promise<void>;
+  readonly clock?: Clock | undefined;
+}
+
+/** Has a stream checked whenever it is quiet, and aborts it if the check fails. */
+function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: WatchdogOptions) {
+  const failed = new AbortController();
+  const ended = new AbortController();
+  const signal = AbortSignal.any([outer, failed.signal]);
+  let isChecking = false;
+  let cancel = () => {};
+  const wait = () => {
+    cancel();
+    cancel = clock.schedule(quietMs(), () => void checkNow());
+  };
+  const checkNow = async () => {
+    const either = AbortSignal.any([signal, ended.signal]);
+    isChecking = true;
+    try {
+      await check(either);
+      isChecking = false;
+      if (!either.aborted) wait();
+    } catch (error) {
+      if (!either.aborted) failed.abort(error);
+    }
+  };
+  wait();
+  return {
+    /** Aborted when a check failed, and when the outer signal is. */
+    signal,
+    /** Why the check failed. */
+    failure: (): unknown => failed.signal.reason,
+    /** Takes that something arrived. */
+    reset() {
+      if (!isChecking) wait();
+    },
+    stop() {
+      cancel();
+      ended.abort(new Error("the stream has ended"));
+    },
+  };
 }

@@ -2,7 +2,7 @@
 // what differs by value, whether or not the gate finds it worth an event. What it returns is a snapshot.
 import { isDeepStrictEqual } from "node:util";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kubernetes-object.js";
-import type { EventGate } from "../event-gate.js";
+import type { EventGate } from "../filters.js";
 
 /** Returns the id of a resource, unique among the resources of its primary. */
 export type IdOf<Resource> = (resource: Resource) => string;

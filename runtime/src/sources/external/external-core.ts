@@ -3,7 +3,7 @@ import { keyOf, type KubernetesObject, type ObjectKey } from "../../base/kuberne
 import { untilAborted } from "../../base/promises.js";
 import type { Semaphore } from "../../base/semaphore.js";
 import type { EventSource, EventSourceContext } from "../event-source.js";
-import { createEventGate } from "../event-gate.js";
+import { createEventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
 import { ExternalCache } from "./external-cache.js";
 import { checkInterval, type ExternalSource, type ExternalSourceOptions } from "./external-source.js";

@@ -7,7 +7,7 @@ import type { EventSource, EventSourceContext } from "../event-source.js";
 import type { ResourceChange } from "../../cache/resource-change.js";
 import { ResourceView, type ListOptions } from "../../cache/resource-view.js";
 import type { InformerRequest } from "../../watch/informer-pool.js";
-import { createEventGate, type EventGate } from "../event-gate.js";
+import { createEventGate, type EventGate } from "../filters.js";
 import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
 import { SecondaryMapping } from "./secondary-mapping.js";

@@ -9,7 +9,6 @@ import type { EventSourceContext, IndexedPrimaries } from "../event-source.js";
 import type { HealthRecord } from "../health-record.js";
 import { byAnyLink, checkedKeys, typeNameOf, type SecondaryToPrimaryMapper } from "../mappers.js";
 import type { KindSourceOptions } from "./kind-source.js";
-import { Links } from "./links.js";
 import { ALL_READ, createPrimaryReads, isReconciledFor } from "./primary-reads.js";
 
 /** Returns the keys of the primaries that a secondary concerns; `primaries` are those that the cache knows. */
@@ -31,6 +30,38 @@ interface MappingParts {
 }
 
 const NONE: readonly ObjectKey[] = [];
+const NO_LINKS: ReadonlySet<string> = new Set();
+
+/** What leads to what, found from either end. */
+class Links {
+  readonly #targets = new Map<string, ReadonlySet<string>>();
+  readonly #origins = new Map<string, Set<string>>();
+
+  get isEmpty(): boolean {
+    return this.#targets.size === 0;
+  }
+
+  /** Replaces all links of `origin`. */
+  set(origin: string, targets: Iterable<string>): void {
+    const after = new Set(targets);
+    for (const target of this.from(origin)) {
+      const origins = this.#origins.get(target);
+      origins?.delete(origin);
+      if (origins?.size === 0) this.#origins.delete(target);
+    }
+    if (after.size === 0) this.#targets.delete(origin);
+    else this.#targets.set(origin, after);
+    for (const target of after) this.#origins.set(target, (this.#origins.get(target) ?? new Set()).add(origin));
+  }
+
+  from(origin: string): ReadonlySet<string> {
+    return this.#targets.get(origin) ?? NO_LINKS;
+  }
+
+  to(target: string): ReadonlySet<string> {
+    return this.#origins.get(target) ?? NO_LINKS;
+  }
+}
 
 /** The mapping of one event source, from its start to its stop. */
 export class SecondaryMapping {

@@ -1,5 +1,5 @@
 // JOSDK's ExternalResourceCachingEventSourceTest; the titles in brackets are its own.
-import { createEventGate } from "#runtime/sources/event-gate.js";
+import { createEventGate } from "#runtime/sources/filters.js";
 import { ExternalCache, kubernetesResource, singleResource } from "#runtime/sources/external/external-cache.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
 import { assert, suite } from "../../../support/suite.js";

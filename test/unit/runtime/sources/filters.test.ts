@@ -1,4 +1,4 @@
-import { createEventGate } from "#runtime/sources/event-gate.js";
+import { createEventGate } from "#runtime/sources/filters.js";
 import { allOf, anyOf, not } from "#runtime/sources/filters.js";
 import { HealthRecord } from "#runtime/sources/health-record.js";
 import fc from "fast-check";
