@@ -88,7 +88,7 @@ export class RunningController {
       driverOf: driverFactory(definition, parts),
       removedKinds: new RemovedDependents(definition, parts),
       resources: new ResourceOperations({
-        ...{ client, fieldManager, fieldManagers, sources, logger, listener: loops },
+        ...{ sender, sources, logger },
         primary: { definition: workflow.primary, cache: primaries },
         finalizer: finalizerNameOf(definition),
       }),

@@ -9,10 +9,11 @@ import type { WriteTarget } from "./send/apply-matcher.js";
 import { addFinalizer, applyFinalizer, removeFinalizer, type FinalizerWrite } from "./finalizers.js";
 import { KindOperations, type RetriedPatch } from "./kind-operations.js";
 import type { WriteCause } from "./send/postponed-write.js";
-import { Sender, type SenderOptions } from "./send/send.js";
+import type { Sender } from "./send/send.js";
 
-interface ResourceOperationsOptions extends SenderOptions {
-  readonly client: ApiClient;
+interface ResourceOperationsOptions {
+  /** The sender of the controller, which makes its other writes as well. */
+  readonly sender: Sender;
   readonly primary: WriteTarget;
   readonly finalizer: string;
   readonly sources: SecondarySources;
@@ -40,7 +41,7 @@ export class ResourceOperations {
   constructor(options: ResourceOperationsOptions, cause?: WriteCause, shared?: SharedByReconciles) {
     this.#options = options;
     this.#cause = cause;
-    this.#shared = shared ?? { senders: new Map(), warned: new Set() };
+    this.#shared = shared ?? { senders: new Map([[options.sender.client, options.sender]]), warned: new Set() };
   }
 
   /** Returns the same operations for one reconcile, which cancels them when it is given up. */
@@ -93,10 +94,10 @@ export class ResourceOperations {
     return new KindOperations(primary, { sender: this.#senderFor(), cause: this.#cause, finalizer, isUrgent });
   }
 
-  #senderFor(client = this.#options.client): Sender {
+  #senderFor(client = this.#options.sender.client): Sender {
     const { senders } = this.#shared;
-    let sender = senders.get(client);
-    if (sender === undefined) senders.set(client, (sender = new Sender({ ...this.#options, client })));
+    const sender = senders.get(client) ?? this.#options.sender.withClient(client);
+    senders.set(client, sender);
     return sender;
   }
 

@@ -12,6 +12,7 @@ import { type SecondarySources } from "#runtime/sources/secondary-sources.js";
 import type { InformerHandle } from "#runtime/watch/informer-pool.js";
 import { InformerPool } from "#runtime/watch/informer-pool.js";
 import { ResourceOperations } from "#runtime/write/resource-operations.js";
+import { Sender } from "#runtime/write/send/send.js";
 import { ConfigMap, Page, Secret } from "./page-operator.js";
 import { hasType } from "#runtime/base/resource-definition.js";
 import { noSecondarySources } from "../../support/no-sources.js";
@@ -82,8 +83,7 @@ export async function startWrittenKinds(server: ApiServer, more: readonly Writte
   const pages = await watch(Page);
   const configMaps = await watch(ConfigMap);
   const operations = new ResourceOperations({
-    client,
-    fieldManager: FIELD_MANAGER,
+    sender: new Sender({ client, fieldManager: FIELD_MANAGER }),
     finalizer: FINALIZER,
     primary: { definition: Page.definition, cache: pages.view },
     sources: sourcesOf([

@@ -69,6 +69,11 @@ export class Sender {
     return typeof client === "function" ? client() : client;
   }
 
+  /** Returns one that writes as this one does, in another cluster. */
+  withClient(client: ApiClient): Sender {
+    return new Sender({ ...this.#options, client });
+  }
+
   /** Reads an object as the caches hold it; undefined if there is none. */
   read(
     target: WriteTarget,

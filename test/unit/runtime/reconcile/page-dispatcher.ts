@@ -102,6 +102,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
   cache.onChange((change) => void changes.push(change));
   const log = (level: string) => (_: object, message: string) => void logs.push(`${level} ${message}`);
   const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  const sender = new Sender({ client, fieldManager: FIELD_MANAGER });
   const primary = new PrimaryReconciler(
     {
       name: FIELD_MANAGER,
@@ -112,10 +113,10 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
     {
       primaries: cache,
       driverOf: driverOfNothing,
-      sender: new Sender({ client, fieldManager: FIELD_MANAGER }),
+      sender,
       secondaries: noSecondarySources,
       resources: new ResourceOperations({
-        ...{ client, fieldManager: FIELD_MANAGER, finalizer: FINALIZER, sources: noSecondarySources, logger },
+        ...{ sender, finalizer: FINALIZER, sources: noSecondarySources, logger },
         primary: { definition, cache },
       }),
       expectations: new ExpectationRegistry({ clock: new VirtualClock(), onTimeout() {} }),
