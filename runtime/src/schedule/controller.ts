@@ -58,6 +58,11 @@ const MAX_GIVEN_UP = 10;
 const TIMER: ProcessorEvent = { kind: "timer" };
 const STARTED: ProcessorEvent = { kind: "started" };
 const MISSED: ProcessorEvent = { kind: "missed" };
+const reasonsFor = (change: ResourceChange["kind"]) => ({
+  initial: { kind: "primary", change, isInitial: true } as const,
+  later: { kind: "primary", change, isInitial: false } as const,
+});
+const REASONS = { added: reasonsFor("added"), updated: reasonsFor("updated"), deleted: reasonsFor("deleted") };
 const NO_TRANSITION: Transition = { state: undefined, effects: [] };
 // A runner that broke its promise not to throw.
 const BROKEN = { kind: "reconcile", isFinalizerRemoved: false, wroteStatus: false, wroteResource: false } as const;
@@ -81,7 +86,6 @@ export class Controller<Result = unknown> {
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
-  readonly #lastErrors = new Map<KnownPrimary, string>();
   #isStarted = false;
   #isPaused = false;
   #isStopped = false;
@@ -170,12 +174,12 @@ export class Controller<Result = unknown> {
     if (this.#isStopped) return;
     const { kind, key, object, old, isInitial = false } = change;
     const { uid, deletionTimestamp } = object.metadata;
-    const reason = { kind: "primary", change: kind, isInitial } as const;
+    const reason = REASONS[kind][isInitial ? "initial" : "later"];
     if (kind === "deleted") return this.#onDeletion(change, reason);
     // The deletion of the object before was missed.
     if (kind === "updated" && old !== undefined && old.metadata.uid !== uid) {
       const missed = { ...change, kind: "deleted" as const, object: old, isFinalStateUnknown: true };
-      this.#onDeletion(missed, { ...reason, change: "deleted" });
+      this.#onDeletion(missed, REASONS.deleted[isInitial ? "initial" : "later"]);
       return this.onPrimaryChange({ ...change, kind: "added" });
     }
     const isNews = isEdit(object, this.#primaries.get(key)?.seen);
@@ -203,10 +207,10 @@ export class Controller<Result = unknown> {
   }
 
   get givenUp(): GivenUp {
-    const primaries = [...this.#lastErrors]
-      .slice(0, MAX_GIVEN_UP)
-      .map(([{ key: primary, state }, error]) => ({ primary, failures: state.failures, error }));
-    return { count: this.#lastErrors.size, primaries };
+    const all = [...this.#primaries.values()].flatMap(({ key, state, lastError }) =>
+      lastError === undefined ? [] : [{ primary: key, failures: state.failures, error: lastError }],
+    );
+    return { count: all.length, primaries: all.slice(0, MAX_GIVEN_UP) };
   }
 
   /** Counts the objects that the controller keeps, to find leaks. */
@@ -290,7 +294,7 @@ export class Controller<Result = unknown> {
     primary.limiter = undefined;
     this.#queue.delete(primary);
     primary.cancelTimer();
-    this.#lastErrors.delete(primary);
+    primary.lastError = undefined;
     this.#dependencies.runner.release?.(primary.key);
   }
 
@@ -345,8 +349,7 @@ export class Controller<Result = unknown> {
     // After a stop, outcomes are ignored: the aborted signal causes the failures.
     const transition = this.#isAborted ? NO_TRANSITION : this.#apply(primary, event, now);
     primary.run = undefined;
-    if (transition.state?.isGivenUp === true) this.#lastErrors.set(primary, messageOf(outcome.failure?.error));
-    else this.#lastErrors.delete(primary);
+    primary.lastError = transition.state?.isGivenUp === true ? messageOf(outcome.failure?.error) : undefined;
     const { observer } = this.#dependencies;
     if (observer !== undefined) this.#report(observer, run.eventOf(outcome, transition, now) as ReconcileEvent<Result>);
     if (this.#runs.size === 0) this.#onIdle();

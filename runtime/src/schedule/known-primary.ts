@@ -25,6 +25,8 @@ export class KnownPrimary implements Queued {
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
   run: ReconcileRun | undefined = undefined;
+  /** Why the last reconcile failed, while no quick retry is left. */
+  lastError: string | undefined = undefined;
   /** What the last reconcile saw; undefined before the first. */
   seen: Seen | undefined = undefined;
   readonly resyncAfterMs: number;

@@ -29,40 +29,59 @@ type RunStart = Pick<ReconcileRun, "entry" | "startedAt"> & { readonly state: Pr
 export class ReconcileRun implements ReconcileScope {
   readonly key: ObjectKey;
   readonly entry: DecodedResource;
-  readonly retry: ReconcileScope["retry"];
-  readonly isPrimaryDeleted: boolean;
-  readonly isFinalStateUnknown: boolean;
-  readonly reasons: readonly ReconcileReason[];
-  readonly tasks: RunningTasks;
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
   readonly startedAt: number;
+  /** When its place goes to others, if its time is up; `Infinity` once that is done. */
+  endOfPlace: number | undefined = undefined;
+  readonly #state: PrimaryState;
   readonly #around: RunSurroundings;
   readonly #abort = new AbortController();
   #signal: AbortSignal | undefined;
   #logger: Logger | undefined;
+  #tasks: RunningTasks | undefined;
 
   constructor(key: ObjectKey, { entry, state, startedAt }: RunStart, around: RunSurroundings) {
-    const { settings, clock } = around;
-    const { reasons, retry } = state;
     this.key = key;
     this.entry = entry;
-    this.retry = { attempt: retry?.attempt ?? 0, isLastAttempt: settings.retry.isLastAttempt(retry) };
-    this.isPrimaryDeleted = isDeletionNext(state, settings);
-    this.isFinalStateUnknown = this.isPrimaryDeleted && state.isFinalStateUnknown;
-    this.reasons = reasons;
     this.startedAt = startedAt;
+    this.#state = state;
     this.#around = around;
-    this.tasks = new RunningTasks(this, clock);
+  }
+
+  get reasons(): readonly ReconcileReason[] {
+    return this.#state.reasons;
+  }
+
+  get retry(): ReconcileScope["retry"] {
+    const { retry } = this.#state;
+    return { attempt: retry?.attempt ?? 0, isLastAttempt: this.#around.settings.retry.isLastAttempt(retry) };
+  }
+
+  get isPrimaryDeleted(): boolean {
+    return isDeletionNext(this.#state, this.#around.settings);
+  }
+
+  get isFinalStateUnknown(): boolean {
+    return this.isPrimaryDeleted && this.#state.isFinalStateUnknown;
   }
 
   isNextReconcileImminent(): boolean {
     return this.#around.isImminent(this.key);
   }
 
-  // Most reconciles log nothing.
+  // Most reconciles log nothing, and wait for nobody.
   get logger(): Logger {
     return (this.#logger ??= createScopeLogger(this.#around, this));
+  }
+
+  get tasks(): RunningTasks {
+    return (this.#tasks ??= new RunningTasks(this, this.#around.clock));
+  }
+
+  /** Says nothing more of functions that do not return. */
+  close(): void {
+    this.#tasks?.close();
   }
 
   get signal(): AbortSignal {
@@ -92,19 +111,21 @@ export class ReconcileRun implements ReconcileScope {
   /** Returns what an observer is told when the reconcile ended with this transition. */
   eventOf(outcome: PrimaryOutcome, { state, effects }: Transition, now: number): ReconcileEvent {
     const { kind, wroteStatus, workflow, failure } = outcome;
-    const retryAfterMs = failure === undefined ? undefined : retryAfterMsOf(effects);
-    return {
+    const event: { -readonly [Field in keyof ReconcileEvent]: ReconcileEvent[Field] } = {
       controller: this.#around.controller,
       primary: this.key,
       kind,
       reasons: this.reasons,
       wroteStatus,
       durationMs: now - this.startedAt,
-      ...(workflow === undefined ? {} : { workflow }),
-      ...(failure === undefined ? {} : { error: failure.error }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(failure !== undefined && state?.isGivenUp === true ? { isGivenUp: true as const } : {}),
     };
+    if (workflow !== undefined) event.workflow = workflow;
+    if (failure === undefined) return event;
+    event.error = failure.error;
+    const retryAfterMs = retryAfterMsOf(effects);
+    if (retryAfterMs !== undefined) event.retryAfterMs = retryAfterMs;
+    if (state?.isGivenUp === true) event.isGivenUp = true;
+    return event;
   }
 }
 
@@ -121,8 +142,6 @@ export interface RunLimits {
 /** Watches over the reconciles under way. Each has a place until it ends, or until it goes on although its time is up. */
 export class RunsUnderWay {
   readonly #limits: RunLimits;
-  /** When each reconcile loses its place, of those whose time is up; `Infinity` once it has. */
-  readonly #expired = new Map<ReconcileRun, number>();
   #hung = 0;
   #cancel: (() => void) | undefined;
   /** How many reconciles there are, with those that have no place any more. */
@@ -143,10 +162,9 @@ export class RunsUnderWay {
   }
 
   delete(run: ReconcileRun): void {
-    run.tasks.close();
+    run.close();
     this.size--;
-    if (this.#expired.get(run) === Infinity) this.#hung--;
-    this.#expired.delete(run);
+    if (run.endOfPlace === Infinity) this.#hung--;
     if (this.places === 0) this.#rest();
   }
 
@@ -155,7 +173,7 @@ export class RunsUnderWay {
     this.#rest();
     for (const run of this.#limits.runs()) {
       run.abort(reason);
-      run.tasks.close();
+      run.close();
     }
   }
 
@@ -176,12 +194,12 @@ export class RunsUnderWay {
   /** Returns after how long the reconcile is to be checked again. */
   #check(run: ReconcileRun): number {
     const { clock, timeoutMs } = this.#limits;
-    const leftMs = (this.#expired.get(run) ?? run.startedAt + timeoutMs) - clock.now();
+    const leftMs = (run.endOfPlace ?? run.startedAt + timeoutMs) - clock.now();
     // A timer of Node may ring a part of a millisecond early.
     if (leftMs >= 1) return leftMs;
-    if (this.#expired.has(run)) return this.#giveUp(run);
+    if (run.endOfPlace !== undefined) return this.#giveUp(run);
     const seconds = Math.round(timeoutMs / 1000);
-    this.#expired.set(run, clock.now() + GRACE_MS);
+    run.endOfPlace = clock.now() + GRACE_MS;
     run.logger.warn({ seconds }, `the reconcile has taken ${seconds} s, the reconcileTimeoutMs; its signal is aborted`);
     run.abort(new Error(`the reconcile took longer than ${seconds} s, its reconcileTimeoutMs`));
     return GRACE_MS;
@@ -192,7 +210,7 @@ export class RunsUnderWay {
       "the reconcile goes on although its signal is aborted; other primaries take its place, " +
       "and this primary is not reconciled until it returns";
     run.logger.error({}, message);
-    this.#expired.set(run, Infinity);
+    run.endOfPlace = Infinity;
     this.#hung++;
     this.#limits.onPlaceFreed();
     return Infinity;
