@@ -141,7 +141,8 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
         onData(chunk) {
           const rest = turns.visit(splitter.split(chunk), (line) => reader.read(line), over.signal);
           watchdog.reset();
-          return rest;
+          // What was read in later turns may be the end of a list, after which a quiet stream is checked sooner.
+          return rest?.then(watchdog.reset);
         },
       },
     );
@@ -199,7 +200,7 @@ function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: W
     failure: (): unknown => failed.signal.reason,
     /** Takes that something arrived. */
     reset() {
-      if (!isChecking) wait();
+      if (!isChecking && !ended.signal.aborted) wait();
     },
     stop() {
       cancel();

@@ -53,11 +53,12 @@ suite("the reasons of a reconcile", (test) => {
     await using page = createPageOperator(server, { dependents: [configMapOf("first"), configMapOf("second")] });
     await page.operator.start();
     await createPage(page);
+    await waitFor("the page is reconciled", () => page.events.length > 0);
     await untilQuiet(page);
     const { length } = page.events;
     const patch = { data: { text: "theirs" } };
     await page.operator.client.mergePatch(ConfigMap, { name: "one-second", namespace: "default" }, patch as never);
-    await untilQuiet(page);
+    await waitFor("it is reconciled again", () => page.events.length > length);
     assert.equal(page.events[length]?.reasons, [
       { kind: "secondary", source: "second", type: "ConfigMap", object: "default/one-second", isInitial: false },
     ]);

@@ -1,5 +1,6 @@
 // When a list-watch asks again, in virtual time; what it does with a server is tested beside a server.
 import { Backoff } from "#runtime/base/backoff.js";
+import { turns } from "#runtime/base/clock.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { ApiRequester } from "#runtime/client/requester.js";
@@ -300,6 +301,19 @@ suite("list-watch in time", (test) => {
     // It may have died just after the question before, which was at 30 s.
     assert.ok(requests[3]!.at - 30_000 <= 40_000, `it was noticed after ${requests[3]!.at} ms`);
     assert.match(reasons[0]!, "has died: it does not bring what came after version 50");
+  });
+
+  test("a watch is quiet from the end of its list on, also if that was read in a later turn", async () => {
+    const late: Answer = (consumer, on) => {
+      // This turn of the event loop is used up.
+      while (turns.pause() === undefined);
+      return silence(endOfInitialEvents("50"))(consumer, on);
+    };
+    const { requests } = await meet([late, stream([])], { quietMs: 1_000, initialTimeoutMs: 60_000 });
+    assert.equal(
+      requests.slice(0, 2).map(({ at }) => at),
+      [0, 1_000],
+    );
   });
 
   test("a connection that is dead without a word is noticed within 40 seconds", async () => {
