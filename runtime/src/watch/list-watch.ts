@@ -177,9 +177,22 @@ function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: W
   const signal = AbortSignal.any([outer, failed.signal]);
   let isChecking = false;
   let cancel = () => {};
+  let dueAt = 0;
+  let ringsAt = Infinity;
+  // Something arrives thousands of times in a second: the timer stays, and rings too early.
   const wait = () => {
+    dueAt = clock.now() + quietMs();
+    if (dueAt < ringsAt) arm();
+  };
+  const arm = () => {
     cancel();
-    cancel = clock.schedule(quietMs(), () => void checkNow());
+    ringsAt = dueAt;
+    cancel = clock.schedule(dueAt - clock.now(), () => {
+      ringsAt = Infinity;
+      // A timer of Node may ring a part of a millisecond early.
+      if (dueAt - clock.now() >= 1) arm();
+      else void checkNow();
+    });
   };
   const checkNow = async () => {
     const either = AbortSignal.any([signal, ended.signal]);
