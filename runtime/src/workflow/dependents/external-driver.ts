@@ -141,14 +141,21 @@ export class ExternalDriver implements DependentDriver {
     const key = this.#keyOf(wanted);
     const created = checkReturned("create", await this.#attempt(run, key, (args) => create(wanted.object, args)));
     const id = this.#idOf(created);
-    const kept = this.#stateOf(created);
+    let kept: KeptState = id;
+    let problem: unknown;
     try {
-      // A later attempt may have created the resource as well after this one ran out of time; its id is kept by now.
-      const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
-      if (!isReplaced) await state?.set(primary, key, kept);
-    } finally {
-      this.source.recordCreated(keyOf(primary.metadata), created);
+      kept = this.#stateOf(created);
+    } catch (error) {
+      // With its id alone the resource is found again, and not created twice.
+      problem = error;
     }
+    // A later attempt may have created the resource as well after this one ran out of time; its id is kept by now.
+    const isReplaced = context.signal.aborted && state?.read(primary).has(key) === true;
+    const keeping = isReplaced ? undefined : state?.set(primary, key, kept);
+    // The id is known already: a poll that finds the resource while the id is being written tells nothing new.
+    this.source.recordCreated(keyOf(primary.metadata), created);
+    await keeping;
+    if (problem !== undefined) throw problem;
     if (isOwn?.(created, primary) === false)
       throw new TerminalError(
         `create() returned a resource (id "${id}") that isOwn says is of another dependent, so that it will not be found again`,

@@ -31,6 +31,7 @@ const run = {
 class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
   readonly ids = new Map<string, string>();
   failure: Error | undefined;
+  isWritten: Promise<void> | undefined;
   readonly #history: string[];
 
   constructor(history: string[]) {
@@ -50,6 +51,7 @@ class MemoryState implements Pick<RememberedState, "read" | "isKept" | "set"> {
     if (id !== undefined && this.failure !== undefined) throw this.failure;
     if (id === undefined) this.ids.delete(key);
     else this.ids.set(key, id);
+    await this.isWritten;
   }
 }
 
@@ -261,6 +263,28 @@ suite("the driver of an external dependent with state", (test) => {
     const created = ["create new-1 with undefined", "keep =new-1", "created for home/one"];
     const deleted = ["delete new-1 with new-1", "deleted", "forget "];
     assert.equal(history, [...created, "update new-1 with new-1", "updated", ...deleted]);
+  });
+
+  test("tells its source of the resource before the id is written, so that a poll meanwhile brings no event", async () => {
+    const { history, state, write } = createDriver({ hasState: true });
+    let written = () => {};
+    state.isWritten = new Promise<void>((resolve) => (written = resolve));
+    const writing = write({ value: "1" });
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(history.slice(1), ["keep =new-1", "created for home/one"]);
+    written();
+    assert.is(await writing, "created");
+  });
+
+  test("keeps the id of a resource whose state cannot be told, without creating twice", async () => {
+    const stateOf = () => {
+      throw new Error("no such field");
+    };
+    const { history, state, write } = createDriver({ hasState: true, functions: { stateOf } });
+    assert.is((await rejected(write({ value: "1" }))).message, "no such field");
+    assert.equal([...state.ids], [["", "new-1"]]);
+    await write({ value: "1" });
+    assert.is(history.filter((event) => event.startsWith("create ")).length, 1);
   });
 
   test("keeps an id later that could not be kept, without creating twice", async () => {
