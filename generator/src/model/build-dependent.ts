@@ -124,12 +124,11 @@ function stateOf(
 }
 
 function keptTypeOf(dependent: ResolvedDependent, primary: ResourceModel): KeptTypeModel | undefined {
-  const { spec, stateFile } = dependent;
+  const { stateFile } = dependent;
   if (stateFile?.typeName !== undefined) return { kind: "imported", file: stateFile.path, name: stateFile.typeName };
   const field = stateFieldOf(dependent, primary);
-  if (field?.keeps.includes("object") !== true) return undefined;
-  const isMap = spec.bulk !== undefined && spec.external?.state?.perItem !== true;
-  return { kind: "field", resource: field.resource, path: field.path, isMap };
+  if (field?.keeps !== "object") return undefined;
+  return { kind: "field", resource: field.resource, path: field.path, isMap: field.isMap };
 }
 
 function sourceOf({

@@ -1,6 +1,6 @@
 import { resolveRef } from "./definitions.js";
 import type { RawSchema, ResourceModel } from "./project-model.js";
-import { isIntOrString, isRecord, ownSchema, schemasOf } from "./raw-schema.js";
+import { isIntOrString, ownSchema, schemasOf } from "./raw-schema.js";
 import type { ResolvedDependent } from "./resolved-project.js";
 
 /** The way to a field through objects: no items of lists, no values of maps. */
@@ -59,8 +59,10 @@ export interface StateField {
   /** From the root of the object. */
   readonly path: readonly string[];
   readonly field: FieldAt;
-  /** What it can keep of a resource: an id, or an object that has it as `id`. */
-  readonly keeps: readonly ("id" | "object")[];
+  /** Whether it has what is kept of all items, by their keys. */
+  readonly isMap: boolean;
+  /** What it can keep of a resource: an id, or an object that has it as `id`; undefined if neither. */
+  readonly keeps: "id" | "object" | undefined;
 }
 
 /** Looks up the field of the primary's status, or of the user's kind, that a dependent names; undefined if it names none that is known. */
@@ -75,26 +77,26 @@ export function stateFieldOf(
   const names = text.split(".");
   const field = fieldAt(resource, names);
   const isMap = spec.bulk !== undefined && perItem !== true;
-  return { resource, path: names, field, keeps: isMap ? keptInMap(field, resource) : keptIn(field) };
+  return { resource, path: names, field, isMap, keeps: isMap ? keptInMap(field, resource) : keptIn(field) };
 }
 
 function keptIn(field: FieldAt): StateField["keeps"] {
-  if (field.kind === "any") return ["id"];
-  if (field.kind === "scalar") return field.schema?.["type"] === "string" ? ["id"] : [];
-  return field.kind === "object" && hasId(field.schema) ? ["object"] : [];
+  if (field.kind === "any") return "id";
+  if (field.kind === "scalar") return field.schema?.["type"] === "string" ? "id" : undefined;
+  return field.kind === "object" && hasId(field.schema) ? "object" : undefined;
 }
 
 function keptInMap(field: FieldAt, { definitions }: ResourceModel): StateField["keeps"] {
-  if (field.kind === "any") return ["id"];
-  if (field.kind !== "map" || field.schema === undefined) return [];
-  const isOpen = (schema: object) => Object(schema)["x-kubernetes-preserve-unknown-fields"] === true;
+  if (field.kind === "any") return "id";
+  if (field.kind !== "map" || field.schema === undefined) return undefined;
+  const isOpen = (schema: RawSchema) => schema["x-kubernetes-preserve-unknown-fields"] === true;
   const stated = ownSchema(field.schema, "additionalProperties");
-  if (stated === undefined) return isOpen(field.schema) ? ["id"] : [];
+  if (stated === undefined) return isOpen(field.schema) ? "id" : undefined;
   const values = resolveRef(stated, definitions).schema;
-  if (hasId(values)) return ["object"];
-  return values["type"] === "string" || isOpen(values) ? ["id"] : [];
+  if (hasId(values)) return "object";
+  return values["type"] === "string" || isOpen(values) ? "id" : undefined;
 }
 
-function hasId(schema: unknown): boolean {
-  return isRecord(schema) && schemasOf(schema, "properties").get("id")?.["type"] === "string";
+function hasId(schema: RawSchema | undefined): boolean {
+  return schema !== undefined && schemasOf(schema, "properties").get("id")?.["type"] === "string";
 }

@@ -85,11 +85,10 @@ function problemOfResource(
   dependent: ResolvedDependent,
   controller: ResolvedController,
 ): Said | undefined {
-  const { spec, name } = dependent;
   const kept = stateFieldOf(dependent, controller.primary);
   // That there is no such kind is said elsewhere.
   if (kept === undefined) return undefined;
-  const { field: found, keeps } = kept;
+  const { field: found, keeps, isMap } = kept;
   const { kind, scope } = kept.resource;
   const elsewhere = problemOfPlace(controller, kind, scope);
   if (elsewhere !== undefined) return elsewhere;
@@ -97,10 +96,9 @@ function problemOfResource(
     const hint = didYouMean(text.split(".").at(-1) ?? "", found.known)?.hint ?? `there: ${found.known.join(", ")}`;
     return { message: `${kind} has no ${quote(text)}: the API server would drop what is kept there`, hint };
   }
-  if (keeps.length > 0) return undefined;
-  const isMap = spec.bulk !== undefined && spec.external?.state?.perItem !== true;
+  if (keeps !== undefined) return undefined;
   return {
-    message: `${quote(text)} of ${kind} cannot keep what ${quote(name)} keeps: ${isMap ? "an object of texts, the ids by the keys of the items" : "a text"}`,
+    message: `${quote(text)} of ${kind} cannot keep what ${quote(dependent.name)} keeps: ${isMap ? "an object of texts, the ids by the keys of the items" : "a text"}`,
     hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
@@ -110,10 +108,6 @@ function problemOfStatus(
   dependent: ResolvedDependent,
   { primary }: ResolvedController,
 ): Said | undefined {
-  const {
-    spec: { bulk },
-    name,
-  } = dependent;
   // That there is no such kind is said elsewhere.
   if (primary === undefined) return undefined;
   if (!primary.hasStatusSubresource)
@@ -122,12 +116,16 @@ function problemOfStatus(
       hint: "add it to the definition, or keep the ids in a ConfigMap: state: { configMap: true }",
     };
   const kept = stateFieldOf(dependent, primary);
-  if (kept === undefined || kept.keeps.length > 0) return undefined;
+  if (kept === undefined || kept.keeps !== undefined) return undefined;
   if (kept.field.kind === "unknown") return unknownField(text, kept.field, primary.kind);
-  const wanted = bulk === undefined ? "a text" : "an object of texts, the ids by the keys of the items";
+  const { isMap } = kept;
+  const name = quote(dependent.name);
+  const what = isMap
+    ? `the ids of ${name}, which are an object of texts, the ids by the keys of the items`
+    : `the id of ${name}, which is a text`;
   return {
-    message: `"status.${text}" of ${primary.kind} cannot keep ${bulk === undefined ? "the id" : "the ids"} of ${quote(name)}, which ${bulk === undefined ? "is" : "are"} ${wanted}`,
-    hint: bulk === undefined ? TEXT_HINT : MAP_HINT,
+    message: `"status.${text}" of ${primary.kind} cannot keep ${what}`,
+    hint: isMap ? MAP_HINT : TEXT_HINT,
   };
 }
 
