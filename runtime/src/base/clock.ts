@@ -40,6 +40,52 @@ export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = sys
   await untilAborted(woken, signal).finally(cancel);
 }
 
+/** A timer that is put off over and over: a platform timer that would ring too early stays, and is set anew when it rings. */
+export class PostponableTimer {
+  readonly #clock: Clock;
+  readonly #onDue: () => void;
+  #dueAt = Infinity;
+  /** When the platform timer rings: never after the time that is due. */
+  #ringsAt = Infinity;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, onDue: () => void) {
+    this.#clock = clock;
+    this.#onDue = onDue;
+  }
+
+  get isSet(): boolean {
+    return this.#cancel !== undefined;
+  }
+
+  /** Sets the time at which `onDue` is called, in place of the one before. */
+  set(delayMs: number, now = this.#clock.now()): void {
+    this.#dueAt = now + delayMs;
+    if (this.#ringsAt > this.#dueAt) this.#arm(delayMs);
+  }
+
+  cancel(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#ringsAt = Infinity;
+  }
+
+  #arm(delayMs: number): void {
+    this.#cancel?.();
+    this.#ringsAt = this.#dueAt;
+    this.#cancel = this.#clock.schedule(delayMs, () => this.#ring());
+  }
+
+  #ring(): void {
+    this.#cancel = undefined;
+    this.#ringsAt = Infinity;
+    const leftMs = this.#dueAt - this.#clock.now();
+    // A timer of Node may ring a part of a millisecond early.
+    if (leftMs >= 1) this.#arm(leftMs);
+    else this.#onDue();
+  }
+}
+
 // How long work without a wait may occupy the event loop, for which leader election, probes and answers wait, too.
 const LONGEST_TURN_MS = 10;
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/clock.js";
+import { PostponableTimer, type Clock } from "../base/clock.js";
 import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { Seen } from "./primary-filter.js";
@@ -31,10 +31,8 @@ export class KnownPrimary implements Queued {
   seen: Seen | undefined = undefined;
   readonly resyncAfterMs: number;
   readonly #timing: PrimaryTiming;
-  #dueAt = Infinity;
-  /** When the pending timer of the clock rings: never after the primary is due. */
-  #ringsAt = Infinity;
-  #cancel: (() => void) | undefined = undefined;
+  // Every reconcile puts the longest interval off.
+  readonly #timer: PostponableTimer;
 
   constructor(key: ObjectKey, state: PrimaryState, timing: PrimaryTiming) {
     this.key = key;
@@ -44,42 +42,22 @@ export class KnownPrimary implements Queued {
     // hundred durations have to do.
     this.resyncAfterMs = timing.resyncAfterMs * (1 - Math.floor(timing.random() * 100) / 1000);
     this.#timing = timing;
+    this.#timer = new PostponableTimer(timing.clock, () => timing.onDue(this));
   }
 
   /** Sets the time at which the primary is due, and replaces the time before. With 0 `onDue` is called before this returns. */
-  wakeAfter(delayMs: number, now = this.#timing.clock.now()): void {
-    if (!(delayMs > 0)) {
-      this.cancelTimer();
-      return this.#timing.onDue(this);
-    }
-    this.#dueAt = now + delayMs;
-    // Every reconcile puts the longest interval off. The earlier timer stays, and rings once too early.
-    if (this.#ringsAt > this.#dueAt) this.#arm(delayMs);
+  wakeAfter(delayMs: number, now?: number): void {
+    if (delayMs > 0) return this.#timer.set(delayMs, now);
+    this.cancelTimer();
+    this.#timing.onDue(this);
   }
 
   cancelTimer(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
-    this.#ringsAt = Infinity;
+    this.#timer.cancel();
   }
 
   get hasTimer(): boolean {
-    return this.#cancel !== undefined;
-  }
-
-  #arm(delayMs: number): void {
-    this.#cancel?.();
-    this.#ringsAt = this.#dueAt;
-    this.#cancel = this.#timing.clock.schedule(delayMs, () => this.#ring());
-  }
-
-  #ring(): void {
-    this.#cancel = undefined;
-    this.#ringsAt = Infinity;
-    const leftMs = this.#dueAt - this.#timing.clock.now();
-    // A timer of Node may ring a part of a millisecond early.
-    if (leftMs >= 1) this.#arm(leftMs);
-    else this.#timing.onDue(this);
+    return this.#timer.isSet;
   }
 
   see({ uid, generation, deletionTimestamp }: ObjectMeta): void {

@@ -2,7 +2,7 @@
 // goes on as a watch. After an interruption the watch is resumed at the last version. A version that is too old (410), and a server that is
 // older than the version, cause a relist. Every other failure is retried after a growing, random delay.
 import { Backoff } from "../base/backoff.js";
-import { sleep, systemClock, turns, type Clock } from "../base/clock.js";
+import { PostponableTimer, sleep, systemClock, turns, type Clock } from "../base/clock.js";
 import { ConnectionError, isApiError } from "../base/errors.js";
 import { callUnawaited } from "../base/promises.js";
 import { itemsOf, metadataOf } from "../client/list-page.js";
@@ -176,24 +176,9 @@ function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: W
   const ended = new AbortController();
   const signal = AbortSignal.any([outer, failed.signal]);
   let isChecking = false;
-  let cancel = () => {};
-  let dueAt = 0;
-  let ringsAt = Infinity;
-  // Something arrives thousands of times in a second: the timer stays, and rings too early.
-  const wait = () => {
-    dueAt = clock.now() + quietMs();
-    if (dueAt < ringsAt) arm();
-  };
-  const arm = () => {
-    cancel();
-    ringsAt = dueAt;
-    cancel = clock.schedule(dueAt - clock.now(), () => {
-      ringsAt = Infinity;
-      // A timer of Node may ring a part of a millisecond early.
-      if (dueAt - clock.now() >= 1) arm();
-      else void checkNow();
-    });
-  };
+  const timer = new PostponableTimer(clock, () => void checkNow());
+  // Something arrives thousands of times in a second.
+  const wait = () => timer.set(quietMs());
   const checkNow = async () => {
     const either = AbortSignal.any([signal, ended.signal]);
     isChecking = true;
@@ -216,7 +201,7 @@ function startWatchdog({ signal: outer, quietMs, check, clock = systemClock }: W
       if (!isChecking && !ended.signal.aborted) wait();
     },
     stop() {
-      cancel();
+      timer.cancel();
       ended.abort(new Error("the stream has ended"));
     },
   };
