@@ -9,10 +9,15 @@ export interface Logger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** Tells whether lines of a level are written; what nobody would read is then not put together. Default: they are. */
+  isLevelEnabled?(level: string): boolean;
 }
 
 /** The levels of `createLogger`, least important first. */
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
+
+/** The level of a line. */
+export type LineLevel = Exclude<LogLevel, "silent">;
 
 /** Returns a logger that writes through another one and never fails; the first failure is a warning of the process. */
 export function createSafeLogger(logger: Logger): Logger {
@@ -22,9 +27,18 @@ export function createSafeLogger(logger: Logger): Logger {
     hasFailed = true;
     process.emitWarning(`the logger fails, and lines of the log are missing: ${messageOf(error)}`);
   };
-  const levelOf = (level: keyof Logger) => (fields: object, message: string) =>
+  const levelOf = (level: LineLevel) => (fields: object, message: string) =>
     callUnawaited(() => logger[level](fields, message), { onFailure });
-  return { debug: levelOf("debug"), info: levelOf("info"), warn: levelOf("warn"), error: levelOf("error") };
+  const isLevelEnabled = (level: string) => {
+    try {
+      return logger.isLevelEnabled?.(level) ?? true;
+    } catch (error) {
+      onFailure(error);
+      return true;
+    }
+  };
+  const levels = { debug: levelOf("debug"), info: levelOf("info"), warn: levelOf("warn"), error: levelOf("error") };
+  return { ...levels, isLevelEnabled };
 }
 
 /** Returns the message of anything that was thrown, with the messages of its causes; never throws. */

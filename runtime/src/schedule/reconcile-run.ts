@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { Logger } from "../base/logger.js";
+import type { LineLevel, Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { retryAfterMsOf } from "./processor-failure.js";
@@ -263,10 +263,11 @@ export class RunningTasks {
 
 // A logger whose lines say which reconcile they belong to, and why it runs.
 function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entry, reasons }: ReconcileRun): Logger {
-  const at = (level: keyof Logger) => (more: object, message: string) => {
+  const at = (level: LineLevel) => (more: object, message: string) => {
     const { namespace, name, uid, resourceVersion, generation } = entry.object.metadata;
     const object = { namespace, name, uid, resourceVersion, generation };
     logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
   };
-  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  const levels = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  return { ...levels, isLevelEnabled: (level) => logger.isLevelEnabled?.(level) ?? true };
 }

@@ -1,5 +1,5 @@
 import { findError, isApiError, type ApiError } from "../base/errors.js";
-import { messageOf, type Logger } from "../base/logger.js";
+import { messageOf, type LineLevel, type Logger } from "../base/logger.js";
 import { callUnawaited, untilAborted } from "../base/promises.js";
 import { crdNameOf, kindNameOf } from "../base/resource-definition.js";
 import { requesterOf, type ApiClient } from "../client/api-client.js";
@@ -106,7 +106,7 @@ export class Informer {
   }
 
   // A logger that throws must not end the watch.
-  #log(level: keyof Logger, fields: object, message: string): void {
+  #log(level: LineLevel, fields: object, message: string): void {
     const { client, definition, logger } = this.#options;
     const facts = { kind: kindNameOf(definition), server: client.connection.server, ...fields };
     callUnawaited(() => logger[level](facts, message), { onFailure: () => {} });

@@ -4,7 +4,6 @@ import {
   CONTROLLER_LABEL,
   DEPENDENT_ITEM,
   DEPENDENT_NAME,
-  labelValueOf,
   lacksLabel,
   LINK_ANNOTATIONS,
   OBJECT_KEY,
@@ -20,13 +19,14 @@ import type { DriverRun } from "./driver.js";
 interface DesiredOwner extends Pick<DriverRun, "primary" | "definition" | "namespaces"> {
   readonly dependent: KubernetesDependent;
   readonly item?: string | undefined;
-  readonly controller: string;
+  /** The value of the label of the controller. */
+  readonly label: string;
 }
 
 /** Completes what `desired` returned: the namespace, and the link to the primary. Throws a TerminalError if it cannot be applied. */
 export function completeDesired(
   desired: unknown,
-  { dependent, primary, definition, namespaces, item, controller }: DesiredOwner,
+  { dependent, primary, definition, namespaces, item, label }: DesiredOwner,
 ): Stated {
   const { resource, name, namespace: stated, garbageCollected, labelSelector } = dependent;
   const { name: ownerName, namespace: home, uid = "" } = primary.metadata;
@@ -55,7 +55,6 @@ export function completeDesired(
     );
   if (labelSelector !== undefined && !isSelected(metadata.labels ?? {}, labelSelector))
     throw fail(`lacks the labels that its labelSelector "${labelSelector}" asks for`);
-  const label = labelValueOf(controller);
   const other = metadata.labels?.[CONTROLLER_LABEL] ?? label;
   if (other !== label)
     throw fail(`sets the label ${CONTROLLER_LABEL} to "${other}", which the runtime sets itself; leave it out`);

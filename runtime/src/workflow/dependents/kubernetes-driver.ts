@@ -1,5 +1,6 @@
 import { TerminalError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject } from "../../base/kubernetes-object.js";
+import { labelValueOf } from "../../base/primary-link.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { DeleteOptions } from "../../client/call-options.js";
 import type { DecodedResource } from "../../decode/decode-resource.js";
@@ -23,6 +24,7 @@ export class KubernetesDriver implements DependentDriver {
   readonly capabilities: DependentDriver["capabilities"];
   readonly objects: LiveObjects;
   readonly #options: KubernetesDriverOptions;
+  readonly #label: string;
 
   constructor(options: KubernetesDriverOptions) {
     const { mode, operations, garbageCollected, onDelete } = options.definition;
@@ -32,6 +34,7 @@ export class KubernetesDriver implements DependentDriver {
     this.capabilities = { write: isWritten, remove: isWritten && operations?.delete !== false };
     this.source = options.source;
     this.#options = options;
+    this.#label = labelValueOf(options.controller);
     this.objects = new LiveObjects(options);
   }
 
@@ -40,12 +43,12 @@ export class KubernetesDriver implements DependentDriver {
   }
 
   complete(run: DriverRun, desired: unknown, item?: string): Wanted {
-    const { definition: dependent, controller } = this.#options;
+    const { definition: dependent } = this.#options;
     const { primary, definition } = run;
     const { namespaces: known = run.namespaces } = this.source;
     const ofSource = known === "all" ? undefined : known;
     const namespaces = dependent.namespace === undefined ? ofSource : [dependent.namespace];
-    const object = completeDesired(desired, { dependent, primary, definition, controller, namespaces, item });
+    const object = completeDesired(desired, { dependent, primary, definition, namespaces, item, label: this.#label });
     const id = keyOf(object.metadata);
     const rival = run.notes.claim(dependent.name, this.objects.place, id);
     if (rival === dependent.name) return { id, object };

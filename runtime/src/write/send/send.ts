@@ -105,9 +105,11 @@ export class Sender {
     const isChanged = version !== (plan.lock ?? before?.object.metadata.resourceVersion);
     const kind = wasCreated ? "created" : isChanged ? "updated" : "unchanged";
     if (kind === "unchanged") return { kind, entry };
-    const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
-    const paths = kind === "created" || cause.logger === undefined ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
-    logChange(`${kind} ${what}`, { target, cause, paths });
+    if (isTold(cause)) {
+      const what = `${plan.isStatus ? "the status of " : ""}${describeObject(target.definition, plan.ref)}`;
+      const paths = kind === "created" ? [] : this.#pathsOf(sending, LOGGED_DIFFERENCES);
+      logChange(`${kind} ${what}`, { target, cause, paths });
+    }
     const loop = isUrgent ? undefined : this.#loops.noteWrite(key, observedOf(sending, digest));
     if (loop !== undefined) this.#tellLoop(this.#placeOf(sending), loop, cause);
     return { kind, entry };
@@ -163,7 +165,8 @@ export class Sender {
       const deletion = await this.client.delete({ definition }, { name, namespace }, options);
       ({ isGone } = deletion);
       const { entry } = deletion;
-      if (deletion.wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
+      if (deletion.wasFound && isTold(cause))
+        logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
@@ -270,6 +273,11 @@ function keyOfEdits(definition: ResourceDefinition, ref: ObjectRef): string {
 
 function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPlace {
   return { kind: kindNameOf(definition), object: keyOf(ref), paths: ["spec"] };
+}
+
+// To find the places of a change costs as much as to find that there is one.
+function isTold({ logger }: WriteCause): boolean {
+  return logger !== undefined && (logger.isLevelEnabled?.("info") ?? true);
 }
 
 // One line about a change: which object, and where it was not as desired; never a value.

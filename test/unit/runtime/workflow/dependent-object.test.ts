@@ -22,7 +22,7 @@ function complete(
   options: { dependent?: Partial<KubernetesDependent>; namespaces?: readonly string[]; item?: string } = {},
 ) {
   const { dependent: rest, ...place } = options;
-  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, controller: "page", ...place });
+  return completeDesired(desired, { dependent: dependentOf(rest), primary, definition, label: "page", ...place });
 }
 
 suite("completeDesired", (test) => {
@@ -94,7 +94,7 @@ suite("completeDesired", (test) => {
   test("an item, the controller and the object itself are noted at the object", () => {
     const { metadata } = completeDesired(
       { metadata: { name: "x", annotations: { theirs: "y" }, labels: { app: "z" } } },
-      { dependent: dependentOf(), primary, definition, item: "k", controller: "page" },
+      { dependent: dependentOf(), primary, definition, item: "k", label: "page" },
     );
     assert.equal(metadata.annotations, {
       theirs: "y",
@@ -109,7 +109,7 @@ suite("completeDesired", (test) => {
     const completeWith = (value: string) =>
       completeDesired(
         { metadata: { name: "x", labels: { "gen-operator.dev/controller": value } } },
-        { dependent: dependentOf(), primary, definition, controller: "page" },
+        { dependent: dependentOf(), primary, definition, label: "page" },
       );
     assert.is(completeWith("page").metadata.labels?.["gen-operator.dev/controller"], "page");
     assert.throws(
@@ -139,8 +139,7 @@ suite("completeDesired", (test) => {
       'puts the object into namespace "away", where no owner reference to its primary is allowed; state garbageCollected: false',
     );
     assert.throws(
-      () =>
-        completeDesired(undefined, { dependent: dependentOf(), primary, definition, controller: "page", item: "k" }),
+      () => completeDesired(undefined, { dependent: dependentOf(), primary, definition, label: "page", item: "k" }),
       'desired() of dependent "map" for its item "k" returned undefined',
     );
     const selected = { dependent: { labelSelector: "app=x" } };
