@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { apiRequestOrThrow, type ApiObject, type Connection } from "../support/api-request.js";
+import { startFlags } from "../support/start-flags.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { assert } from "../support/suite.js";
 import { createProcessGroup, type Program } from "../support/process-group.js";
@@ -60,15 +61,7 @@ async function runOperatorOnServer(
       timeoutMs: 60_000,
     });
     const main = join(operatorFolder, "dist/src/main.js");
-    group.start("operator", "env", [
-      `KUBECONFIG=${kubeconfig}`,
-      node,
-      "--enable-source-maps",
-      "--liftoff-only",
-      "--max-semi-space-size=4",
-      "--initial-old-space-size=8",
-      main,
-    ]);
+    group.start("operator", "env", [`KUBECONFIG=${kubeconfig}`, node, ...startFlags, main]);
     return {
       request: (methodAndPath, body) =>
         apiRequestOrThrow(connection, methodAndPath, body === undefined ? {} : { body }),

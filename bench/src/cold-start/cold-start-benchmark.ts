@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { waitFor } from "#apiserver/wait-for.js";
 import { writeKubeconfig } from "#test/support/kubeconfig.js";
 import { repositoryRoot } from "#test/support/repository.js";
+import { startFlags } from "#test/support/start-flags.js";
 import { type Connection, createLoadClient, type LoadClient } from "../load-client.js";
 import { type BenchmarkResult, type Measurement, medianOf } from "../measurement.js";
 import { type OperatorCommand, startOperator } from "../operators/operator-process.js";
@@ -40,12 +41,12 @@ export async function measureColdStart({ peerFolder }: { peerFolder: string }): 
       bundled: {
         name: "gen-operator",
         program: process.execPath,
-        args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", bundled],
+        args: [...startFlags, bundled],
       },
       unbundled: {
         name: "gen-operator",
         program: process.execPath,
-        args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", WORKLOAD],
+        args: [...startFlags, WORKLOAD],
       },
       ...(peer === undefined ? {} : { peer: await peer.build() }),
     };

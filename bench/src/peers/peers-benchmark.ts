@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "#test/support/repository.js";
+import { startFlags } from "#test/support/start-flags.js";
 import { messageOf } from "#runtime/base/logger.js";
 import type { BenchmarkResult, Measurement } from "../measurement.js";
 import type { OperatorCommand } from "../operators/operator-process.js";
@@ -25,7 +26,7 @@ const OURS = join(repositoryRoot, "bench/peers-workload/dist/main.js");
 export const ourOperator: OperatorCommand = {
   name: "gen-operator",
   program: process.execPath,
-  args: ["--liftoff-only", "--max-semi-space-size=4", "--initial-old-space-size=8", OURS],
+  args: [...startFlags, OURS],
 };
 
 /** What is measured of one implementation. */

@@ -28,8 +28,12 @@ suite("init", (test) => {
     const manifest = JSON.parse(await readFile(join(directory, "package.json"), "utf8")) as {
       name: string;
       type: string;
+      scripts: { start: string };
     };
     assert.equal([manifest.name, manifest.type], ["my-operator", "module"]);
+    const dockerfile = await readFile(join(directory, "Dockerfile"), "utf8");
+    const command = JSON.parse(/^CMD (.*)$/m.exec(dockerfile)?.[1] ?? "[]") as string[];
+    assert.is(command.join(" "), manifest.scripts.start);
     const [workflow] = parseAllDocuments(await readFile(join(directory, "workflow.yaml"), "utf8"));
     assert.equal(workflow?.toJS(), {
       apiVersion: "gen-operator.dev/v1alpha1",

@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "./repository.js";
+
+/** The flags with which a generated project starts Node. */
+export const startFlags: readonly string[] = readStartFlags();
+
+function readStartFlags(): string[] {
+  const text = readFileSync(join(repositoryRoot, "templates/project/package.json"), "utf8");
+  const start = /"start": "node ([^"]+)"/.exec(text)?.[1];
+  if (start === undefined) throw new Error("templates/project/package.json has no start script");
+  return start.split(" ").filter((word) => word.startsWith("--"));
+}
