@@ -104,7 +104,7 @@ function decodeObject(decoding: Decoding): KubernetesObject | undefined {
   const comma = skipSpace(bytes, head.end);
   if (bytes[comma] === CLOSE_BRACE) return object;
   const isKnownRest = known !== undefined && hasText(bytes, { start: comma + 1, end }, known.text.slice(1));
-  const names = isKnownRest ? known.names : namesBehind(bytes, head.end);
+  const names = isKnownRest ? known.names : namesBehind(bytes, head.end, known?.names);
   // Of two members of one name a parser takes the last.
   if (!isKnownHead) for (const name of names) if (Object.hasOwn(object, name)) return undefined;
   const isKnown = isKnownHead && isKnownRest;

@@ -127,22 +127,27 @@ function readEntry(
 ): number {
   let fieldManager: string | undefined;
   let isApply = false;
-  let [versionStart, versionEnd] = [0, 0];
+  let versionStart = 0;
+  let versionEnd = 0;
   let subresource = "";
-  let [fieldsStart, fieldsEnd] = [0, 0];
+  let fieldsStart = 0;
+  let fieldsEnd = 0;
   let key = firstMember(bytes, start);
   while (!isEndOfObject(bytes, key)) {
     const value = valueOfMember(bytes, key);
     let end;
     if (startsWith(bytes, key, '"fieldsV1"')) {
       end = search.endOfFields?.(bytes, value, entry) ?? endOfValue(bytes, value);
-      [fieldsStart, fieldsEnd] = [value, end];
+      fieldsStart = value;
+      fieldsEnd = end;
     } else {
       end = endOfValue(bytes, value);
       if (startsWith(bytes, key, '"manager"')) fieldManager = managerAt(bytes, value, search);
       else if (startsWith(bytes, key, '"operation"')) isApply = startsWith(bytes, value, '"Apply"');
-      else if (startsWith(bytes, key, '"apiVersion"')) [versionStart, versionEnd] = [value, end];
-      else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
+      else if (startsWith(bytes, key, '"apiVersion"')) {
+        versionStart = value;
+        versionEnd = end;
+      } else if (startsWith(bytes, key, '"subresource"')) subresource = stringAt(bytes, value, end);
     }
     key = nextMember(bytes, end);
   }
@@ -176,12 +181,27 @@ function quotedBytesOf(name: string): string {
   return quoted;
 }
 
-/** Returns the names of the members behind `index`, where one ends; none if the object ends there. */
-export function namesBehind(bytes: Buffer, index: number): string[] {
-  const names: string[] = [];
-  for (let key = nextMember(bytes, index); !isEndOfObject(bytes, key);) {
-    names.push(stringAt(bytes, key, endOfString(bytes, key)));
+/** Returns the names of the members behind `index`, where one ends: the very array `likely` if it has them all. */
+export function namesBehind(bytes: Buffer, index: number, likely: readonly string[] = NO_NAMES): readonly string[] {
+  let names: string[] | undefined;
+  let count = 0;
+  for (let key = nextMember(bytes, index); !isEndOfObject(bytes, key); count++) {
+    const end = endOfString(bytes, key);
+    if (names === undefined && !isName(bytes, { start: key, end }, likely[count])) names = likely.slice(0, count);
+    names?.push(stringAt(bytes, key, end));
     key = nextMember(bytes, endOfValue(bytes, valueOfMember(bytes, key)));
   }
-  return names;
+  return names ?? (count === likely.length ? likely : likely.slice(0, count));
+}
+
+const NO_NAMES: readonly string[] = [];
+
+// A name of ASCII letters alone is written as it is.
+function isName(bytes: Buffer, { start, end }: Range, name: string | undefined): boolean {
+  if (name === undefined || end - start !== name.length + 2) return false;
+  for (let index = 0; index < name.length; index++) {
+    const code = name.charCodeAt(index);
+    if (code !== bytes[start + 1 + index] || code >= 0x80 || code === BACKSLASH) return false;
+  }
+  return true;
 }
