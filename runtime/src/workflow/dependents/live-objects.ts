@@ -25,6 +25,12 @@ export interface LiveObjectsOptions {
   readonly controller: string;
 }
 
+/** How objects that no dependent wants are told from the others. */
+interface LeftoverSearch<Judgement> {
+  isClaimed(id: ObjectKey): boolean;
+  judge(dependent: string, id: ObjectKey): Judgement | undefined;
+}
+
 /** The objects of one dependent, for every primary. */
 export class LiveObjects {
   readonly place: string;
@@ -71,11 +77,13 @@ export class LiveObjects {
   /** Returns the objects of the controller that are tied to a primary and judged, whichever dependent they were written as. */
   leftovers<Judgement>(
     primary: KubernetesObject,
-    judge: (dependent: string, id: ObjectKey) => Judgement | undefined,
+    { isClaimed, judge }: LeftoverSearch<Judgement>,
   ): readonly (Judgement & { readonly live: KubernetesObject })[] {
     const { controller } = this.#options;
     const { metadata } = primary;
-    return this.#entries(this.#tiedTo(primary)).flatMap((entry) => {
+    // Nearly all: they are not read, which would parse them.
+    const unclaimed = [...this.#tiedTo(primary)].filter((key) => !isClaimed(key));
+    return this.#entries(unclaimed).flatMap((entry) => {
       const { metadata: live } = entry.object;
       const name = live.annotations?.[DEPENDENT_NAME];
       const judgement = name === undefined ? undefined : judge(name, keyOf(live));

@@ -10,6 +10,7 @@ import {
 import type { DependentDriver } from "../dependents/driver.js";
 import type { KubernetesDriver } from "../dependents/kubernetes-driver.js";
 import type { PlanNode } from "../plan.js";
+import { placeOf } from "../reconcile-notes.js";
 import type { RunOptions } from "../run.js";
 import type { DependentOutcome, WorkflowResult } from "../workflow-result.js";
 
@@ -50,7 +51,10 @@ export interface Leftover {
 }
 
 /** Returns the objects of the controller that are tied to the primary of a run, and that no dependent wants. */
-export function findLeftovers({ run, workflow, kinds }: PruneOptions, opened: Iterable<WatchedKind>): Leftover[] {
+export function findLeftovers(
+  { run, workflow, kinds, isCleanup }: PruneOptions,
+  opened: Iterable<WatchedKind>,
+): Leftover[] {
   const { inventory: findsAll = true, removed = {} } = workflow;
   const { plan, notes, others = [] } = run;
   const found = new Map<string | undefined, Leftover>();
@@ -69,7 +73,10 @@ export function findLeftovers({ run, workflow, kinds }: PruneOptions, opened: It
       const driver = index === -1 ? kind.driverFor("delete") : run.drivers[index]!;
       return isWanted ? undefined : { kind, name, stated, index, driver };
     };
-    for (const leftover of kind.driverFor("delete").objects.leftovers(run.primary, judge))
+    // A cleanup wants nothing.
+    const place = placeOf(kind);
+    const isClaimed = (id: ObjectKey) => !isCleanup && notes.claimedBy(place, id) !== undefined;
+    for (const leftover of kind.driverFor("delete").objects.leftovers(run.primary, { isClaimed, judge }))
       // Two watches may show one object.
       if (!notes.kept.has(leftover.live)) found.set(leftover.live.metadata.uid, leftover);
   }

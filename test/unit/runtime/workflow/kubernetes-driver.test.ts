@@ -139,7 +139,10 @@ suite("driver of objects of Kubernetes", (test) => {
     assert.is(driver.find(run)?.object.metadata.name, "b");
     assert.equal(
       driver.objects
-        .leftovers(run.primary, (name, id) => (name === "one" && id !== "home/b" ? { name } : undefined))
+        .leftovers(run.primary, {
+          isClaimed: (id) => id === "home/b",
+          judge: (name) => (name === "one" ? { name } : undefined),
+        })
         .map(({ name, live }) => [name, live.metadata.name]),
       [["one", "a"]],
     );
