@@ -9,7 +9,8 @@ import { assert, suite } from "../../../support/suite.js";
 
 const definition = customDefinition(widgetCrd);
 const names = ["a", "b", "c", "d"];
-const labelsOf = fc.dictionary(fc.constantFrom(...names), fc.constantFrom("1", "2"));
+// What JSON is parsed to has a prototype.
+const labelsOf = fc.dictionary(fc.constantFrom(...names), fc.constantFrom("1", "2"), { noNullPrototype: true });
 const someNames = fc.subarray(names);
 
 interface State {
