@@ -7,7 +7,6 @@ export const startFlags: readonly string[] = readStartFlags();
 
 function readStartFlags(): string[] {
   const text = readFileSync(join(repositoryRoot, "templates/project/package.json"), "utf8");
-  const start = /"start": "node ([^"]+)"/.exec(text)?.[1];
-  if (start === undefined) throw new Error("templates/project/package.json has no start script");
-  return start.split(" ").filter((word) => word.startsWith("--"));
+  const { scripts } = JSON.parse(text) as { scripts: { start: string } };
+  return scripts.start.split(" ").filter((word) => word.startsWith("--"));
 }

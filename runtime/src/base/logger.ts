@@ -19,6 +19,11 @@ export type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 /** The level of a line. */
 export type LineLevel = Exclude<LogLevel, "silent">;
 
+/** Tells whether a logger writes the lines of a level. */
+export function isWritten(logger: Logger, level: string): boolean {
+  return logger.isLevelEnabled?.(level) ?? true;
+}
+
 /** Returns a logger that writes through another one and never fails; the first failure is a warning of the process. */
 export function createSafeLogger(logger: Logger): Logger {
   let hasFailed = false;
@@ -31,7 +36,7 @@ export function createSafeLogger(logger: Logger): Logger {
     callUnawaited(() => logger[level](fields, message), { onFailure });
   const isLevelEnabled = (level: string) => {
     try {
-      return logger.isLevelEnabled?.(level) ?? true;
+      return isWritten(logger, level);
     } catch (error) {
       onFailure(error);
       return true;

@@ -172,9 +172,11 @@ function stringAt(bytes: Buffer, start: number, end: number): string {
   return bytes.toString("latin1", start + 1, end - 1);
 }
 
+const NO_NAMES: readonly string[] = [];
+
 const quotedNames = new Map<string, string>();
 
-// The bytes of a name in JSON, as characters; an operator has few field managers, and each is looked for in every object.
+// The bytes of a name in JSON, as characters; an operator has few field managers, and its kinds few members.
 function quotedBytesOf(name: string): string {
   let quoted = quotedNames.get(name);
   if (quoted === undefined) quotedNames.set(name, (quoted = Buffer.from(JSON.stringify(name)).toString("latin1")));
@@ -186,22 +188,10 @@ export function namesBehind(bytes: Buffer, index: number, likely: readonly strin
   let names: string[] | undefined;
   let count = 0;
   for (let key = nextMember(bytes, index); !isEndOfObject(bytes, key); count++) {
-    const end = endOfString(bytes, key);
-    if (names === undefined && !isName(bytes, { start: key, end }, likely[count])) names = likely.slice(0, count);
-    names?.push(stringAt(bytes, key, end));
+    const expected = likely[count];
+    const isLikely = names === undefined && expected !== undefined && startsWith(bytes, key, quotedBytesOf(expected));
+    if (!isLikely) (names ??= likely.slice(0, count)).push(stringAt(bytes, key, endOfString(bytes, key)));
     key = nextMember(bytes, endOfValue(bytes, valueOfMember(bytes, key)));
   }
   return names ?? (count === likely.length ? likely : likely.slice(0, count));
-}
-
-const NO_NAMES: readonly string[] = [];
-
-// A name of ASCII letters alone is written as it is.
-function isName(bytes: Buffer, { start, end }: Range, name: string | undefined): boolean {
-  if (name === undefined || end - start !== name.length + 2) return false;
-  for (let index = 0; index < name.length; index++) {
-    const code = name.charCodeAt(index);
-    if (code !== bytes[start + 1 + index] || code >= 0x80 || code === BACKSLASH) return false;
-  }
-  return true;
 }

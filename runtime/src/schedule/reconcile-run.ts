@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
-import type { LineLevel, Logger } from "../base/logger.js";
+import { isWritten, type LineLevel, type Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { retryAfterMsOf } from "./processor-failure.js";
@@ -269,5 +269,5 @@ function createScopeLogger({ logger, controller, kind }: RunSurroundings, { entr
     logger[level]({ controller, kind, ...object, reasons: reasons.map(describeReason), ...more }, message);
   };
   const levels = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  return { ...levels, isLevelEnabled: (level) => logger.isLevelEnabled?.(level) ?? true };
+  return { ...levels, isLevelEnabled: (level) => isWritten(logger, level) };
 }

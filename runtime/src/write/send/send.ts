@@ -2,6 +2,7 @@
 // `context.resources`. A write that was given up is cancelled, and what it may have done counts as somebody else's change.
 import { isApiError, type ConnectionError } from "../../base/errors.js";
 import { describeObject, keyOf, type KubernetesObject, type ObjectRef } from "../../base/kubernetes-object.js";
+import { isWritten } from "../../base/logger.js";
 import { kindNameOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import { observedClient, type ApiClient } from "../../client/api-client.js";
 import { objectPath } from "../../client/resource-path.js";
@@ -165,8 +166,7 @@ export class Sender {
       const deletion = await this.client.delete({ definition }, { name, namespace }, options);
       ({ isGone } = deletion);
       const { entry } = deletion;
-      if (deletion.wasFound && isTold(cause))
-        logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
+      if (deletion.wasFound) logChange(`deleted ${describeObject(definition, live.metadata)}`, { target, cause });
       // The next reconcile knows that it is on its way out, and does not ask again.
       if (entry !== undefined && entry.object.metadata.uid === uid) cache.put(entry);
       return isGone;
@@ -277,7 +277,7 @@ function placeOfEdits(definition: ResourceDefinition, ref: ObjectRef): WrittenPl
 
 // To find the places of a change costs as much as to find that there is one.
 function isTold({ logger }: WriteCause): boolean {
-  return logger !== undefined && (logger.isLevelEnabled?.("info") ?? true);
+  return logger !== undefined && isWritten(logger, "info");
 }
 
 // One line about a change: which object, and where it was not as desired; never a value.

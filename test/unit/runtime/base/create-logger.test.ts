@@ -1,4 +1,4 @@
-import { createLogger, type LogLevel } from "#runtime/base/logger.js";
+import { createLogger, createSafeLogger, isWritten, type LogLevel } from "#runtime/base/logger.js";
 import { assert, suite } from "../../../support/suite.js";
 
 function linesOf(level: LogLevel, format: "json" | "pretty") {
@@ -25,6 +25,17 @@ suite("logger", (test) => {
     const silent = linesOf("silent", "json");
     silent.logger.error({}, "c");
     assert.equal(silent.lines, []);
+  });
+
+  test("a logger says which levels it writes, also through a safe one; one that cannot say so writes all", () => {
+    for (const level of ["debug", "info", "warn", "error"]) {
+      const { logger } = linesOf("warn", "json");
+      const isImportant = level === "warn" || level === "error";
+      assert.is(isWritten(logger, level), isImportant);
+      assert.is(isWritten(createSafeLogger(logger), level), isImportant);
+      const { debug, info, warn, error } = logger;
+      assert.ok(isWritten(createSafeLogger({ debug, info, warn, error }), level));
+    }
   });
 
   test("an error among the fields shows as its message with those of its causes", () => {
