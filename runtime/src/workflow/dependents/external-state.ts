@@ -86,23 +86,36 @@ export function createStatusState({ path, form, latest, mergePatchStatus }: Stat
   };
 }
 
-/** Remembers states that could not be written, or whose object somebody deleted. A state that somebody changes there counts. */
+/** What is remembered of one primary. */
+interface Memory {
+  readonly known: Map<string, KeptState>;
+  /** What was kept when it was looked at last: only what differs from it is somebody's change. */
+  readonly seen: Map<string, KeptState>;
+  /** How many writes of a key are under way: until they end, what is kept there is older than what is known. */
+  readonly writes: Map<string, number>;
+}
+
+/** Remembers states while they are written, that could not be written, or whose object somebody deleted. A state that somebody changes there counts. */
 export class RememberedState implements ExternalStateStore {
   readonly #kept: ExternalStateStore;
-  /** What is known of each primary; a primary that is created again under its name has another uid. */
-  readonly #known = new Map<ObjectKey, { readonly uid: string | undefined; readonly states: States }>();
+  /** By name and uid: a primary that is created again has another uid, while a reconcile of the one before may still be under way. */
+  readonly #memories = new Map<ObjectKey, Map<string, Memory>>();
 
   constructor(kept: ExternalStateStore) {
     this.#kept = kept;
   }
 
   read(primary: KubernetesObject): States {
-    const { metadata } = primary;
+    const { known, seen, writes } = this.#memoryOf(primary);
     const kept = this.#kept.read(primary);
-    const remembered = this.#known.get(keyOf(metadata));
-    const known = remembered?.uid === metadata.uid ? (remembered?.states ?? NO_STATES) : NO_STATES;
-    const isNews = [...kept].some(([key, state]) => !isDeepStrictEqual(known.get(key), state));
-    return isNews ? this.#remember(primary, new Map([...known, ...kept])) : known;
+    for (const key of new Set([...seen.keys(), ...kept.keys()])) {
+      const state = kept.get(key);
+      if (writes.has(key) || isDeepStrictEqual(state, seen.get(key))) continue;
+      put(seen, key, state);
+      // What somebody took away is still there outside.
+      if (state !== undefined) known.set(key, state);
+    }
+    return new Map(known);
   }
 
   /** Tells whether an id is kept under a key, and not only known. */
@@ -112,18 +125,33 @@ export class RememberedState implements ExternalStateStore {
   }
 
   async set(primary: KubernetesObject, key: string, state: KeptState | undefined): Promise<void> {
-    if (state !== undefined) this.#remember(primary, withState(this.read(primary), key, state));
-    await this.#kept.set(primary, key, state);
-    if (state === undefined) this.#remember(primary, withState(this.read(primary), key, state));
+    const { known, seen, writes } = this.#memoryOf(primary);
+    writes.set(key, (writes.get(key) ?? 0) + 1);
+    if (state !== undefined) known.set(key, state);
+    try {
+      await this.#kept.set(primary, key, state);
+      if (state === undefined) known.delete(key);
+    } finally {
+      const left = writes.get(key)! - 1;
+      put(writes, key, left === 0 ? undefined : left);
+      put(seen, key, this.#kept.read(primary).get(key));
+    }
   }
 
   forget(primary: ObjectKey): void {
-    this.#known.delete(primary);
+    this.#memories.delete(primary);
   }
 
-  #remember({ metadata }: KubernetesObject, states: States): States {
-    if (states.size === 0) this.#known.delete(keyOf(metadata));
-    else this.#known.set(keyOf(metadata), { uid: metadata.uid, states });
-    return states;
+  #memoryOf({ metadata }: KubernetesObject): Memory {
+    const { uid = "" } = metadata;
+    const ofName = this.#memories.get(keyOf(metadata)) ?? new Map<string, Memory>();
+    const memory = ofName.get(uid) ?? { known: new Map(), seen: new Map(), writes: new Map() };
+    this.#memories.set(keyOf(metadata), ofName.set(uid, memory));
+    return memory;
   }
+}
+
+function put<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
 }

@@ -271,6 +271,43 @@ suite("kept ids that are remembered", (test) => {
     assert.not.ok(state.isKept(primary, "a", "1"));
   });
 
+  test("are the new ones as soon as they are written over others, and not the ones before", async () => {
+    const { state } = createRemembered();
+    await state.set(primary, "a", "1");
+    const writing = state.set(primary, "a", "2");
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    await Promise.resolve();
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    const next = state.set(primary, "a", "3");
+    await writing;
+    assert.equal([...state.read(primary)], [["a", "3"]], "what an earlier write brought is not news");
+    await next;
+    assert.equal([...state.read(primary)], [["a", "3"]]);
+    assert.ok(state.isKept(primary, "a", "3"));
+  });
+
+  test("are known although they could not be written over others, until somebody writes there", async () => {
+    const { state, kept, fail } = createRemembered();
+    await state.set(primary, "a", "1");
+    fail(new Error("the API server is down"));
+    await state.set(primary, "a", "2").catch(() => {});
+    assert.equal([...state.read(primary)], [["a", "2"]]);
+    assert.not.ok(state.isKept(primary, "a", "2"));
+    await kept.set(primary, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
+  test("stay forgotten while what they were kept in still shows them", async () => {
+    const { kept } = createRemembered();
+    const state = new RememberedState({ read: (each) => kept.read(each), set: async () => {} });
+    await kept.set(primary, "a", "1");
+    assert.equal([...state.read(primary)], [["a", "1"]]);
+    await state.set(primary, "a", undefined);
+    assert.equal([...state.read(primary)], []);
+    await kept.set(primary, "a", "theirs");
+    assert.equal([...state.read(primary)], [["a", "theirs"]]);
+  });
+
   test("are those that somebody wrote there", async () => {
     const { state, kept } = createRemembered();
     await state.set(primary, "a", "1");
@@ -286,6 +323,7 @@ suite("kept ids that are remembered", (test) => {
     objects.clear();
     assert.equal([...state.read(primary)], [["b", "2"]]);
     assert.is(state.read(primaryNamed("one", "u2")).size, 0, "another primary of the name");
+    assert.equal([...state.read(primary)], [["b", "2"]], "it was not forgotten for the other");
     state.forget(keyOf(primary.metadata));
     assert.is(state.read(primary).size, 0);
   });
