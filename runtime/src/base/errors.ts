@@ -54,6 +54,11 @@ export class ConnectionError extends Error {
   }
 }
 
+/** A write that was not sent, because this operator does not lead: another one may be writing. */
+export class LeadershipError extends Error {
+  override readonly name = "LeadershipError";
+}
+
 /** Thrown by a reconciler or a dependent to say that trying again is useless until something changes. */
 export class TerminalError extends Error {
   override readonly name = "TerminalError";
@@ -82,7 +87,7 @@ export function findError<Found extends Error>(error: unknown, name: Found["name
 }
 
 // What these say is all there is to know; where they were made is in the runtime.
-const EXPECTED = /^(Api|Connection|RetryAfter|Terminal|Timeout|Abort)Error$/;
+const EXPECTED = /^(Api|Connection|Leadership|RetryAfter|Terminal|Timeout|Abort)Error$/;
 
 /** Returns the stack of the first error that none of the API server's caused, nor one that says how to go on: mostly of the user's code. */
 export function stackOf(error: unknown): string | undefined {

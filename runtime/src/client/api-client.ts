@@ -50,6 +50,21 @@ const POD: ResourceDefinition = coreKindOf("Pod", "pods");
 /** Returns what sends the requests of a client as they are: not for users, whose calls are methods of the client. */
 export let requesterOf: (client: ApiClient) => ApiRequester;
 
+/** Breaks off all writes of a client that are under way: they fail with this error, and may have been carried out. */
+export function abortWrites(client: ApiClient, reason: Error): void {
+  requesterOf(client).transport.abortWrites(reason);
+}
+
+/** Tells whether a client was closed. */
+export function isClosed(client: ApiClient): boolean {
+  return requesterOf(client).transport.closed.aborted;
+}
+
+/** Resolves when no write of a client is under way. */
+export function whenWritesEnded(client: ApiClient): Promise<void> {
+  return requesterOf(client).transport.whenWritesEnded();
+}
+
 /** Returns a client that sends over the same connections and tells one more observer. */
 export function observedClient(client: ApiClient, observe: RequestObserver): ApiClient {
   return new ApiClient(client.connection, requesterOf(client).observedBy(observe));

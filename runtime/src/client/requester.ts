@@ -36,6 +36,8 @@ export type Fence = (request: Pick<TransportRequest, "method" | "path">) => void
 export interface RequesterOptions {
   readonly observe?: RequestObserver | undefined;
   readonly fence?: Fence | undefined;
+  /** How often a request is sent at most, but for credentials that expired. Default: 8. */
+  readonly maxAttempts?: number | undefined;
   /** Gets a warning when the server makes a request wait for 5 s or more. */
   readonly logger?: Logger | undefined;
 }
@@ -74,7 +76,7 @@ export class ApiRequester {
    * Retry-After. A Retry-After that would take the request beyond a minute of waiting fails it at once; the error has the time, at most 5 minutes.
    */
   async send(request: ApiRequest): Promise<TransportResponse> {
-    const { fence, logger } = this.#options;
+    const { fence, logger, maxAttempts = MAX_ATTEMPTS } = this.#options;
     const { closed } = this.transport;
     let isRefused = false;
     const beforeSend = () => {
@@ -95,7 +97,7 @@ export class ApiRequester {
           });
         return await this.#attempt(fenced);
       } catch (error) {
-        const isFinal = attempt >= MAX_ATTEMPTS || isRefused || request.signal?.aborted === true || closed.aborted;
+        const isFinal = attempt >= maxAttempts || isRefused || request.signal?.aborted === true || closed.aborted;
         // The transport asks for new credentials after a 401.
         const isRejected: boolean = isApiError(error, 401) && !wasRejected && !isRefused;
         wasRejected ||= isRejected;

@@ -55,6 +55,9 @@ export class Transport {
   #isDistrusted = false;
   readonly #closing = new AbortController();
   readonly closed: AbortSignal = this.#closing.signal;
+  /** How to break off each request under way that may change something. */
+  readonly #writes = new Set<(reason: Error) => void>();
+  #onWritesEnded = () => {};
 
   constructor(connection: Connection, { credentialsTimeoutMs = 70_000 }: TransportOptions = {}) {
     this.connection = connection;
@@ -85,6 +88,7 @@ export class Transport {
       signal?.addEventListener("abort", onAbort, { once: true });
       const settle = (end: () => void) => {
         signal?.removeEventListener("abort", onAbort);
+        if (this.#writes.delete(fail) && this.#writes.size === 0) this.#onWritesEnded();
         end();
       };
       // undici would take an exception of a consumer for its own.
@@ -92,12 +96,14 @@ export class Transport {
         thrown ??= { error };
         started?.abort(errorFrom(error));
       };
+      if (request.method !== "GET") this.#writes.add(fail);
       pool.dispatch(
         { ...options, bodyTimeout: consumer === undefined ? null : 0 },
         {
           onRequestStart: (controller) => {
             started = controller;
             if (signal?.aborted === true) return onAbort();
+            if (thrown !== undefined) return fail(thrown.error);
             try {
               request.beforeSend?.();
             } catch (error) {
@@ -131,6 +137,24 @@ export class Transport {
             settle(() => reject(thrown === undefined ? this.#errorOf(error, request, wasSent) : thrown.error)),
         },
       );
+    });
+  }
+
+  /** Breaks off all requests under way that may change something: they fail with this error, and may have been carried out. */
+  abortWrites(reason: Error): void {
+    for (const fail of [...this.#writes]) fail(reason);
+  }
+
+  /** Resolves when no request is under way that may change something. */
+  whenWritesEnded(): Promise<void> {
+    if (this.#writes.size === 0) return Promise.resolve();
+    const before = this.#onWritesEnded;
+    return new Promise((resolve) => {
+      this.#onWritesEnded = () => {
+        this.#onWritesEnded = () => {};
+        before();
+        resolve();
+      };
     });
   }
 

@@ -8,6 +8,8 @@ export interface Connection {
   readonly basePath?: string | undefined;
   /** Where this came from, for messages: a file and context, or the service account. */
   readonly origin: string;
+  /** Whether this is the service account of the pod that this process runs in. */
+  readonly isInCluster?: boolean | undefined;
   /** The namespace to work in where one is needed and none is stated. */
   readonly namespace?: string | undefined;
   /** PEM of the certificate authorities to trust. Default: those of Node. */

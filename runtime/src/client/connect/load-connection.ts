@@ -55,6 +55,7 @@ export function createInClusterConnection(
   return {
     server,
     origin: `service account in ${folder}`,
+    isInCluster: true,
     ca: readFileSync(caFile),
     caFile,
     proxyUrl: proxyFromEnvironment(server, env),
