@@ -1,17 +1,18 @@
-import { Backoff } from "./base/backoff.js";
-import { sleep } from "./base/clock.js";
 import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/logger.js";
-import { ApiClient } from "./client/api-client.js";
+import { ApiClient, isClosed } from "./client/api-client.js";
 import type { RequestObserver } from "./client/requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
-import { loadConnection } from "./client/connect/load-connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
+import type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
+import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
+import { findConnection } from "./assemble/find-connection.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 import type { LoopObserver } from "./operate/loop-reporter.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
+import { OperatorSession } from "./assemble/operator-session.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
 import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
@@ -36,7 +37,15 @@ export interface OperatorOptions {
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number | undefined;
-  /** How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop; 30 s unless given. */
+  /**
+   * Whether replicas agree by a Lease on the one that writes, and how; the others keep their caches and reconcile nothing. The process ends
+   * with 1 when the leadership is lost, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
+   */
+  readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
+  /**
+   * How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop. Default: 25 s, less
+   * than the 30 s that the kubelet waits.
+   */
   readonly stopTimeoutMs?: number;
 }
 
@@ -67,12 +76,9 @@ export type RegisteredController = Readonly<
   Omit<RunningController, "start" | "stopReconciling" | "stopSources" | "whenIdle" | "failures">
 >;
 
-const STOP_TIMEOUT_MS = 30_000;
-// Event sources are stopped after the reconciles, which may have used up the time.
-const MIN_SOURCES_STOP_MS = 1_000;
+const STOP_TIMEOUT_MS = 25_000;
 const UNFINISHED =
   "not all that was under way when the operator was stopped has ended; it starts when the reconciles have";
-const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 
 /** Creates an operator, which does nothing until it is started. */
 export function createOperator(
@@ -83,45 +89,58 @@ export function createOperator(options: OperatorOptions): Operator {
   return new RunnableOperator(options);
 }
 
-/** Everything from one start to the stop after it. */
-interface Session {
-  readonly stopping: AbortController;
-  /** The stop of the session before, which may be under way. */
-  readonly before: Promise<boolean> | undefined;
-  clusters: ReadonlyMap<string, ApiClient>;
-  controllers: RunningController[];
-  stopped?: Promise<boolean>;
-  /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the stop. */
-  idle: Promise<unknown>;
-}
-
 class RunnableOperator implements Operator {
   readonly #options: OperatorOptions;
   readonly #logger: Logger;
   #client: ApiClient | undefined;
-  #isClientClosed = false;
-  #session: Session | undefined;
+  #session: OperatorSession | undefined;
+  readonly #election: LeaderElection;
+  /** Whether somebody asked for the end, so that a loss of the leadership starts nothing any more. */
+  #isEnding = false;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
     this.#logger = createSafeLogger(options.logger ?? createLogger());
     checkControllers(options.controllers);
     checkClusters(options.controllers, Object.keys(options.clusters ?? {}));
-    if (options.connection !== undefined) this.#client = this.#connect(options.connection);
+    const { leaderElection: settings, controllers } = options;
+    this.#election = new LeaderElection({ settings, controller: controllers[0]?.name, logger: this.#logger });
+    if (options.connection !== undefined) this.#client = this.#connectMain(options.connection);
   }
 
   get client(): ApiClient | undefined {
     return this.#client;
   }
 
-  async start(): Promise<ConnectedOperator> {
-    const previous = this.#session;
-    const before = previous?.stopped;
-    if (this.#session !== undefined && before === undefined) throw new Error("the operator is started already");
-    // Whoever starts or stops it while this waits has to find it started.
-    const idle = Promise.resolve(before).then(() => previous?.idle);
-    const session: Session = { stopping: new AbortController(), before, clusters: new Map(), controllers: [], idle };
-    this.#session = session;
+  start(): Promise<ConnectedOperator> {
+    this.#isEnding = false;
+    return this.#start();
+  }
+
+  async stop(): Promise<boolean> {
+    this.#isEnding = true;
+    return this.#stop();
+  }
+
+  async #start(): Promise<ConnectedOperator> {
+    for (;;) {
+      const previous = this.#session;
+      if (previous !== undefined && previous.ended === undefined) throw new Error("the operator is started already");
+      const { stopTimeoutMs = STOP_TIMEOUT_MS } = this.#options;
+      // Whoever starts or stops it while this waits has to find it started.
+      const session = new OperatorSession({ previous, client: this.#client, stopTimeoutMs, logger: this.#logger });
+      this.#session = session;
+      try {
+        return await this.#startSession(session);
+      } catch (error) {
+        // One that lost its leadership while a controller was still starting is a candidate again.
+        if (!session.isAbandoned || this.#isEnding) throw error;
+      }
+    }
+  }
+
+  async #startSession(session: OperatorSession): Promise<ConnectedOperator> {
+    const { before, idle } = session;
     const { startTimeoutMs, controllers, observer, onLoop } = this.#options;
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
@@ -131,13 +150,16 @@ class RunnableOperator implements Operator {
       await untilAborted(idle, signal).catch((error: unknown) => {
         throw session.stopping.signal.aborted ? error : new Error(UNFINISHED, { cause: error });
       });
-      const client = await this.#openClient(signal);
+      const client = (session.client = await this.#openClient(signal));
       // It may have been stopped while it looked.
       signal.throwIfAborted();
       const fieldManagers = [...new Set(controllers.flatMap(fieldManagersOf))];
       const others = Object.entries(this.#options.clusters ?? {});
       const clusters = (session.clusters = new Map(others.map(([name, given]) => [name, this.#connect(given)])));
       const logger = this.#logger;
+      const onLost = (error: Error) => this.#onLost(session, error);
+      const leadership = (session.leadership = this.#election.createLeadership(client.connection, onLost));
+      await leadership?.checkPermissions(signal);
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
       const shared = {
@@ -146,30 +168,28 @@ class RunnableOperator implements Operator {
         observer: observer && this.#guarded("reconciles", observer),
         onLoop: onLoop && this.#guarded("loops", onLoop),
         selectorOf: shareSelectors(controllers),
+        fencingToken: leadership && (() => leadership.term),
+      };
+      const standby = leadership && {
+        // A controller whose CRD is missing does not keep the others from leading.
+        untilLeading: () => leadership.stand(),
+        onFailure: onLost,
       };
       session.controllers = controllers.map((definition) => new RunningController(definition, shared));
       // Each begins to reconcile when it knows enough: one whose CRD is missing does not hold up the others.
-      await untilAborted(Promise.all(session.controllers.map((each) => each.start())), signal);
+      await untilAborted(Promise.all(session.controllers.map((each) => each.start(standby))), signal);
     } catch (error) {
       const isTooLate = timeout?.aborted === true;
       const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
-      await this.stop();
+      await session.end();
       if (!isTooLate) throw error;
       const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
       throw new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
     }
     const names = controllers.map(({ name }) => name);
     this.#logger.info({ controllers: names, server: this.client?.connection.server }, "started");
+    session.isStarted = true;
     return this as ConnectedOperator;
-  }
-
-  async stop(): Promise<boolean> {
-    const session = this.#session;
-    if (session === undefined) {
-      await this.#closeClient();
-      return true;
-    }
-    return (session.stopped ??= this.#stop(session));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -189,68 +209,70 @@ class RunnableOperator implements Operator {
   }
 
   health(): OperatorHealth {
-    return healthOf(this.#runningSession?.controllers, this.#options.controllers.length);
+    const session = this.#runningSession;
+    const health = healthOf(session?.controllers, this.#options.controllers.length);
+    return session?.leadership === undefined ? health : { ...health, leadership: session.leadership.state };
   }
 
-  get #runningSession(): Session | undefined {
-    return this.#session?.stopped === undefined ? this.#session : undefined;
+  get #runningSession(): OperatorSession | undefined {
+    return this.#session?.ended === undefined ? this.#session : undefined;
   }
 
-  async #stop(session: Session): Promise<boolean> {
-    const { stopping, before, clusters, controllers } = session;
-    stopping.abort(new Error("the operator was stopped"));
-    const wasFinished = (await before) ?? true;
-    const deadlineMs = this.#options.stopTimeoutMs ?? STOP_TIMEOUT_MS;
-    const startedAt = performance.now();
-    const reconciling = controllers.map((controller) => controller.stopReconciling(deadlineMs));
-    session.idle = Promise.all([session.idle, ...controllers.map((controller) => controller.whenIdle())]);
-    const finished = await Promise.all(reconciling);
-    const leftMs = Math.max(MIN_SOURCES_STOP_MS, deadlineMs - (performance.now() - startedAt));
-    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs)));
-    await Promise.all([this.#closeClient(), ...[...clusters.values()].map((client) => client.close())]);
-    const isFinished = finished.every(Boolean);
-    if (!isFinished) this.#logger.warn({ deadlineMs }, "stopped while reconciles were still under way");
-    return isFinished && stopped.every(Boolean) && wasFinished;
+  async #stop(): Promise<boolean> {
+    if (this.#session !== undefined) return this.#session.end();
+    await this.#client?.close();
+    return true;
+  }
+
+  /** Another replica may write from now on. */
+  #onLost(session: OperatorSession, error: Error): void {
+    session.abandon(error);
+    if (this.#election.onLoss === "exit") process.exit(1);
+    if (session.isStarted) void this.#standAgain(session);
+  }
+
+  async #standAgain(session: OperatorSession): Promise<void> {
+    await session.end();
+    if (this.#isEnding || this.#session !== session) return;
+    await this.#start().catch((error: unknown) => {
+      if (this.#isEnding) return;
+      // Nobody waits for this start.
+      this.#logger.error({}, messageOf(error));
+      process.exit(1);
+    });
   }
 
   async #openClient(signal: AbortSignal): Promise<ApiClient> {
-    if (this.#client === undefined || this.#isClientClosed)
-      this.#client = this.#connect(this.#options.connection ?? (await this.#findConnection(signal)));
-    this.#isClientClosed = false;
+    const { connection, kubeconfig } = this.#options;
+    if (this.#client === undefined || isClosed(this.#client))
+      this.#client = this.#connectMain(
+        connection ?? (await findConnection(kubeconfig, { logger: this.#logger, signal })),
+      );
     return this.#client;
   }
 
-  async #closeClient(): Promise<void> {
-    this.#isClientClosed = true;
-    await this.#client?.close();
+  #connectMain(given: Connection | ConnectionOptions): ApiClient {
+    const connection = completed(given);
+    this.#election.decide(connection);
+    return this.#connect(connection);
   }
 
-  #connect(connection: Connection | ConnectionOptions): ApiClient {
-    const complete = "credentials" in connection ? connection : createConnection(connection);
+  #connect(given: Connection | ConnectionOptions): ApiClient {
     const { onRequest } = this.#options;
     const observe = onRequest && this.#guarded("requests", onRequest);
-    return new ApiClient(complete, { observe, logger: this.#logger });
+    const { fence } = this.#election;
+    return new ApiClient(completed(given), {
+      ...{ observe, logger: this.#logger },
+      fence: fence && ((request) => fence.check(request)),
+    });
   }
 
   #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {
     const onFailure = (error: unknown) => this.#logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
     return (observation) => callUnawaited(() => observe(observation), { onFailure });
   }
+}
 
-  // A missing kubeconfig may be mounted later: an operator that gives up needs somebody to start it again.
-  async #findConnection(signal: AbortSignal): Promise<Connection> {
-    const { kubeconfig } = this.#options;
-    const backoff = new Backoff(CONNECT_BACKOFF);
-    for (;;) {
-      try {
-        return await loadConnection(kubeconfig === undefined ? {} : { kubeconfig });
-      } catch (error) {
-        const retryAfterMs = backoff.next();
-        this.#logger.warn({ retryAfterMs: Math.round(retryAfterMs) }, `${messageOf(error)}; trying again`);
-        await sleep(retryAfterMs, signal).catch(() => {
-          throw error;
-        });
-      }
-    }
-  }
+function completed(connection: Connection | ConnectionOptions): Connection {
+  return "credentials" in connection ? connection : createConnection(connection);
 }

@@ -37,6 +37,16 @@ export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
   readonly selectorOf: SelectorOf;
+  /** Returns the number of the term in which this operator leads; absent without leader election. */
+  readonly fencingToken?: (() => number | undefined) | undefined;
+}
+
+/** Whom a controller waits for before it writes. */
+export interface Standby {
+  /** Called when all that the controller watches is known; resolves when this operator leads. */
+  untilLeading(): Promise<void>;
+  /** Called with what kept the controller from beginning when it was to lead. */
+  onFailure(error: unknown): void;
 }
 
 /** Returns all names under which a controller writes. */
@@ -50,7 +60,7 @@ export function fieldManagersOf(definition: ControllerDefinition): readonly stri
 /** A controller with everything that it watches, from one start to one stop. */
 export class RunningController {
   readonly definition: ControllerDefinition;
-  /** Whether all that it watches is known, so that it reconciles. */
+  /** Whether all that it watches is known, so that it reconciles, or does so as soon as its operator leads. */
   isStarted = false;
   readonly #sources: ControllerSources;
   readonly #controller: Controller<WorkflowResult>;
@@ -62,7 +72,7 @@ export class RunningController {
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
-    const { client, logger, observer, onLoop, fieldManagers } = shared;
+    const { client, logger, observer, onLoop, fieldManagers, fencingToken } = shared;
     const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
     const primary = createPrimarySource({
@@ -94,6 +104,7 @@ export class RunningController {
       }),
       ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
       namespaces: () => sources.namespaces,
+      fencingToken,
     });
     const onReconciled: ReconcileObserver = (event) => {
       sources.release(event.primary);
@@ -116,9 +127,24 @@ export class RunningController {
     };
   }
 
-  /** Starts all that it watches, and reconciles as soon as the state is known, which resolves it. */
-  async start(): Promise<void> {
-    await this.#sources.start(this.#listener);
+  /** Starts all that it watches, and reconciles as soon as the state is known; resolves then, or when it is known and only the leadership is missing. */
+  start(standby?: Standby): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const untilLeading = async () => {
+        if (standby === undefined || this.#isStopped) return;
+        this.isStarted = true;
+        resolve();
+        await standby.untilLeading();
+      };
+      this.#begin(untilLeading).then(resolve, (error: unknown) => {
+        if (this.isStarted) standby?.onFailure(error);
+        else reject(error as Error);
+      });
+    });
+  }
+
+  async #begin(untilLeading: () => Promise<void>): Promise<void> {
+    await this.#sources.start(this.#listener, untilLeading);
     if (this.#isStopped) return;
     this.#controller.start();
     this.isStarted = true;

@@ -1,10 +1,11 @@
 import type { SourceHealth } from "../base/health.js";
+import type { LeadershipState } from "./lease/leadership.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";
 
 /** How a controller is doing. */
 export interface ControllerHealth {
-  /** Whether all that it watches is known, so that it reconciles. */
+  /** Whether all that it watches is known, so that it reconciles, or does so as soon as its operator leads. */
   readonly isStarted: boolean;
   /** How each event source is doing, by name. */
   readonly sources: { readonly [name: string]: SourceHealth };
@@ -16,10 +17,12 @@ export interface ControllerHealth {
 
 /** How an operator is doing. */
 export interface OperatorHealth {
-  /** `starting` until every controller reconciles; `unhealthy` if any event source is. */
+  /** `starting` until every controller reconciles, or could if it led; `unhealthy` if any event source is. */
   readonly status: "stopped" | "starting" | "healthy" | "unhealthy";
   /** By name. */
   readonly controllers: { readonly [name: string]: ControllerHealth };
+  /** Who leads; absent without leader election. */
+  readonly leadership?: LeadershipState | undefined;
 }
 
 interface HealthSubject extends Omit<ControllerHealth, "sources"> {

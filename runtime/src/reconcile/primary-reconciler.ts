@@ -31,6 +31,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
   readonly expectations: ExpectationRegistry;
+  /** Returns the number of the term in which the operator leads. */
+  readonly fencingToken?: (() => number | undefined) | undefined;
 }
 
 /** One reconcile, and what has become of it so far. */

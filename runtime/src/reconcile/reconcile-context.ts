@@ -51,6 +51,9 @@ export function contextFactoryOf(
       get expectations() {
         return dependencies.expectations.of(scope.key, { primary, context });
       },
+      get fencingToken() {
+        return dependencies.fencingToken?.();
+      },
       isNextReconcileImminent: () => scope.isNextReconcileImminent(),
       secondary: ((type: Defined<KubernetesObject> | string, options?: SecondaryOptions) =>
         access.find(primary, typeOf(type), options)) as Context["secondary"],

@@ -79,10 +79,14 @@ export class ControllerSources {
     this.externals = new Map(externals.map((each) => [each.name, externalOf(each)]));
   }
 
-  /** Starts all sources in their order; resolves when the whole state is known. */
-  async start(listener: SourcesListener): Promise<void> {
+  /**
+   * Starts all sources in their order; resolves when the whole state is known. Those that start when this replica leads wait for
+   * `untilLeading`, which is called when all the rest is known.
+   */
+  async start(listener: SourcesListener, untilLeading = async () => {}): Promise<void> {
     this.#listener = listener;
-    for (const next of this.#startOrder()) {
+    for (const [place, next] of this.#startOrder().entries()) {
+      if (place === PLACES && this.#listener !== undefined) await untilLeading();
       // What is stopped while it starts stays so, and so does what was removed meanwhile.
       if (this.#listener === undefined) return;
       const present = next.filter((each) => this.#all().includes(each) && !each.isActivatedLater);
@@ -206,7 +210,7 @@ export class ControllerSources {
 
   #startOrder(): readonly (readonly RegisteredSource[])[] {
     const all = this.#all();
-    return [0, 1, 2, 3].map((place) => all.filter((each) => placeOf(each) === place));
+    return Array.from({ length: 2 * PLACES }, (_, place) => all.filter((each) => placeOf(each) === place));
   }
 
   #named(name: string): RegisteredSource | undefined {
@@ -281,9 +285,10 @@ export class ControllerSources {
   }
 }
 
+const PLACES = 4;
+
 // The watches are first. The fetches of external dependents may read what all others know.
 function placeOf({ role, source }: RegisteredSource): number {
-  if (role === "external") return 3;
-  if (role !== "user") return 0;
-  return source.startPriority === "first" ? 1 : 2;
+  const place = { primaries: 0, dependents: 0, user: source.startPriority === "first" ? 1 : 2, external: 3 }[role];
+  return source.startsWhenLeading === true ? PLACES + place : place;
 }

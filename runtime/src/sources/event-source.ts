@@ -49,6 +49,8 @@ export interface EventSource<Resource = unknown> {
   readonly type?: ResourceDefinition | string | undefined;
   /** `first`: started, and awaited, before the others (JOSDK RESOURCE_STATE_LOADER). */
   readonly startPriority?: "first" | "default";
+  /** Whether it is started only when this replica leads, as what polls is. Default: every replica starts it, and knows what it knows. */
+  readonly startsWhenLeading?: boolean;
   readonly health: SourceHealth;
   /** The client of the cluster that it watches, where that is another one than the operator's. */
   readonly client?: ApiClient | undefined;

@@ -13,7 +13,7 @@ import { createSingleFetch, type SingleFetch } from "./single-fetch.js";
 const FETCH_TIMEOUT_MS = 60_000;
 
 /** What an event source does besides what all of them do. */
-interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange"> {
+interface OwnParts extends Pick<EventSource, "load" | "onPrimaryChange" | "startsWhenLeading"> {
   onStart?(context: EventSourceContext): void | Promise<void>;
   onStop(): void;
 }

@@ -72,6 +72,7 @@ export function perPrimaryPollingSource<Resource, Primary extends KubernetesObje
   };
 
   return core.createSource(type, {
+    startsWhenLeading: true,
     onStart(context) {
       for (const { object } of context.primaries.list()) if (isPolled(object)) add(keyOf(object.metadata));
     },

@@ -66,6 +66,7 @@ export function createPollingSource<Resource>(
   };
 
   return core.createSource(type, {
+    startsWhenLeading: true,
     onStart: () => new Promise<void>((resolve) => pollForever(resolve)),
     onStop() {
       running.abort();

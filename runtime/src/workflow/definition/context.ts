@@ -73,6 +73,11 @@ export interface Expectations<Primary> {
 export interface Context<Primary = KubernetesObject> {
   /** Aborted when the operator stops or the reconcile is given up. */
   readonly signal: AbortSignal;
+  /**
+   * A number that grows with every new leader (`leaseTransitions`), for systems outside Kubernetes that can refuse what a former leader sends
+   * late; undefined without leader election, and when the leadership is lost.
+   */
+  readonly fencingToken?: number | undefined;
   /** The client of the operator, for what no dependent covers. */
   readonly client: ApiClient;
   readonly logger: Logger;

@@ -1,0 +1,29 @@
+import { Backoff } from "../base/backoff.js";
+import { sleep } from "../base/clock.js";
+import { messageOf, type Logger } from "../base/logger.js";
+import type { Connection } from "../client/connect/connection.js";
+import { loadConnection } from "../client/connect/load-connection.js";
+
+const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
+
+/**
+ * Finds the connection as `loadConnection` does, and keeps trying until the signal is aborted: a missing kubeconfig may be mounted later, and
+ * an operator that gives up needs somebody to start it again.
+ */
+export async function findConnection(
+  kubeconfig: string | undefined,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+): Promise<Connection> {
+  const backoff = new Backoff(CONNECT_BACKOFF);
+  for (;;) {
+    try {
+      return await loadConnection(kubeconfig === undefined ? {} : { kubeconfig });
+    } catch (error) {
+      const retryAfterMs = backoff.next();
+      logger.warn({ retryAfterMs: Math.round(retryAfterMs) }, `${messageOf(error)}; trying again`);
+      await sleep(retryAfterMs, signal).catch(() => {
+        throw error;
+      });
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import type { Logger } from "../base/logger.js";
+import { untilAborted } from "../base/promises.js";
+import { abortWrites, whenWritesEnded, type ApiClient } from "../client/api-client.js";
+import type { Leadership } from "../operate/lease/leadership.js";
+import type { RunningController } from "./running-controller.js";
+
+// Event sources are stopped after the reconciles, which may have used up the time.
+const MIN_SOURCES_STOP_MS = 1_000;
+
+interface SessionOptions {
+  /** The session before, which may not have ended. */
+  readonly previous: OperatorSession | undefined;
+  /** The client of the operator, where it has one already. */
+  readonly client: ApiClient | undefined;
+  readonly stopTimeoutMs: number;
+  readonly logger: Logger;
+}
+
+/** Everything of an operator from one start to the stop after it. */
+export class OperatorSession {
+  /** Aborted when the session is to end. */
+  readonly stopping = new AbortController();
+  /** The end of the session before. */
+  readonly before: Promise<boolean> | undefined;
+  /** Whether all that is watched was known once. */
+  isStarted = false;
+  /** Whether the leadership was lost. */
+  isAbandoned = false;
+  client: ApiClient | undefined;
+  clusters: ReadonlyMap<string, ApiClient> = new Map();
+  controllers: readonly RunningController[] = [];
+  leadership: Leadership | undefined;
+  /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the end. */
+  idle: Promise<unknown>;
+  readonly #options: SessionOptions;
+  #ended: Promise<boolean> | undefined;
+
+  constructor(options: SessionOptions) {
+    const { previous, client } = options;
+    this.#options = options;
+    this.client = client;
+    this.before = previous?.ended;
+    this.idle = Promise.resolve(this.before).then(() => previous?.idle);
+  }
+
+  /** Resolves with whether all that was under way ended in time; absent while nothing has asked for the end. */
+  get ended(): Promise<boolean> | undefined {
+    return this.#ended;
+  }
+
+  /** Finishes the reconciles under way, hands the leadership over, stops the event sources and closes all connections, once. */
+  end(): Promise<boolean> {
+    return (this.#ended ??= this.#end());
+  }
+
+  /** Breaks off all that writes: another replica may do so from now on. */
+  abandon(error: Error): void {
+    this.isAbandoned = true;
+    for (const client of this.#clients) abortWrites(client, error);
+    for (const controller of this.controllers) void controller.stopReconciling(0);
+  }
+
+  get #clients(): readonly ApiClient[] {
+    return [this.client ?? [], ...this.clusters.values()].flat();
+  }
+
+  async #end(): Promise<boolean> {
+    const { stopTimeoutMs, logger } = this.#options;
+    const { controllers } = this;
+    this.stopping.abort(new Error("the operator was stopped"));
+    const wasFinished = (await this.before) ?? true;
+    const endsAtMs = performance.now() + stopTimeoutMs;
+    const leftMs = () => Math.max(MIN_SOURCES_STOP_MS, endsAtMs - performance.now());
+    const reconciling = controllers.map((controller) => controller.stopReconciling(stopTimeoutMs));
+    this.idle = Promise.all([this.idle, ...controllers.map((controller) => controller.whenIdle())]);
+    const isFinished = (await Promise.all(reconciling)).every(Boolean);
+    // Whoever is told that nobody leads writes at once, so nothing of this operator may be under way then.
+    await this.leadership?.end(isFinished ? () => this.#drainWrites(leftMs()) : undefined);
+    const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));
+    await Promise.all(this.#clients.map((client) => client.close()));
+    if (!isFinished) logger.warn({ deadlineMs: stopTimeoutMs }, "stopped while reconciles were still under way");
+    return isFinished && stopped.every(Boolean) && wasFinished;
+  }
+
+  /** Waits for the writes that are under way; tells whether all of them have ended in time. */
+  async #drainWrites(timeoutMs: number): Promise<boolean> {
+    const ended = Promise.all(this.#clients.map(whenWritesEnded));
+    return untilAborted(ended, AbortSignal.timeout(Math.ceil(timeoutMs))).then(
+      () => true,
+      () => false,
+    );
+  }
+}

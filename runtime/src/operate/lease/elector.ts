@@ -1,0 +1,281 @@
+// Takes and holds a Lease (client-go's leaderelection, with a watch). A candidate measures by its own clock how long the Lease has not
+// changed, never by times that others have written; the holder stops to write well before the others take over.
+import { sleep, systemClock, type Clock } from "../../base/clock.js";
+import { isApiError, LeadershipError } from "../../base/errors.js";
+import { describeObject } from "../../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import type { ApiClient } from "../../client/api-client.js";
+import { claimed, durationOf, holderOf, LEASE, released, termOf, type Lease, type LeaseSpec } from "./lease.js";
+import { LeaseRequests } from "./lease-requests.js";
+import { JITTER, type LeaseTerms } from "./lease-settings.js";
+import { machineClocks, momentOf, type MachineClocks, type WriteFence } from "./write-fence.js";
+
+/** What an elector works with. */
+export interface ElectorOptions {
+  /** A client of its own, which repeats nothing, and which no fence holds back. */
+  readonly client: Pick<ApiClient, "get" | "create" | "update" | "watch">;
+  readonly fence: WriteFence;
+  readonly terms: LeaseTerms;
+  /** Unique among all processes, and all terms of this one. */
+  readonly identity: string;
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  readonly clocks?: MachineClocks;
+  /** Returns a number from 0 to 1. Default: `Math.random`. */
+  readonly random?: () => number;
+  /** Called when the fence is open. */
+  onLeading(): void;
+  /** Called once when the leadership is lost, with the fence shut; not called for a release. */
+  onLost(error: LeadershipError): void;
+}
+
+/** One candidacy: from the start to the end of the leadership, or to the stop before. */
+export class Elector {
+  readonly #options: ElectorOptions;
+  readonly #clock: Clock;
+  readonly #clocks: MachineClocks;
+  readonly #ending = new AbortController();
+  readonly #requests: LeaseRequests;
+  #state: "candidate" | "leader" | "ended" = "candidate";
+  #loop: Promise<void> | undefined;
+  /** The Lease as it was seen last, also after somebody deleted it: who held it may not know yet. */
+  #lease: Lease | undefined;
+  #seenAtMs = -Infinity;
+  /** The last problem that was logged: one that lasts is told once. */
+  #problem = "";
+
+  constructor(options: ElectorOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#clocks = options.clocks ?? machineClocks;
+    const { client, terms } = options;
+    this.#requests = new LeaseRequests({ client, terms, clock: this.#clock, ending: this.#ending.signal });
+  }
+
+  get isLeading(): boolean {
+    return this.#state === "leader" && this.#options.fence.leftMs > 0;
+  }
+
+  /** The identity of the leader as far as it is known. */
+  get leader(): string | undefined {
+    return holderOf(this.#lease);
+  }
+
+  /** The number of the term; absent unless it leads. */
+  get term(): number | undefined {
+    return this.isLeading && this.#lease !== undefined ? termOf(this.#lease) : undefined;
+  }
+
+  /** Begins to watch the Lease, and takes it when it is free. */
+  start(): void {
+    this.#loop ??= this.#run().catch((error: unknown) => {
+      // Nothing in it throws but a broken promise of this class; to go on without renewals would be worse.
+      if (!this.#ending.signal.aborted) this.#lose(messageOf(error));
+    });
+  }
+
+  /** Ends the candidacy or the leadership; the others wait until the Lease has expired. */
+  async stop(): Promise<void> {
+    this.#ending.abort(new Error("the operator was stopped"));
+    const wasLeading = this.#state === "leader";
+    this.#state = "ended";
+    if (wasLeading) this.#options.fence.shut("it was stopped");
+    await this.#loop;
+  }
+
+  /**
+   * Ends the leadership and lets another replica take over at once, if `drain` tells that no write is under way any more. No write leaves
+   * after this call. Resolves with whether the Lease was released.
+   */
+  async release(drain: () => Promise<boolean>): Promise<boolean> {
+    const { fence, logger } = this.#options;
+    const endsAtMs = this.#clock.now() + fence.leftMs;
+    const wasLeading = this.isLeading;
+    await this.stop();
+    if (!wasLeading || !(await drain())) return false;
+    try {
+      await this.#letGo(this.#lease, endsAtMs).catch(async (error: unknown) => {
+        // A renewal that was under way may have come first.
+        if (!isApiError(error, 409)) throw error;
+        const found = await this.#requests.read(endsAtMs - this.#clock.now());
+        if (holderOf(found) === this.#options.identity) await this.#letGo(found, endsAtMs);
+      });
+      logger.info({ lease: this.#name }, `released ${this.#name}`);
+      return true;
+    } catch (error) {
+      logger.warn({ lease: this.#name }, `${this.#name} could not be released, and expires: ${messageOf(error)}`);
+      return false;
+    }
+  }
+
+  get #name(): string {
+    return describeObject(LEASE, this.#options.terms.ref);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#ending;
+    while (!signal.aborted && !(await this.#attempt())) {
+      // The pause is in the attempt, which knows whether there is something to wait for.
+    }
+    while (!signal.aborted && this.#state === "leader") await this.#renewSoon();
+  }
+
+  /** Looks at the Lease, and takes it if it is free, which is what this returns; otherwise waits until it may be. */
+  async #attempt(): Promise<boolean> {
+    const { retryPeriodMs } = this.#options.terms;
+    const beganAtMs = this.#clock.now();
+    try {
+      const found = await this.#requests.read();
+      this.#see(found);
+      if (this.#freeInMs === 0) {
+        await this.#take(found);
+        return true;
+      }
+      this.#problem = "";
+      await this.#follow(found?.metadata.resourceVersion);
+    } catch (error) {
+      if (this.#ending.signal.aborted) return false;
+      this.#tell(`${this.#name} could not be taken or watched: ${messageOf(error)}`, error);
+    }
+    const passedMs = this.#clock.now() - beganAtMs;
+    if (passedMs < retryPeriodMs && this.#freeInMs > 0) await this.#pause(retryPeriodMs - passedMs);
+    else if (this.#problem !== "") await this.#pause(retryPeriodMs);
+    return false;
+  }
+
+  /** Watches the Lease until it is free as far as this replica knows, the watch ends, or the candidacy. */
+  async #follow(resourceVersion: string | undefined): Promise<void> {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([enough.signal, this.#ending.signal]);
+    let cancel = () => {};
+    const expectExpiry = () => {
+      cancel();
+      cancel = this.#clock.schedule(this.#freeInMs, () => enough.abort());
+    };
+    expectExpiry();
+    try {
+      for await (const lease of this.#requests.changes(resourceVersion, signal)) {
+        this.#see(lease);
+        if (this.#freeInMs === 0) return;
+        expectExpiry();
+      }
+    } finally {
+      cancel();
+      enough.abort();
+    }
+  }
+
+  #see(lease: Lease | undefined): void {
+    // Its holder may not have noticed yet that it was deleted.
+    if (lease === undefined) return;
+    const [before, now] = [holderOf(this.#lease), holderOf(lease)];
+    if (JSON.stringify(lease.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
+    this.#lease = lease;
+    if (now !== undefined && now !== before && now !== this.#options.identity)
+      this.#options.logger.info({ lease: this.#name, leader: now }, `stands by: "${now}" leads`);
+  }
+
+  /** The time until the Lease may be taken unless it changes, in milliseconds. */
+  get #freeInMs(): number {
+    const holder = holderOf(this.#lease);
+    if (this.#lease === undefined || holder === undefined || holder === this.#options.identity) return 0;
+    const expiresAtMs = this.#seenAtMs + durationOf(this.#lease, this.#options.terms.leaseDurationMs);
+    return Math.max(0, expiresAtMs - this.#clock.now());
+  }
+
+  async #take(found: Lease | undefined): Promise<void> {
+    const { fence, terms, logger } = this.#options;
+    const since = momentOf(this.#clocks);
+    this.#lease = await this.#requests.write(found, this.#claim(), terms.renewDeadlineMs);
+    // Whoever was stopped meanwhile must not lead; the Lease expires.
+    if (this.#ending.signal.aborted) return;
+    this.#state = "leader";
+    this.#problem = "";
+    fence.open(since, terms.renewDeadlineMs, () => this.#lose(fence.reason));
+    if (!this.isLeading) return;
+    logger.info(
+      { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) },
+      `leads by ${this.#name}`,
+    );
+    this.#options.onLeading();
+  }
+
+  async #renewSoon(): Promise<void> {
+    const { fence, terms } = this.#options;
+    await this.#pause(Math.min(terms.retryPeriodMs, fence.leftMs), 0);
+    const { leftMs } = fence;
+    // A fence that has run out says so itself.
+    if (leftMs === 0 || this.#ending.signal.aborted) return;
+    try {
+      await this.#renew(leftMs);
+      this.#problem = "";
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      if (findLoss(error)) return this.#lose(messageOf(error));
+      this.#tell(`${this.#name} could not be renewed: ${messageOf(error)}`, error);
+    }
+  }
+
+  async #renew(leftMs: number): Promise<void> {
+    const { fence, terms, identity } = this.#options;
+    let since = momentOf(this.#clocks);
+    const again = async (error: unknown): Promise<Lease> => {
+      // Somebody else has written it, or a renewal that got no answer has; or it was deleted.
+      if (!isApiError(error, 409) && !isApiError(error, 404)) throw error;
+      const found = await this.#requests.read(fence.leftMs);
+      const holder = holderOf(found);
+      if (holder !== undefined && holder !== identity) {
+        this.#lease = found;
+        throw new LeadershipError(`"${holder}" has taken ${this.#name}`);
+      }
+      since = momentOf(this.#clocks);
+      return this.#requests.write(found, this.#claim(found?.spec), fence.leftMs);
+    };
+    this.#lease = await this.#requests.write(this.#lease, this.#claim(), leftMs).catch(again);
+    fence.extend(since, terms.renewDeadlineMs);
+  }
+
+  #lose(reason: string): void {
+    const { fence, logger } = this.#options;
+    if (this.#state !== "leader") return;
+    this.#state = "ended";
+    this.#ending.abort(new Error(reason));
+    fence.shut(reason);
+    const error = new LeadershipError(`the leadership is lost: ${reason}`);
+    logger.error({ lease: this.#name }, error.message);
+    this.#options.onLost(error);
+  }
+
+  #claim(spec: LeaseSpec | undefined = this.#lease?.spec): LeaseSpec {
+    const { identity, terms } = this.#options;
+    return claimed(spec, { identity, durationMs: terms.leaseDurationMs, now: this.#now() });
+  }
+
+  /** After its end another replica may hold the Lease. */
+  async #letGo(lease: Lease | undefined, endsAtMs: number): Promise<void> {
+    const leftMs = endsAtMs - this.#clock.now();
+    if (leftMs <= 0) throw new Error("its time is up");
+    await this.#requests.write(lease, released(lease?.spec, this.#now()), leftMs);
+  }
+
+  #now(): Date {
+    return new Date(this.#clocks.wallMs());
+  }
+
+  async #pause(ms: number, jitter = JITTER): Promise<void> {
+    const { random = Math.random } = this.#options;
+    await sleep(ms * (1 + jitter * random()), this.#ending.signal, this.#clock).catch(() => {});
+  }
+
+  #tell(problem: string, error: unknown): void {
+    const { logger } = this.#options;
+    // Another candidate was faster.
+    const level = isApiError(error, 409) || problem === this.#problem ? "debug" : "warn";
+    this.#problem = problem;
+    logger[level]({ lease: this.#name }, problem);
+  }
+}
+
+function findLoss(error: unknown): boolean {
+  return error instanceof Error && error.name === "LeadershipError";
+}

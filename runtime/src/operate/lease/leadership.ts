@@ -1,0 +1,132 @@
+// The part of leader election that an operator speaks to: from its start to its stop.
+import { sleep } from "../../base/clock.js";
+import { findError, isApiError, type LeadershipError } from "../../base/errors.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import { ApiClient } from "../../client/api-client.js";
+import type { Connection } from "../../client/connect/connection.js";
+import { Elector } from "./elector.js";
+import { missingLeaseError, missingLeaseVerbs } from "./lease-permissions.js";
+import { checkLeaderElection, createIdentity, leaseTermsOf } from "./lease-settings.js";
+import type { LeaderElectionSettings, LeaseTerms } from "./lease-settings.js";
+import { WriteFence } from "./write-fence.js";
+
+/** Who leads, as this replica knows it. */
+export interface LeadershipState {
+  readonly isLeading: boolean;
+  /** What stands in the Lease for this replica. */
+  readonly identity: string;
+  /** The identity of the leader; absent if none is known. */
+  readonly leader?: string | undefined;
+}
+
+interface LeaderElectionOptions {
+  /** Whether there is an election, and how; by where the operator runs unless given. */
+  readonly settings: boolean | LeaderElectionSettings | undefined;
+  /** The name of the first controller, after which the Lease is named; an operator without one has nothing to agree on. */
+  readonly controller: string | undefined;
+  readonly logger: Logger;
+}
+
+/** The leader election of one operator, over all its starts. */
+export class LeaderElection {
+  readonly #options: LeaderElectionOptions;
+  readonly #settings: LeaderElectionSettings;
+  #fence: WriteFence | undefined;
+
+  constructor(options: LeaderElectionOptions) {
+    const { settings } = options;
+    this.#options = options;
+    this.#settings = typeof settings === "object" ? settings : {};
+    checkLeaderElection(this.#settings);
+  }
+
+  get onLoss(): "exit" | "standby" {
+    return this.#settings.onLoss ?? "exit";
+  }
+
+  /** What every write of the operator asks; absent if there is no election. */
+  get fence(): WriteFence | undefined {
+    return this.#fence;
+  }
+
+  /** Decides by the operator's own connection whether there is an election, unless the settings say so. */
+  decide({ isInCluster = false }: Connection): void {
+    const { settings = isInCluster, controller } = this.#options;
+    if (settings !== false && controller !== undefined) this.#fence ??= new WriteFence();
+  }
+
+  /** Returns the leadership of one start; undefined if there is no election. */
+  createLeadership(connection: Connection, onLost: (error: LeadershipError) => void): Leadership | undefined {
+    const { controller, logger } = this.#options;
+    const fence = this.#fence;
+    if (fence === undefined || controller === undefined) return undefined;
+    const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
+    return new Leadership({ terms, connection, fence, logger, onLost });
+  }
+}
+
+interface LeadershipOptions {
+  readonly terms: LeaseTerms;
+  readonly connection: Connection;
+  readonly fence: WriteFence;
+  readonly logger: Logger;
+  onLost(error: LeadershipError): void;
+}
+
+/** The leadership of one start of an operator. */
+export class Leadership {
+  /** Resolves when this replica leads, which may be never. */
+  readonly #acquired: Promise<void>;
+  readonly #identity = createIdentity();
+  // Connections of its own: a renewal waits for no other request. An attempt that fails is made again in time.
+  readonly #client: ApiClient;
+  readonly #elector: Elector;
+  readonly #terms: LeaseTerms;
+  readonly #logger: Logger;
+
+  constructor({ terms, connection, fence, logger, onLost }: LeadershipOptions) {
+    const client = (this.#client = new ApiClient(connection, { maxAttempts: 1, logger }));
+    this.#terms = terms;
+    this.#logger = logger;
+    let onLeading = () => {};
+    this.#acquired = new Promise((resolve) => (onLeading = resolve));
+    this.#elector = new Elector({ client, fence, terms, identity: this.#identity, logger, onLeading, onLost });
+  }
+
+  get state(): LeadershipState {
+    const { isLeading, leader } = this.#elector;
+    return { isLeading, identity: this.#identity, leader };
+  }
+
+  /** A number that grows with every new leader; absent unless this replica leads. */
+  get term(): number | undefined {
+    return this.#elector.term;
+  }
+
+  /** Throws an error that names what the operator may not do with its Lease; keeps asking while there is no answer. */
+  async checkPermissions(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        const missing = await missingLeaseVerbs(this.#client, this.#terms.ref, signal);
+        if (missing.length === 0) return;
+        throw missingLeaseError(missing, this.#terms.ref);
+      } catch (error) {
+        if (!isApiError(error) && findError(error, "ConnectionError") === undefined) throw error;
+        this.#logger.warn({}, `the permissions for the Lease could not be checked: ${messageOf(error)}; trying again`);
+        await sleep(this.#terms.retryPeriodMs, signal);
+      }
+    }
+  }
+
+  /** Becomes a candidate, if it is none yet; resolves when this replica leads. */
+  stand(): Promise<void> {
+    this.#elector.start();
+    return this.#acquired;
+  }
+
+  /** Ends it. `drain` waits for writes under way, and tells whether all of them have ended: only then another may lead at once. */
+  async end(drain?: () => Promise<boolean>): Promise<void> {
+    await (drain === undefined ? this.#elector.stop() : this.#elector.release(drain));
+    await this.#client.close();
+  }
+}

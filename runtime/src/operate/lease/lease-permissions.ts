@@ -1,0 +1,59 @@
+import { isApiError } from "../../base/errors.js";
+import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { ApiClient } from "../../client/api-client.js";
+import { LEASE } from "./lease.js";
+
+interface AccessReview extends KubernetesObject {
+  readonly spec: object;
+  readonly status?: { readonly allowed?: boolean };
+}
+
+const REVIEW: ResourceDefinition<AccessReview> = {
+  group: "authorization.k8s.io",
+  version: "v1",
+  apiVersion: "authorization.k8s.io/v1",
+  kind: "SelfSubjectAccessReview",
+  plural: "selfsubjectaccessreviews",
+  scope: "Cluster",
+  hasStatusSubresource: false,
+  isCustom: false,
+  schema: {},
+};
+
+const VERBS = ["get", "watch", "create", "update"];
+// Forbidden, not served, or not by this method.
+const UNANSWERED = [403, 404, 405];
+
+/** Returns what this identity may not do with its Lease (JOSDK's LeaderElectionManager); nothing if the API server does not answer such questions. */
+export async function missingLeaseVerbs(
+  client: Pick<ApiClient, "create">,
+  { name, namespace }: Required<ObjectRef>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const isAllowed = async (verb: string) => {
+    const resource = { namespace, verb, group: LEASE.group, resource: LEASE.plural };
+    // The authorizer does not know the name of what is yet to be created.
+    const resourceAttributes = verb === "create" ? resource : { ...resource, name };
+    const review = { metadata: { name: "" }, spec: { resourceAttributes } };
+    const answer = await client.create({ definition: REVIEW }, review, { signal }).catch((error: unknown) => {
+      if (UNANSWERED.some((code) => isApiError(error, code))) return undefined;
+      throw error;
+    });
+    return answer?.status?.allowed !== false;
+  };
+  const answers = await Promise.all(VERBS.map(isAllowed));
+  return VERBS.filter((_, index) => answers[index] === false);
+}
+
+/** Returns the error for what is missing. */
+export function missingLeaseError(verbs: readonly string[], { name, namespace }: Required<ObjectRef>): Error {
+  return new Error(
+    `leader election needs to ${listed(verbs)} ${LEASE.plural}.${LEASE.group} in namespace "${namespace}" (Lease "${name}"), which the ` +
+      "identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
+  );
+}
+
+function listed(words: readonly string[]): string {
+  return words.length === 1 ? words[0]! : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}

@@ -1,0 +1,60 @@
+import type { Clock } from "../../base/clock.js";
+import { untilAborted } from "../../base/promises.js";
+import type { ApiClient } from "../../client/api-client.js";
+import { LEASE, type Lease, type LeaseSpec } from "./lease.js";
+import type { LeaseTerms } from "./lease-settings.js";
+
+const defined = { definition: LEASE };
+
+interface LeaseRequestsOptions {
+  /** Repeats nothing, and no fence holds it back. */
+  readonly client: Pick<ApiClient, "get" | "create" | "update" | "watch">;
+  readonly terms: LeaseTerms;
+  readonly clock: Clock;
+  /** Aborted when the candidacy ends: only a release is sent after that. */
+  readonly ending: AbortSignal;
+}
+
+/** Reads and writes one Lease; each request takes half of the renew deadline at most, so that one that hangs leaves time for another. */
+export class LeaseRequests {
+  readonly #options: LeaseRequestsOptions;
+
+  constructor(options: LeaseRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the Lease, for `leftMs` at most; undefined if there is none. */
+  read(leftMs = Infinity): Promise<Lease | undefined> {
+    const { client, terms } = this.#options;
+    return this.#bounded(leftMs, (signal) => client.get(defined, terms.ref, { signal }));
+  }
+
+  /** Writes over the Lease as it was read, for `leftMs` at most; creates it if there was none. Fails if somebody has changed it since. */
+  write(read: Lease | undefined, spec: LeaseSpec, leftMs: number): Promise<Lease> {
+    const { client, terms } = this.#options;
+    return this.#bounded(leftMs, (signal) =>
+      read === undefined
+        ? client.create(defined, { metadata: terms.ref, spec }, { signal })
+        : client.update(defined, { metadata: read.metadata, spec }, { signal }),
+    );
+  }
+
+  /** Yields what becomes of the Lease after a version, undefined for its deletion, until the signal is aborted or the watch ends. */
+  async *changes(resourceVersion: string | undefined, signal: AbortSignal): AsyncGenerator<Lease | undefined, void> {
+    const { client, terms } = this.#options;
+    const { name, namespace } = terms.ref;
+    const selection = { namespace, fieldSelector: `metadata.name=${name}`, resourceVersion, signal };
+    for await (const { type, object } of client.watch<Lease>(defined, selection))
+      if (type !== "BOOKMARK" && object.metadata.name === name) yield type === "DELETED" ? undefined : object;
+  }
+
+  async #bounded<Answer>(leftMs: number, send: (signal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+    const { terms, clock, ending } = this.#options;
+    const timeoutMs = Math.min(leftMs, terms.renewDeadlineMs / 2);
+    const late = new AbortController();
+    const miss = () => late.abort(new Error(`no answer within ${Math.round(timeoutMs)} ms`));
+    const cancel = clock.schedule(timeoutMs, miss);
+    const signal = ending.aborted ? late.signal : AbortSignal.any([late.signal, ending]);
+    return untilAborted(send(signal), signal).finally(cancel);
+  }
+}

@@ -1,0 +1,81 @@
+// The Lease by which replicas agree on their leader (coordination.k8s.io/v1), and what a replica writes into it; without time and network.
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+
+/** What a Lease says. */
+export interface LeaseSpec {
+  /** Who leads; absent or empty if nobody does. */
+  readonly holderIdentity?: string | null;
+  readonly leaseDurationSeconds?: number | null;
+  /** When the holder began to lead (`metav1.MicroTime`). */
+  readonly acquireTime?: string | null;
+  readonly renewTime?: string | null;
+  /** How often the leader has changed. */
+  readonly leaseTransitions?: number | null;
+}
+
+/** A Lease as the API server has it. */
+export interface Lease extends KubernetesObject {
+  readonly spec?: LeaseSpec;
+}
+
+/** The definition of Leases. */
+export const LEASE: ResourceDefinition<Lease> = {
+  group: "coordination.k8s.io",
+  version: "v1",
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  plural: "leases",
+  scope: "Namespaced",
+  hasStatusSubresource: false,
+  isCustom: false,
+  schema: {},
+};
+
+/** Returns who leads; undefined if nobody does. */
+export function holderOf(lease: Lease | undefined): string | undefined {
+  return lease?.spec?.holderIdentity || undefined;
+}
+
+/** Returns how often the leader has changed: a number that grows with every new leader, so that what a former one does can be told apart. */
+export function termOf(lease: Lease): number {
+  return lease.spec?.leaseTransitions ?? 0;
+}
+
+/** Who claims a Lease, for how long, and when. */
+export interface Claim {
+  readonly identity: string;
+  readonly durationMs: number;
+  readonly now: Date;
+}
+
+/** Returns what a holder, or who becomes it, writes. */
+export function claimed(spec: LeaseSpec | undefined, { identity, durationMs, now }: Claim): LeaseSpec {
+  const isHolder = spec?.holderIdentity === identity;
+  const time = microTimeOf(now);
+  return {
+    ...spec,
+    holderIdentity: identity,
+    leaseDurationSeconds: durationMs / 1000,
+    acquireTime: isHolder ? (spec.acquireTime ?? time) : time,
+    renewTime: time,
+    // A Lease that is new has had no leader before.
+    leaseTransitions: (spec?.leaseTransitions ?? 0) + (spec === undefined || isHolder ? 0 : 1),
+  };
+}
+
+/** Returns what a holder that leads no more writes: candidates need not wait (as client-go's ReleaseOnCancel). */
+export function released(spec: LeaseSpec | undefined, now: Date): LeaseSpec {
+  const time = microTimeOf(now);
+  return { ...spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: time, renewTime: time };
+}
+
+/** How long the holder of a Lease may be silent, in milliseconds; `ownMs` if the Lease does not say. */
+export function durationOf(lease: Lease, ownMs: number): number {
+  const seconds = lease.spec?.leaseDurationSeconds;
+  return typeof seconds === "number" && seconds > 0 ? seconds * 1000 : ownMs;
+}
+
+function microTimeOf(time: Date): string {
+  return time.toISOString().replace(/Z$/, "000Z");
+}

@@ -1,0 +1,90 @@
+// Until when an operator may write. Promise: no write leaves later than the renew deadline after the last successful renewal of the
+// Lease was sent, by the monotonic clock, which no change of the date moves. Bytes that have left by then cannot be called back.
+import { LeadershipError } from "../../base/errors.js";
+
+/** The clocks of a machine, in milliseconds. */
+export interface MachineClocks {
+  /** Never runs backwards, and may stand still while the machine is suspended. */
+  monotonicMs(): number;
+  /** The date, which somebody may change, and which goes on while the machine is suspended. */
+  wallMs(): number;
+}
+
+/** A moment by both clocks. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/** The clocks of this machine. */
+export const machineClocks: MachineClocks = { monotonicMs: () => performance.now(), wallMs: () => Date.now() };
+
+/** Reads both clocks. */
+export function momentOf(clocks: MachineClocks): Moment {
+  return { monotonicMs: clocks.monotonicMs(), wallMs: clocks.wallMs() };
+}
+
+// Time servers slew a clock by 0.5 ms a second at most; more than this is a suspended machine, or somebody who sets the clock.
+const MAX_DRIFT_MS = 1_000;
+
+const NEVER = "it has not become the leader";
+
+/** Says whether an operator may write now: asked synchronously right before the bytes of a write leave. */
+export class WriteFence {
+  readonly #clocks: MachineClocks;
+  #permit: { readonly since: Moment; readonly forMs: number } | undefined;
+  #reason: string = NEVER;
+  #onShut: (() => void) | undefined;
+
+  constructor(clocks: MachineClocks = machineClocks) {
+    this.#clocks = clocks;
+  }
+
+  /** Opens the fence for a time since a moment; `onShut` is called once, when it is shut or found to be. */
+  open(since: Moment, forMs: number, onShut: () => void): void {
+    this.#permit = { since, forMs };
+    this.#onShut = onShut;
+  }
+
+  /** Moves the end of the time that is left; a fence that was shut stays so. */
+  extend(since: Moment, forMs: number): void {
+    if (this.leftMs > 0) this.#permit = { since, forMs };
+  }
+
+  shut(reason: string): void {
+    const onShut = this.#onShut;
+    this.#permit = undefined;
+    this.#reason = reason;
+    this.#onShut = undefined;
+    onShut?.();
+  }
+
+  /** How long writes may leave from now on, in milliseconds; 0 if none may. */
+  get leftMs(): number {
+    if (this.#permit === undefined) return 0;
+    const { since, forMs } = this.#permit;
+    const now = momentOf(this.#clocks);
+    const passedMs = now.monotonicMs - since.monotonicMs;
+    const driftMs = Math.abs(now.wallMs - since.wallMs - passedMs);
+    if (driftMs > MAX_DRIFT_MS)
+      this.shut(
+        `its clocks are ${Math.round(driftMs / 1000)} s apart since the last renewal: the machine was suspended, or the clock was set`,
+      );
+    else if (passedMs >= forMs) this.shut(`its Lease was not renewed for ${Math.round(passedMs)} ms`);
+    else return forMs - passedMs;
+    return 0;
+  }
+
+  /** Why no write may leave; empty while they may. */
+  get reason(): string {
+    return this.leftMs > 0 ? "" : this.#reason;
+  }
+
+  /** Throws a LeadershipError unless a write may leave now. */
+  check({ method, path }: { readonly method: string; readonly path: string }): void {
+    if (this.leftMs > 0) return;
+    throw new LeadershipError(
+      `${method} ${path.replace(/\?.*$/, "")} was not sent, as this operator does not lead: ${this.#reason}`,
+    );
+  }
+}

@@ -1,0 +1,179 @@
+import fc from "fast-check";
+import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import { runs } from "../../../../support/runs.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { VirtualClock } from "../../../../support/virtual-clock.js";
+import { LeaseServer, passTime, Replica, settled, TERMS } from "./lease-world.js";
+
+function openWorld(names: readonly string[] = ["a", "b"]) {
+  const time = new VirtualClock();
+  const server = new LeaseServer();
+  const replicas = names.map((name) => new Replica(name, server, time));
+  const pass = (ms: number, onStep?: () => void) => passTime(time, ms, onStep);
+  return { time, server, replicas, pass };
+}
+
+const gone = async () => true;
+
+suite("an elector", (test) => {
+  test("leads at once where there is no Lease, and renews it for as long as it lives", async () => {
+    const { server, replicas, pass } = openWorld(["a"]);
+    const [a] = replicas as [Replica];
+    await pass(200);
+    assert.is(a.elector.isLeading, true);
+    assert.is(a.elector.term, 0);
+    await pass(60_000, () => assert.is(a.mayWrite, true));
+    assert.is(new Set(server.holders).size, 1);
+    assert.ok(server.holders.length >= 25 && server.holders.length <= 32, `${server.holders.length} renewals`);
+  });
+
+  test("takes a Lease that was released as soon as it sees that", async () => {
+    const { server, replicas, pass } = openWorld();
+    await pass(5_000);
+    const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
+    assert.is(other.mayWrite, false);
+    const released = leader.elector.release(gone);
+    assert.is(leader.mayWrite, false, "no write leaves after the call");
+    await pass(500);
+    assert.is(await released, true);
+    assert.is(other.mayWrite, true);
+    assert.is(termOf(server.lease!), 1);
+    assert.equal(leader.lost, [], "a release is no loss");
+  });
+
+  test("does not release while something is under way, and the other waits until the Lease has expired", async () => {
+    const { server, replicas, pass } = openWorld();
+    await pass(5_000);
+    const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
+    const released = leader.elector.release(async () => false);
+    await settled();
+    assert.is(await released, false);
+    assert.is(holderOf(server.lease), `${leader.name}-1`);
+    await pass(12_000, () => assert.is(other.mayWrite, false));
+    await pass(6_000);
+    assert.is(other.mayWrite, true);
+  });
+
+  test("waits for as long as the Lease says from the last change that it has seen, whatever the dates say", async () => {
+    const { replicas, pass } = openWorld();
+    await pass(5_000);
+    const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
+    other.wallOffsetMs = 3_600_000;
+    await pass(60_000, () => assert.is(other.mayWrite, false));
+    assert.is(leader.mayWrite, true);
+    leader.pause();
+    await pass(12_000, () => assert.is(other.mayWrite, false));
+    await pass(8_000);
+    assert.is(other.mayWrite, true);
+    leader.resume();
+    assert.is(leader.mayWrite, false, "it was silent for too long");
+    await pass(100);
+    assert.is(leader.lost.length, 1);
+    assert.match(leader.lost[0]!, /was not renewed for/);
+  });
+
+  test("does not write when a suspended machine goes on, although its monotonic clock stood still", async () => {
+    const { replicas, pass } = openWorld();
+    await pass(5_000);
+    const leader = replicas.find(({ mayWrite }) => mayWrite)!;
+    leader.pause();
+    await pass(30_000);
+    leader.resume({ wasSuspended: true });
+    assert.is(leader.mayWrite, false);
+    await pass(100);
+    assert.match(leader.lost.join(), /clocks are 3\d s apart/);
+  });
+
+  test("loses the leadership after the renew deadline, counted from when the last renewal was sent, if answers do not come", async () => {
+    const { time, replicas, pass } = openWorld(["a"]);
+    const [a] = replicas as [Replica];
+    await pass(5_000);
+    a.network = "loses answers";
+    const sentAtMost = time.now();
+    let lastWriteAt = 0;
+    await pass(15_000, () => void (a.mayWrite && (lastWriteAt = time.now())));
+    assert.ok(lastWriteAt > sentAtMost + 6_000, "it tries for as long as it may");
+    assert.ok(lastWriteAt <= sentAtMost + TERMS.renewDeadlineMs, `${lastWriteAt - sentAtMost} ms`);
+    assert.is(a.lost.length, 1);
+  });
+
+  test("goes on after a renewal that was made although its answer was lost", async () => {
+    const { server, replicas, pass } = openWorld(["a"]);
+    const [a] = replicas as [Replica];
+    await pass(5_000);
+    a.network = "loses answers";
+    await pass(3_000);
+    a.network = "works";
+    await pass(20_000, () => assert.is(a.mayWrite, true));
+    assert.equal([...new Set(server.holders)], ["a-1"]);
+  });
+
+  test("loses the leadership at once when somebody else has taken the Lease", async () => {
+    const { server, replicas, pass } = openWorld(["a"]);
+    const [a] = replicas as [Replica];
+    await pass(5_000);
+    server.write({ ...server.lease!, spec: { ...server.lease!.spec, holderIdentity: "thief" } }, false);
+    await pass(2_500);
+    assert.is(a.mayWrite, false);
+    assert.match(a.lost.join(), /"thief" has taken Lease "home\/shop-leader"/);
+  });
+
+  test("makes its Lease anew when somebody deletes it, before a candidate may", async () => {
+    const { server, replicas, pass } = openWorld();
+    await pass(5_000);
+    const [leader, other] = [...replicas].sort((one) => (one.mayWrite ? -1 : 1)) as [Replica, Replica];
+    server.remove();
+    await pass(30_000, () => assert.equal([leader.mayWrite, other.mayWrite], [true, false]));
+    assert.is(holderOf(server.lease), `${leader.name}-1`);
+  });
+
+  test("never writes beside another, whatever pauses, is lost or jumps, and in the end one of them leads", async () => {
+    const networks = ["works", "loses requests", "loses answers", "refuses"] as const;
+    const replica = fc.nat(2);
+    const event = fc.oneof(
+      fc.record({ kind: fc.constant("pause" as const), replica }),
+      fc.record({ kind: fc.constant("resume" as const), replica, wasSuspended: fc.boolean() }),
+      fc.record({ kind: fc.constant("network" as const), replica, network: fc.constantFrom(...networks) }),
+      fc.record({ kind: fc.constant("latency" as const), replica, ms: fc.constantFrom(1, 50, 900, 4_000, 20_000) }),
+      fc.record({ kind: fc.constant("date" as const), replica, ms: fc.integer({ min: -9_000, max: 9_000 }) }),
+      fc.record({ kind: fc.constant("release" as const), replica }),
+    );
+    const happening = fc.record({ event, thenMs: fc.integer({ min: 1, max: 120 }).map((each) => each * 100) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(happening, { minLength: 3, maxLength: 14 }), async (happenings) => {
+        const { replicas, pass } = openWorld(["a", "b", "c"]);
+        const check = () => {
+          const writing = replicas.filter(({ mayWrite }) => mayWrite).map(({ name }) => name);
+          if (writing.length > 1) throw new Error(`${writing.join(" and ")} write`);
+          for (const each of replicas)
+            if (each.lost.length > 0) {
+              each.lost.length = 0;
+              each.standAgain();
+            }
+        };
+        await pass(1_000, check);
+        const releases: Promise<unknown>[] = [];
+        for (const { event: each, thenMs } of happenings) {
+          const of = replicas[each.replica]!;
+          if (each.kind === "pause") of.pause();
+          else if (each.kind === "resume") of.resume(each);
+          else if (each.kind === "network") of.network = each.network;
+          else if (each.kind === "latency") of.latencyMs = each.ms;
+          else if (each.kind === "date") of.wallOffsetMs += each.ms;
+          else if (!of.isPaused) releases.push(of.elector.release(gone).then(() => of.standAgain()));
+          await pass(thenMs, check);
+        }
+        for (const each of replicas) {
+          each.resume();
+          each.network = "works";
+          each.latencyMs = 5;
+        }
+        await pass(90_000, check);
+        await Promise.all(releases);
+        assert.is(replicas.filter(({ mayWrite }) => mayWrite).length, 1);
+        for (const each of replicas) await each.elector.stop();
+      }),
+      { numRuns: runs(60) },
+    );
+  });
+});

@@ -1,0 +1,89 @@
+import { checkLeaderElection, createIdentity, leaseTermsOf } from "#runtime/operate/lease/lease-settings.js";
+import { claimed, released, type LeaseSpec } from "#runtime/operate/lease/lease.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+suite("the settings of leader election", (test) => {
+  const refused: readonly (readonly [settings: object, message: string])[] = [
+    [{ leaseDurationMs: 0 }, "leaseDurationMs is 0, and has to be a number of milliseconds above 0"],
+    [{ retryPeriodMs: Number.NaN }, "retryPeriodMs is NaN, and has to be a number of milliseconds above 0"],
+    [{ leaseDurationMs: 15_500 }, "leaseDurationMs is 15500, but a Lease counts in whole seconds"],
+    [
+      { leaseDurationMs: 10_000 },
+      "leaseDurationMs (10000) has to be above renewDeadlineMs (10000): otherwise another replica begins to write before this one has stopped",
+    ],
+    [
+      { renewDeadlineMs: 2_400 },
+      "renewDeadlineMs (2400) has to be above 1.2 times retryPeriodMs (2000): otherwise the time is up before the first renewal",
+    ],
+    [
+      { name: "Shop_Leader" },
+      'name is "Shop_Leader", and has to be one of a Kubernetes object: lower-case letters, digits, "-" and "."',
+    ],
+    [
+      { namespace: "a.b" },
+      'namespace is "a.b", and has to be the name of a namespace: lower-case letters, digits and "-"',
+    ],
+  ];
+  for (const [settings, message] of refused)
+    test(`are refused with a reason: ${JSON.stringify(settings)}`, () => {
+      let said = "";
+      try {
+        checkLeaderElection(settings);
+      } catch (error) {
+        said = (error as Error).message;
+      }
+      assert.is(said, `leaderElection: ${message}`);
+    });
+
+  test("are those of controller-runtime, with a Lease named after the first controller, in the namespace of the pod", () => {
+    checkLeaderElection({});
+    assert.equal(leaseTermsOf({}, { controller: "Web_Page", namespace: "home" }), {
+      ref: { name: "web-page-leader", namespace: "home" },
+      ...{ leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2_000 },
+    });
+    assert.throws(
+      () => leaseTermsOf({}, { controller: "page" }),
+      /^leader election needs the namespace of its Lease: state leaderElection\.namespace, as the connection names none$/,
+    );
+  });
+
+  test("give every candidacy an identity of its own, which begins with the pod", () => {
+    const [one, other] = [createIdentity({ POD_NAME: "shop-1" }), createIdentity({ POD_NAME: "shop-1" })];
+    assert.match(one, /^shop-1_[0-9a-f-]{36}$/);
+    assert.not.equal(one, other);
+  });
+});
+
+suite("a Lease", (test) => {
+  const now = new Date("2026-11-23T12:00:00.125Z");
+  const later = new Date("2026-11-23T12:00:02.000Z");
+  const claim = (spec: LeaseSpec | undefined, identity = "a", at = now) =>
+    claimed(spec, { identity, durationMs: 15_000, now: at });
+
+  test("has no transition when it is new, and one more with every other holder", () => {
+    const first = claim(undefined);
+    assert.equal(first, {
+      holderIdentity: "a",
+      leaseDurationSeconds: 15,
+      acquireTime: "2026-11-23T12:00:00.125000Z",
+      renewTime: "2026-11-23T12:00:00.125000Z",
+      leaseTransitions: 0,
+    });
+    const renewed = claim(first, "a", later);
+    assert.equal(renewed, { ...first, renewTime: "2026-11-23T12:00:02.000000Z" });
+    assert.is(claim(renewed, "b", later).leaseTransitions, 1);
+    assert.is(claim(released(renewed, later), "b", later).leaseTransitions, 1);
+    assert.is(claim({}, "b").leaseTransitions, 1);
+  });
+
+  test("that is released has no holder and is over in a second, and keeps what others have put there", () => {
+    const spec = { ...claim(undefined), strategy: "OldestEmulationVersion" };
+    assert.equal(released(spec, later), {
+      ...spec,
+      holderIdentity: "",
+      leaseDurationSeconds: 1,
+      acquireTime: "2026-11-23T12:00:02.000000Z",
+      renewTime: "2026-11-23T12:00:02.000000Z",
+    });
+  });
+});

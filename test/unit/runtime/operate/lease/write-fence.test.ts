@@ -1,0 +1,104 @@
+import fc from "fast-check";
+import { WriteFence } from "#runtime/operate/lease/write-fence.js";
+import { runs } from "../../../../support/runs.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+function createFence() {
+  const now = { monotonicMs: 0, wallMs: 1e12 };
+  const clocks = { monotonicMs: () => now.monotonicMs, wallMs: () => now.wallMs };
+  const fence = new WriteFence(clocks);
+  const pass = (ms: number) => {
+    now.monotonicMs += ms;
+    now.wallMs += ms;
+  };
+  const failure = () => {
+    try {
+      fence.check({ method: "PATCH", path: "/api/v1/namespaces/home/configmaps/one?fieldManager=shop" });
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "";
+  };
+  return { now, fence, pass, failure };
+}
+
+suite("a write fence", (test) => {
+  test("lets nothing pass before it is opened, and says so without the query", () => {
+    const { failure } = createFence();
+    const said =
+      "PATCH /api/v1/namespaces/home/configmaps/one was not sent, as this operator does not lead: it has not become the leader";
+    assert.is(failure(), said);
+  });
+
+  test("lets writes pass until exactly the time since the renewal was sent, whenever its answer came", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(9_999), fc.nat(5_000)), { maxLength: 8 }), (renewals) => {
+        const { now, fence, pass, failure } = createFence();
+        let since = { ...now };
+        fence.open(since, 10_000, () => {});
+        for (const [afterMs, latencyMs] of renewals) {
+          pass(Math.min(afterMs, since.monotonicMs + 9_999 - now.monotonicMs));
+          const sent = { ...now };
+          pass(Math.min(latencyMs, since.monotonicMs + 9_999 - now.monotonicMs));
+          fence.extend(sent, 10_000);
+          since = sent;
+          assert.is(failure(), "");
+        }
+        pass(since.monotonicMs + 9_999 - now.monotonicMs);
+        assert.is(failure(), "");
+        pass(1);
+        assert.match(failure(), /its Lease was not renewed for 10000 ms/);
+      }),
+      { numRuns: runs(200) },
+    );
+  });
+
+  test("stays shut after its time, although an answer comes late", () => {
+    const { now, fence, pass, failure } = createFence();
+    fence.open({ ...now }, 10_000, () => {});
+    pass(9_000);
+    const sent = { ...now };
+    pass(1_000);
+    assert.not.equal(failure(), "");
+    fence.extend(sent, 10_000);
+    assert.not.equal(failure(), "");
+  });
+
+  for (const jumpMs of [-30_000, -1_001, 1_001, 3_600_000])
+    test(`is shut by a date that jumps by ${jumpMs} ms`, () => {
+      const { now, fence, pass, failure } = createFence();
+      fence.open({ ...now }, 10_000, () => {});
+      pass(10);
+      now.wallMs += jumpMs;
+      assert.match(failure(), /its clocks are \d+ s apart/);
+    });
+
+  test("takes a slewed date for what it is", () => {
+    const { now, fence, pass, failure } = createFence();
+    fence.open({ ...now }, 10_000, () => {});
+    pass(9_000);
+    now.wallMs += 900;
+    assert.is(failure(), "");
+  });
+
+  test("tells once that it is shut, when it is asked or when somebody shuts it", () => {
+    const { now, fence, pass } = createFence();
+    let told = 0;
+    fence.open({ ...now }, 10_000, () => told++);
+    pass(10_000);
+    assert.is(fence.leftMs + fence.leftMs, 0);
+    fence.shut("again");
+    assert.is(told, 1);
+  });
+
+  test("may be opened again after it was shut", () => {
+    const { now, fence, pass, failure } = createFence();
+    fence.open({ ...now }, 10_000, () => {});
+    fence.shut("it was stopped");
+    assert.match(failure(), /does not lead: it was stopped$/);
+    pass(50);
+    fence.open({ ...now }, 10_000, () => {});
+    assert.is(failure(), "");
+    assert.is(fence.reason, "");
+  });
+});
