@@ -73,7 +73,7 @@ async function startReal(crds: object[], simulate: boolean): Promise<TestApiServ
 
 interface Crd {
   metadata: { name: string };
-  spec: { group: string; names: { plural: string }; versions: { name: string; served: boolean }[] };
+  spec: { group: string; names: { plural: string }; versions: readonly { name: string; served: boolean }[] };
 }
 
 async function readCrds(crd: string | object): Promise<object[]> {
@@ -83,7 +83,8 @@ async function readCrds(crd: string | object): Promise<object[]> {
   return documents.filter((document) => document?.kind === "CustomResourceDefinition") as object[];
 }
 
-async function installCrd(connection: Connection, crd: Crd): Promise<void> {
+/** Creates a definition, and waits until its kind is served. */
+export async function installCrd(connection: Connection, crd: Crd): Promise<void> {
   const { group, names, versions } = crd.spec;
   await apiRequestOrThrow(connection, "POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
   // A definition is served a moment after it is accepted, and every version for itself.

@@ -1,0 +1,205 @@
+// Replicas as processes, beside a real API server, with what goes wrong between them. The scenarios run at once, each in a namespace of
+// its own, as each takes as long as a Lease.
+import { waitFor } from "#apiserver/wait-for.js";
+import { holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import { apiRequestOrThrow } from "../../support/api-request.js";
+import { installCrd } from "../../support/api-server.js";
+import { startControlPlane, type ControlPlane } from "../../support/control-plane.js";
+import { assert, shared, suite } from "../../support/suite.js";
+import { pageCrd } from "../../integration/runtime/page-operator.js";
+import { churn, openStage, untilLeading, untilText, type Replica, type Stage } from "./replica.js";
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const RENEW_DEADLINE_MS = 10_000;
+/** How much later than the process the proxy may see what it sent. */
+const SLACK_MS = 300;
+
+const lastOf = (requests: readonly { readonly at: number }[]) => requests.at(-1)?.at ?? -Infinity;
+const lastRenewalOf = (replica: Replica) => lastOf(replica.renewals().filter(({ status }) => status === 200));
+/** Fails unless everything that one wrote came before everything that the other one wrote. */
+const assertApart = (first: Replica, second: Replica) => {
+  const began = second.writes()[0]?.at ?? Infinity;
+  assert.ok(lastOf(first.writes()) < began, `${Math.round(lastOf(first.writes()) - began)} ms interleave`);
+};
+const saidBy = (replica: Replica, pattern: RegExp) => replica.log.some(({ message }) => pattern.test(message));
+
+type Scenario = (stage: Stage, plane: ControlPlane) => Promise<void>;
+
+const scenarios: { readonly [title: string]: Scenario } = {
+  async "SIGTERM: the Lease has no holder, the other leads within a second, and the first sends nothing more and exits with 0"(
+    stage,
+  ) {
+    await using leader = await stage.startLeader();
+    await using other = await stage.startReplica();
+    await untilText(stage, "first");
+    await waitFor("it stands by", () => saidBy(other, /^stands by/), { timeoutMs: 30_000 });
+    await using _ = churn(stage);
+    await sleep(1_000);
+    leader.kill("SIGTERM");
+    assert.is(await leader.ended, 0);
+    await untilLeading(other);
+    const release = leader.renewals().at(-1)!;
+    assert.match(release.body, /"holderIdentity":""/);
+    assert.is(leader.proxy.requests.filter(({ at }) => at > release.at).length, 0);
+    const taken = other.renewals().find(({ status }) => status === 200)!;
+    assert.ok(taken.answeredAt! - release.answeredAt! < 1_000, `${taken.answeredAt! - release.answeredAt!} ms`);
+    assertApart(leader, other);
+    assert.is(termOf((await stage.lease())!), 1);
+  },
+
+  async "SIGKILL, and an edit: the other has converged within 20 s, in the next term"(stage) {
+    await using leader = await stage.startLeader();
+    await using other = await stage.startReplica();
+    await untilText(stage, "first");
+    await waitFor("it stands by", () => saidBy(other, /^stands by/), { timeoutMs: 30_000 });
+    const before = termOf((await stage.lease())!);
+    leader.kill("SIGKILL");
+    const killedAt = performance.now();
+    await stage.setText("second");
+    await untilText(stage, "second");
+    assert.ok(performance.now() - killedAt < 20_000, `${performance.now() - killedAt} ms`);
+    assert.is(termOf((await stage.lease())!), before + 1);
+    assert.is(other.writes().length > 0, true);
+  },
+
+  async "the proxy drops what the leader writes into the Lease: it stops to write in time, exits with 1, and nothing interleaves"(
+    stage,
+  ) {
+    await using leader = await stage.startLeader();
+    await using other = await stage.startReplica();
+    await using _ = churn(stage);
+    await sleep(3_000);
+    leader.proxy.treat(({ method, path }) => (method !== "GET" && path.includes("/leases") ? "drop" : "pass"));
+    assert.is(await leader.ended, 1);
+    await untilLeading(other);
+    await waitFor("the other writes", () => other.writes().length > 3, { timeoutMs: 30_000 });
+    const lateMs = lastOf(leader.writes()) - lastRenewalOf(leader);
+    assert.ok(lateMs > 5_000 && lateMs <= RENEW_DEADLINE_MS + SLACK_MS, `${Math.round(lateMs)} ms`);
+    assertApart(leader, other);
+    assert.ok(saidBy(leader, /^the leadership is lost: its Lease was not renewed for \d+ ms$/));
+  },
+
+  async "writes that are answered 503 with Retry-After are not repeated after the loss"(stage) {
+    await using leader = await stage.startLeader({ election: 'onLoss: "standby"' });
+    await untilText(stage, "first");
+    leader.proxy.treat(({ method, path }) => {
+      if (method === "GET") return "pass";
+      return path.includes("/leases") ? { status: 503 } : { status: 503, retryAfterSeconds: 4 };
+    });
+    await stage.setText("second");
+    await waitFor("it has lost", () => saidBy(leader, /^the leadership is lost/), { timeoutMs: 30_000 });
+    const lostAt = performance.now();
+    assert.ok(leader.writes().length > 0);
+    await sleep(10_000);
+    assert.is(leader.writes().filter(({ at }) => at > lostAt + SLACK_MS).length, 0);
+    leader.proxy.treat(() => "pass");
+    await untilText(stage, "second");
+  },
+
+  async "SIGSTOP for 30 s, SIGCONT: no write on waking"(stage) {
+    await using leader = await stage.startLeader();
+    await using other = await stage.startReplica();
+    await using _ = churn(stage);
+    await sleep(2_000);
+    leader.kill("SIGSTOP");
+    await sleep(30_000);
+    assert.ok(other.writes().length > 0, "the other has taken over");
+    const wokenAt = performance.now();
+    leader.kill("SIGCONT");
+    assert.is(await leader.ended, 1);
+    assert.equal(
+      [...leader.writes(), ...leader.renewals()].filter(({ at }) => at > wokenAt).map(({ path }) => path),
+      [],
+    );
+    assertApart(leader, other);
+  },
+
+  async "answers to requests for the Lease that are held for 60 s: it gives up at the deadline"(stage) {
+    await using leader = await stage.startLeader();
+    await using _ = churn(stage);
+    await sleep(2_000);
+    const renewedAt = lastRenewalOf(leader);
+    leader.proxy.treat(({ path }) => (path.includes("/leases") ? { holdAnswerMs: 60_000 } : "pass"));
+    assert.is(await leader.ended, 1);
+    const gaveUpMs = leader.endedAt! - renewedAt;
+    assert.ok(gaveUpMs < RENEW_DEADLINE_MS + 3_000, `${Math.round(gaveUpMs)} ms`);
+    // A renewal may have been answered between the look and the hold.
+    const answered = leader.renewals().filter(({ at, status }) => at < renewedAt + 2_500 && status === 200);
+    assert.ok(lastOf(leader.writes()) - lastOf(answered) <= RENEW_DEADLINE_MS + SLACK_MS);
+  },
+
+  async "SIGTERM while a reconcile never returns: the Lease is not released, and the exit code is 1"(stage) {
+    await using leader = await stage.startLeader({
+      reconcile: "() => new Promise(() => {})",
+      options: "stopTimeoutMs: 2_000",
+    });
+    await untilText(stage, "first");
+    const holder = holderOf(await stage.lease());
+    leader.kill("SIGTERM");
+    assert.is(await leader.ended, 1);
+    assert.is(holderOf(await stage.lease()), holder);
+  },
+
+  async "a candidate whose date is an hour off takes nothing over"(stage) {
+    await using leader = await stage.startLeader();
+    const before = "{ const now = Date.now; Date.now = () => now() + 3_600_000; }";
+    await using candidate = await stage.startReplica({ before });
+    await waitFor("it stands by", () => saidBy(candidate, /^stands by/), { timeoutMs: 30_000 });
+    const holder = holderOf(await stage.lease());
+    await sleep(20_000);
+    assert.is(holderOf(await stage.lease()), holder);
+    assert.is(candidate.renewals().length, 0);
+    assert.is(leader.endedAt, undefined);
+  },
+
+  async "without the permission for the Lease the start fails, and names what is missing"(stage, plane) {
+    const { namespace } = stage;
+    const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+    await apiRequestOrThrow(plane, `POST ${accounts}`, { body: { metadata: { name: "operator" } } });
+    const { status } = await apiRequestOrThrow<{ status: { token: string } }>(
+      plane,
+      `POST ${accounts}/operator/token`,
+      { body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} } },
+    );
+    await using replica = await stage.startReplica({ token: status.token });
+    assert.is(await replica.ended, 1);
+    assert.is(
+      replica.log.at(-1)?.message,
+      `leader election needs to get, watch, create and update leases.coordination.k8s.io in namespace "${namespace}" (Lease "page-leader"), ` +
+        "which the identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
+    );
+    assert.is(replica.writes().length, 0);
+  },
+};
+
+suite("replicas of an operator, each a process", (test) => {
+  const server = shared(() => startControlPlane());
+  // All begin with the first test that waits for its own.
+  let outcomes: Map<string, Promise<unknown>> | undefined;
+  const begin = async () => {
+    const plane = await server();
+    await installCrd(plane, pageCrd);
+    return new Map(
+      Object.entries(scenarios).map(([title, play], index) => {
+        const played = openStage(plane, `stage-${index}`).then((stage) => play(stage, plane));
+        return [
+          title,
+          played.then(
+            () => undefined,
+            (error: unknown) => error,
+          ),
+        ] as const;
+      }),
+    );
+  };
+  for (const title of Object.keys(scenarios))
+    test(
+      title,
+      async () => {
+        outcomes ??= await begin();
+        const error = await outcomes.get(title);
+        if (error !== undefined) throw error;
+      },
+      { timeoutMs: 120_000 },
+    );
+});
