@@ -30,7 +30,14 @@ export type {
   RescheduleOptions,
   UpdateControl,
 } from "./reconcile/reconciler.js";
-export { ApiError, ConnectionError, isApiError, RetryAfterError, TerminalError } from "./base/errors.js";
+export {
+  ApiError,
+  ConnectionError,
+  isApiError,
+  LeadershipError,
+  RetryAfterError,
+  TerminalError,
+} from "./base/errors.js";
 export type { ApiStatus, StatusCause } from "./base/errors.js";
 
 // Which events count
@@ -81,6 +88,8 @@ export { allOf, anyOf, not } from "./sources/filters.js";
 export { keyOf, type ObjectKey } from "./base/kubernetes-object.js";
 
 // Observing
+export type { LeadershipObserver, LeadershipState } from "./operate/lease/leadership.js";
+export type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
 export type { LoopEvent, LoopObserver } from "./operate/loop-reporter.js";
 export type { PostponedWrite } from "./write/send/postponed-write.js";
 export type { ReconcileEvent, ReconcileObserver } from "./reconcile/reconcile-event.js";

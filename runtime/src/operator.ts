@@ -5,7 +5,7 @@ import { createConnection, type Connection, type ConnectionOptions } from "./cli
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
-import { LeaderElection } from "./operate/lease/leadership.js";
+import { LeaderElection, type LeadershipObserver } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/find-connection.js";
@@ -33,6 +33,8 @@ export interface OperatorOptions {
   readonly onLoop?: LoopObserver;
   /** Told about every request, but for watches. */
   readonly onRequest?: RequestObserver;
+  /** Told when this or another replica begins to lead, and when this one leads no more. */
+  readonly onLeadership?: LeadershipObserver;
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
   readonly checksCrds?: boolean;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
@@ -103,8 +105,11 @@ class RunnableOperator implements Operator {
     this.#logger = createSafeLogger(options.logger ?? createLogger());
     checkControllers(options.controllers);
     checkClusters(options.controllers, Object.keys(options.clusters ?? {}));
-    const { leaderElection: settings, controllers } = options;
-    this.#election = new LeaderElection({ settings, controller: controllers[0]?.name, logger: this.#logger });
+    const { leaderElection: settings, controllers, onLeadership } = options;
+    this.#election = new LeaderElection({
+      ...{ settings, controller: controllers[0]?.name, logger: this.#logger },
+      observe: onLeadership && this.#guarded("the leadership", onLeadership),
+    });
     if (options.connection !== undefined) this.#client = this.#connectMain(options.connection);
   }
 

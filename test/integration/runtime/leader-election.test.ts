@@ -2,6 +2,7 @@
 import type { ApiServer } from "#apiserver/index.js";
 import { waitFor } from "#apiserver/wait-for.js";
 import { LEASE, holderOf, termOf } from "#runtime/operate/lease/lease.js";
+import type { LeadershipState } from "#runtime/operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "#runtime/operate/lease/lease-settings.js";
 import type { ExternalDependent } from "#runtime/workflow/definition/workflow-definition.js";
 import { assert, suite } from "../../support/suite.js";
@@ -43,6 +44,36 @@ suite("replicas of an operator", (test) => {
     const refused = await failureOf(() => setText(other, "second"));
     const path = "/apis/example.com/v1/namespaces/default/pages/one";
     assert.is(refused, `PATCH ${path} was not sent, as this operator does not lead: it has not become the leader`);
+  });
+
+  test("one that does not lead reconciles nothing either when it takes up other namespaces", async () => {
+    await using server = await startPageServer();
+    await using leader = await startReplica(server);
+    await untilLeading(leader);
+    await using other = await startReplica(server, { namespaces: ["elsewhere"] });
+    await createPage(leader);
+    await untilText(leader, "first");
+    await other.operator.controller("page").setNamespaces(["default"]);
+    await other.quiet();
+    assert.equal([other.events.length, writesOf(other)], [0, []]);
+    await leader.operator.stop();
+    await waitFor("it reconciles", () => other.events.length > 0);
+  });
+
+  test("each is told who leads, and when it leads no more", async () => {
+    await using server = await startPageServer();
+    const told: string[] = [];
+    const observed = (who: string) => ({
+      onLeadership: ({ isLeading: leads, leader }: LeadershipState) =>
+        void told.push(`${who} ${leads ? "leads" : leader === undefined ? "knows none" : "knows another"}`),
+    });
+    await using first = await startReplica(server, { operator: observed("first") });
+    await untilLeading(first);
+    await using second = await startReplica(server, { operator: observed("second") });
+    await waitFor("it knows the other", () => told.length === 2);
+    await first.operator.stop();
+    await untilLeading(second);
+    assert.equal(told, ["first leads", "second knows another", "first knows none", "second leads"]);
   });
 
   test("the next one leads within a second of the stop, reconciles what changed, and the one before has sent nothing more", async () => {
@@ -148,6 +179,19 @@ suite("replicas of an operator", (test) => {
     assert.is(await leader.operator.stop(), false);
     await using admin = createPageOperator(server, { operator: { leaderElection: false } });
     assert.is(holderOf(await leaseOf(admin)), identity);
+  });
+
+  test("one that may not write its Lease does not start, and names what is missing", async () => {
+    await using server = await startPageServer();
+    const denied = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", metadata: {} };
+    const body = JSON.stringify({ ...denied, status: { allowed: false } });
+    server.faults.add({ path: "/selfsubjectaccessreviews", answer: { status: 201, body } });
+    await using replica = createPageOperator(server, { operator: { leaderElection: settings } });
+    assert.is(
+      await failureOf(() => replica.operator.start()),
+      'leader election needs to get, watch, create and update leases.coordination.k8s.io in namespace "default" (Lease "page-leader"), which the ' +
+        "identity of this operator may not; grant it by a Role, or turn leader election off (leaderElection: false)",
+    );
   });
 
   test("settings that cannot work are refused when the operator is made", async () => {

@@ -85,6 +85,19 @@ suite("the process of an operator", (test) => {
     assert.match(output(), "closed by the user");
   });
 
+  test("the loss of the leadership ends the process with 1, before another one may lead", async () => {
+    await using server = await startPageServer();
+    const times = "leaseDurationMs: 3_000, renewDeadlineMs: 1_000, retryPeriodMs: 200";
+    const { ended, lines, started } = run(
+      programOf(server, { options: `leaderElection: { namespace: "default", ${times} }` }),
+    );
+    await started();
+    await waitFor("it leads", () => lines().some(({ message }) => message.startsWith("leads by Lease")));
+    server.faults.add({ path: "/leases/", hang: true });
+    assert.is(await ended, 1);
+    assert.match(lines().at(-1)!.message, /^the leadership is lost: its Lease was not renewed for 1\d\d\d ms$/);
+  });
+
   test("a signal that is aborted stops the operator, and leaves the process to its owner", async () => {
     await using server = await startPageServer();
     const { ended, lines, output } = run(

@@ -25,6 +25,8 @@ export interface ElectorOptions {
   readonly random?: () => number;
   /** Called when the fence is open. */
   onLeading(): void;
+  /** Called when this or another one begins to lead, and when this one leads no more. */
+  onChange?(): void;
   /** Called once when the leadership is lost, with the fence shut; not called for a release. */
   onLost(error: LeadershipError): void;
 }
@@ -79,7 +81,10 @@ export class Elector {
     this.#ending.abort(new Error("the operator was stopped"));
     const wasLeading = this.#state === "leader";
     this.#state = "ended";
-    if (wasLeading) this.#options.fence.shut("it was stopped");
+    if (wasLeading) {
+      this.#options.fence.shut("it was stopped");
+      this.#options.onChange?.();
+    }
     await this.#loop;
   }
 
@@ -171,8 +176,9 @@ export class Elector {
     const [before, now] = [holderOf(this.#lease), holderOf(lease)];
     if (JSON.stringify(lease.spec) !== JSON.stringify(this.#lease?.spec)) this.#seenAtMs = this.#clock.now();
     this.#lease = lease;
-    if (now !== undefined && now !== before && now !== this.#options.identity)
-      this.#options.logger.info({ lease: this.#name, leader: now }, `stands by: "${now}" leads`);
+    if (now === undefined || now === before || now === this.#options.identity) return;
+    this.#options.logger.info({ lease: this.#name, leader: now }, `stands by: "${now}" leads`);
+    this.#options.onChange?.();
   }
 
   /** The time until the Lease may be taken unless it changes, in milliseconds. */
@@ -197,6 +203,7 @@ export class Elector {
       { lease: this.#name, leader: this.#options.identity, term: termOf(this.#lease) },
       `leads by ${this.#name}`,
     );
+    this.#options.onChange?.();
     this.#options.onLeading();
   }
 
@@ -243,6 +250,7 @@ export class Elector {
     fence.shut(reason);
     const error = new LeadershipError(`the leadership is lost: ${reason}`);
     logger.error({ lease: this.#name }, error.message);
+    this.#options.onChange?.();
     this.#options.onLost(error);
   }
 

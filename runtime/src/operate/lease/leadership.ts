@@ -19,12 +19,16 @@ export interface LeadershipState {
   readonly leader?: string | undefined;
 }
 
+/** Told when this or another replica begins to lead, and when this one leads no more (JOSDK LeaderCallbacks). */
+export type LeadershipObserver = (state: LeadershipState) => void;
+
 interface LeaderElectionOptions {
   /** Whether there is an election, and how; by where the operator runs unless given. */
   readonly settings: boolean | LeaderElectionSettings | undefined;
   /** The name of the first controller, after which the Lease is named; an operator without one has nothing to agree on. */
   readonly controller: string | undefined;
   readonly logger: Logger;
+  readonly observe?: LeadershipObserver | undefined;
 }
 
 /** The leader election of one operator, over all its starts. */
@@ -57,11 +61,11 @@ export class LeaderElection {
 
   /** Returns the leadership of one start; undefined if there is no election. */
   createLeadership(connection: Connection, onLost: (error: LeadershipError) => void): Leadership | undefined {
-    const { controller, logger } = this.#options;
+    const { controller, logger, observe } = this.#options;
     const fence = this.#fence;
     if (fence === undefined || controller === undefined) return undefined;
     const terms = leaseTermsOf(this.#settings, { controller, namespace: connection.namespace });
-    return new Leadership({ terms, connection, fence, logger, onLost });
+    return new Leadership({ terms, connection, fence, logger, observe, onLost });
   }
 }
 
@@ -70,6 +74,7 @@ interface LeadershipOptions {
   readonly connection: Connection;
   readonly fence: WriteFence;
   readonly logger: Logger;
+  readonly observe: LeadershipObserver | undefined;
   onLost(error: LeadershipError): void;
 }
 
@@ -84,18 +89,22 @@ export class Leadership {
   readonly #terms: LeaseTerms;
   readonly #logger: Logger;
 
-  constructor({ terms, connection, fence, logger, onLost }: LeadershipOptions) {
+  constructor({ terms, connection, fence, logger, observe, onLost }: LeadershipOptions) {
     const client = (this.#client = new ApiClient(connection, { maxAttempts: 1, logger }));
     this.#terms = terms;
     this.#logger = logger;
     let onLeading = () => {};
     this.#acquired = new Promise((resolve) => (onLeading = resolve));
-    this.#elector = new Elector({ client, fence, terms, identity: this.#identity, logger, onLeading, onLost });
+    this.#elector = new Elector({
+      ...{ client, fence, terms, identity: this.#identity, logger, onLeading, onLost },
+      onChange: () => observe?.(this.state),
+    });
   }
 
   get state(): LeadershipState {
     const { isLeading, leader } = this.#elector;
-    return { isLeading, identity: this.#identity, leader };
+    const isOver = leader === this.#identity && !isLeading;
+    return { isLeading, identity: this.#identity, leader: isOver ? undefined : leader };
   }
 
   /** A number that grows with every new leader; absent unless this replica leads. */
