@@ -1,55 +1,18 @@
 import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/logger.js";
 import { ApiClient, isClosed } from "./client/api-client.js";
-import type { RequestObserver } from "./client/requester.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
-import type { LeaderElectionSettings } from "./operate/lease/lease-settings.js";
-import { LeaderElection, type LeadershipObserver } from "./operate/lease/leadership.js";
+import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/find-connection.js";
-import type { ControllerDefinition } from "./reconcile/controller-definition.js";
-import type { LoopObserver } from "./operate/loop-reporter.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
+import { OperatorEndpoints } from "./assemble/operator-endpoints.js";
+import type { OperatorOptions } from "./assemble/operator-options.js";
 import { OperatorSession } from "./assemble/operator-session.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { callUnawaited, untilAborted } from "./base/promises.js";
-import type { ReconcileObserver } from "./reconcile/reconcile-event.js";
-
-/** What an operator consists of. */
-export interface OperatorOptions {
-  readonly controllers: readonly ControllerDefinition[];
-  /** The API server; found as `loadConnection` does unless given. */
-  readonly connection?: Connection | ConnectionOptions;
-  /** Other clusters that dependents live in, by the names that these state; the operator's own connection has none. */
-  readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };
-  /** A kubeconfig file to take the connection from. */
-  readonly kubeconfig?: string;
-  readonly logger?: Logger;
-  /** Told about every reconcile. */
-  readonly observer?: ReconcileObserver;
-  /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */
-  readonly onLoop?: LoopObserver;
-  /** Told about every request, but for watches. */
-  readonly onRequest?: RequestObserver;
-  /** Told when this or another replica begins to lead, and when this one leads no more. */
-  readonly onLeadership?: LeadershipObserver;
-  /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
-  readonly checksCrds?: boolean;
-  /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
-  readonly startTimeoutMs?: number | undefined;
-  /**
-   * Whether replicas agree by a Lease on the one that writes, and how; the others keep their caches and reconcile nothing. The process ends
-   * with 1 when the leadership is lost, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
-   */
-  readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
-  /**
-   * How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop. Default: 25 s, less
-   * than the 30 s that the kubelet waits.
-   */
-  readonly stopTimeoutMs?: number;
-}
 
 /** A running or stopped set of controllers. */
 export interface Operator extends AsyncDisposable {
@@ -97,6 +60,7 @@ class RunnableOperator implements Operator {
   #client: ApiClient | undefined;
   #session: OperatorSession | undefined;
   readonly #election: LeaderElection;
+  readonly #endpoints: OperatorEndpoints;
   /** Whether somebody asked for the end, so that a loss of the leadership starts nothing any more. */
   #isEnding = false;
 
@@ -110,6 +74,12 @@ class RunnableOperator implements Operator {
       ...{ settings, controller: controllers[0]?.name, logger: this.#logger },
       observe: onLeadership && this.#guarded("the leadership", onLeadership),
     });
+    this.#endpoints = new OperatorEndpoints(options, {
+      logger: this.#logger,
+      health: () => this.health(),
+      hasStarted: () => this.#runningSession?.isStarted === true,
+      failuresOf: (controller) => this.#runningSession?.failuresOf(controller) ?? [],
+    });
     if (options.connection !== undefined) this.#client = this.#connectMain(options.connection);
   }
 
@@ -117,14 +87,21 @@ class RunnableOperator implements Operator {
     return this.#client;
   }
 
-  start(): Promise<ConnectedOperator> {
+  async start(): Promise<ConnectedOperator> {
     this.#isEnding = false;
-    return this.#start();
+    try {
+      return await this.#start();
+    } catch (error) {
+      await this.#closeEndpoints();
+      throw error;
+    }
   }
 
   async stop(): Promise<boolean> {
     this.#isEnding = true;
-    return this.#stop();
+    const isFinished = await this.#stop();
+    await this.#closeEndpoints();
+    return isFinished;
   }
 
   async #start(): Promise<ConnectedOperator> {
@@ -150,6 +127,8 @@ class RunnableOperator implements Operator {
     const timeout = startTimeoutMs === undefined ? undefined : AbortSignal.timeout(startTimeoutMs);
     const signal = AbortSignal.any([session.stopping.signal, timeout ?? []].flat());
     try {
+      // A start may take long, and the kubelet wants to know that it goes on.
+      await this.#endpoints.open();
       // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
       if ((await before) === false) this.#logger.warn({}, UNFINISHED);
       await untilAborted(idle, signal).catch((error: unknown) => {
@@ -185,14 +164,13 @@ class RunnableOperator implements Operator {
       await untilAborted(Promise.all(session.controllers.map((each) => each.start(standby))), signal);
     } catch (error) {
       const isTooLate = timeout?.aborted === true;
-      const reasons = new Set(session.controllers.flatMap(({ failures }) => failures));
+      const reasons = new Set(session.failuresOf());
       await session.end();
       if (!isTooLate) throw error;
       const why = reasons.size > 0 ? [...reasons].join("; ") : messageOf(error);
       throw new Error(`the operator could not start within ${startTimeoutMs} ms: ${why}`);
     }
-    const names = controllers.map(({ name }) => name);
-    this.#logger.info({ controllers: names, server: this.client?.connection.server }, "started");
+    this.#logger.info({ controllers: this.#names, server: this.client?.connection.server }, "started");
     session.isStarted = true;
     return this as ConnectedOperator;
   }
@@ -205,11 +183,10 @@ class RunnableOperator implements Operator {
     const controllers = this.#runningSession?.controllers ?? [];
     const found = controllers.find(({ definition }) => definition.name === name);
     if (found !== undefined) return found;
-    const names = this.#options.controllers.map((each) => each.name);
     throw new Error(
-      names.includes(name)
+      this.#names.includes(name)
         ? `controller "${name}" is there only while the operator is started`
-        : `there is no controller "${name}", only ${names.join(", ")}`,
+        : `there is no controller "${name}", only ${this.#names.join(", ")}`,
     );
   }
 
@@ -219,8 +196,17 @@ class RunnableOperator implements Operator {
     return session?.leadership === undefined ? health : { ...health, leadership: session.leadership.state };
   }
 
+  get #names(): readonly string[] {
+    return this.#options.controllers.map(({ name }) => name);
+  }
+
   get #runningSession(): OperatorSession | undefined {
     return this.#session?.ended === undefined ? this.#session : undefined;
+  }
+
+  /** Those of an operator that was started again meanwhile stay. */
+  async #closeEndpoints(): Promise<void> {
+    if (this.#session === undefined || this.#session.ended !== undefined) await this.#endpoints.close();
   }
 
   async #stop(): Promise<boolean> {

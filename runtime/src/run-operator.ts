@@ -1,5 +1,7 @@
 import { createLogger, createSafeLogger, messageOf, type Logger, type LogLevel } from "./base/logger.js";
-import { createOperator, type OperatorOptions } from "./operator.js";
+import type { OperatorOptions } from "./assemble/operator-options.js";
+import { isInPod } from "./client/connect/load-connection.js";
+import { createOperator } from "./operator.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 
 /** What a process that runs an operator may be given. */
@@ -8,6 +10,8 @@ export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers">
   readonly signal?: AbortSignal;
 }
 
+// Where kubebuilder's operators have them.
+const PROBES = ":8081";
 // After the stop the process ends by itself, unless a timer or a socket of the user's code keeps it alive.
 const EXIT_GRACE_MS = 2_000;
 
@@ -26,7 +30,8 @@ export async function runOperator(
   const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
   const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
-  const operator = createOperator({ ...rest, controllers, logger, startTimeoutMs });
+  const healthProbeBindAddress = rest.healthProbeBindAddress ?? (isInPod() ? PROBES : undefined);
+  const operator = createOperator({ ...rest, controllers, logger, startTimeoutMs, healthProbeBindAddress });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);

@@ -53,6 +53,14 @@ export class OperatorSession {
     return (this.#ended ??= this.#end());
   }
 
+  /** What keeps controllers from starting, or is wrong with their sources; only those of one controller if it is named. */
+  failuresOf(controller?: string): readonly string[] {
+    const named = this.controllers.filter(
+      ({ definition }) => controller === undefined || definition.name === controller,
+    );
+    return named.flatMap(({ failures }) => failures);
+  }
+
   /** Breaks off all that writes: another replica may do so from now on. */
   abandon(error: Error): void {
     this.isAbandoned = true;

@@ -39,15 +39,20 @@ export async function loadConnection(options: LoadConnectionOptions = {}): Promi
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+/** Tells whether this process runs in a pod. */
+export function isInPod(env: NodeJS.ProcessEnv = process.env): boolean {
+  return (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "";
+}
+
 /** Creates the connection of a pod's service account; undefined outside of a cluster. */
 export function createInClusterConnection(
   env: NodeJS.ProcessEnv = process.env,
   folder: string = SERVICE_ACCOUNT_FOLDER,
 ): Connection | undefined {
-  const host = env["KUBERNETES_SERVICE_HOST"];
+  const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
   const port = env["KUBERNETES_SERVICE_PORT"] ?? "443";
   const tokenFile = join(folder, "token");
-  if (host === undefined || host === "" || !existsSync(tokenFile)) return undefined;
+  if (!isInPod(env) || !existsSync(tokenFile)) return undefined;
   const read = () => readTokenFile(tokenFile);
   const namespaceFile = join(folder, "namespace");
   const caFile = join(folder, "ca.crt");

@@ -1,0 +1,43 @@
+import type { Logger } from "../base/logger.js";
+import type { Connection, ConnectionOptions } from "../client/connect/connection.js";
+import type { RequestObserver } from "../client/requester.js";
+import type { LeadershipObserver } from "../operate/lease/leadership.js";
+import type { LeaderElectionSettings } from "../operate/lease/lease-settings.js";
+import type { LoopObserver } from "../operate/loop-reporter.js";
+import type { ControllerDefinition } from "../reconcile/controller-definition.js";
+import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
+import type { EndpointSettings } from "./operator-endpoints.js";
+
+/** What an operator consists of. */
+export interface OperatorOptions extends EndpointSettings {
+  readonly controllers: readonly ControllerDefinition[];
+  /** The API server; found as `loadConnection` does unless given. */
+  readonly connection?: Connection | ConnectionOptions;
+  /** Other clusters that dependents live in, by the names that these state; the operator's own connection has none. */
+  readonly clusters?: { readonly [name: string]: Connection | ConnectionOptions };
+  /** A kubeconfig file to take the connection from. */
+  readonly kubeconfig?: string;
+  readonly logger?: Logger;
+  /** Told about every reconcile. */
+  readonly observer?: ReconcileObserver;
+  /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */
+  readonly onLoop?: LoopObserver;
+  /** Told about every request, but for watches. */
+  readonly onRequest?: RequestObserver;
+  /** Told when this or another replica begins to lead, and when this one leads no more. */
+  readonly onLeadership?: LeadershipObserver;
+  /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
+  readonly checksCrds?: boolean;
+  /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
+  readonly startTimeoutMs?: number | undefined;
+  /**
+   * Whether replicas agree by a Lease on the one that writes, and how; the others keep their caches and reconcile nothing. The process ends
+   * with 1 when the leadership is lost, unless `onLoss` says otherwise. Default: true in a cluster, false elsewhere.
+   */
+  readonly leaderElection?: boolean | LeaderElectionSettings | undefined;
+  /**
+   * How long reconciles under way, and after them event sources (a second at least), may take to finish at the stop. Default: 25 s, less
+   * than the 30 s that the kubelet waits.
+   */
+  readonly stopTimeoutMs?: number;
+}

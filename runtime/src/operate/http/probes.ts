@@ -1,0 +1,113 @@
+// Probes in the words of Kubernetes' own components (apiserver/pkg/server/healthz): `ok`, or every check with what is wrong.
+import { messageOf } from "../../base/logger.js";
+import type { OperatorHealth } from "../health.js";
+import type { EndpointAnswer, EndpointHandler } from "./http-endpoint.js";
+
+/** One thing that a probe looks at. */
+export interface Check {
+  readonly name: string;
+  /** What is wrong; absent if nothing is. */
+  readonly problem?: string | undefined;
+  /** What else there is to know. */
+  readonly note?: string | undefined;
+}
+
+/** A check of the user: throws, or rejects, if something is wrong. */
+export type UserCheck = () => unknown;
+
+/** What the probes of an operator look at besides the operator. */
+export interface ProbeChecks {
+  /** By name. One that fails has the kubelet restart the process: nothing that the API server, or another service, may cause belongs here. */
+  readonly live?: { readonly [name: string]: UserCheck };
+  /** By name. One that fails makes the pod unready. */
+  readonly ready?: { readonly [name: string]: UserCheck };
+}
+
+/** What the probes ask. */
+export interface ProbeSubject {
+  health(): OperatorHealth;
+  /** Why a controller does not reconcile yet, by its name. */
+  failuresOf(controller: string): readonly string[];
+  /** Whether all that is watched was known once. */
+  hasStarted(): boolean;
+  readonly checks: ProbeChecks;
+}
+
+// The kubelet waits for a second unless told otherwise.
+const CHECK_TIMEOUT_MS = 900;
+
+/** Returns what answers `/livez`, `/readyz` and `/startupz`, and `/healthz`, which kubebuilder calls the first of them. */
+export function probeHandler(subject: ProbeSubject): EndpointHandler {
+  const { checks } = subject;
+  const probes: { readonly [path: string]: () => Promise<readonly Check[]> | readonly Check[] } = {
+    "/livez": async () => [{ name: "ping" }, ...(await checksOf(checks.live))],
+    "/readyz": async () => [...readinessOf(subject), ...(await checksOf(checks.ready))],
+    "/startupz": () => startOf(subject),
+  };
+  return async ({ pathname, searchParams }) => {
+    const path = pathname === "/healthz" ? "/livez" : pathname;
+    const probe = Object.hasOwn(probes, path) ? probes[path] : undefined;
+    if (probe === undefined) return undefined;
+    const excluded = new Set(searchParams.getAll("exclude"));
+    const found = (await probe()).filter(({ name }) => !excluded.has(name));
+    return report(pathname.slice(1), found, { isVerbose: searchParams.has("verbose") });
+  };
+}
+
+function report(probe: string, checks: readonly Check[], { isVerbose }: { isVerbose: boolean }): EndpointAnswer {
+  const isPassed = checks.every(({ problem }) => problem === undefined);
+  if (isPassed && !isVerbose) return { status: 200, body: "ok" };
+  const lines = checks.map(({ name, problem, note }) =>
+    problem === undefined ? `[+]${name} ok${note === undefined ? "" : `: ${note}`}` : `[-]${name} failed: ${problem}`,
+  );
+  const end = `${probe} check ${isPassed ? "passed" : "failed"}`;
+  return { status: isPassed ? 200 : 503, body: [...lines, end, ""].join("\n") };
+}
+
+function readinessOf(subject: ProbeSubject): readonly Check[] {
+  const { status, controllers, leadership } = subject.health();
+  const operator: Check = { name: "operator", problem: status === "stopped" ? "it is stopped, or stops" : undefined };
+  const sources = Object.entries(controllers).flatMap(([controller, health]) => [
+    checkOfStart(subject, controller, health.isStarted),
+    ...Object.entries(health.sources).map(([name, { status: state, reason }]) => ({
+      name: `controller/${controller}/${name}`,
+      problem: state === "unhealthy" ? (reason ?? "it does not say why") : undefined,
+      note: state === "unknown" ? "it does not run now" : undefined,
+    })),
+  ]);
+  // A replica that stands by is ready: otherwise no rolling update would get past the first.
+  const leads =
+    leadership?.isLeading === true ? "this one leads" : `stands by, "${leadership?.leader ?? "nobody"}" leads`;
+  return [operator, ...sources, ...(leadership === undefined ? [] : [{ name: "leader-election", note: leads }])];
+}
+
+function startOf(subject: ProbeSubject): readonly Check[] {
+  if (subject.hasStarted()) return [{ name: "started" }];
+  const { controllers } = subject.health();
+  const starts = Object.entries(controllers).map(([name, { isStarted }]) => checkOfStart(subject, name, isStarted));
+  return [{ name: "started", problem: "not all that is watched is known yet" }, ...starts];
+}
+
+function checkOfStart(subject: ProbeSubject, controller: string, isStarted: boolean): Check {
+  const why = () => subject.failuresOf(controller).join("; ") || "it has not begun";
+  return { name: `controller/${controller}`, problem: isStarted ? undefined : why() };
+}
+
+async function checksOf(checks: ProbeChecks["live"] = {}): Promise<readonly Check[]> {
+  return Promise.all(
+    Object.entries(checks).map(async ([name, check]) => {
+      let cancel: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_, reject) => {
+        cancel = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
+      });
+      try {
+        await Promise.race([Promise.resolve().then(check), late]);
+        return { name };
+      } catch (error) {
+        return { name, problem: messageOf(error) };
+      } finally {
+        clearTimeout(cancel);
+      }
+    }),
+  );
+}

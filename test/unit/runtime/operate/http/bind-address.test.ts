@@ -1,0 +1,31 @@
+import { bindAddressOf, describeAddress } from "#runtime/operate/http/bind-address.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+suite("a bind address", (test) => {
+  const good = {
+    ":8081": { port: 8081 },
+    "127.0.0.1:80": { host: "127.0.0.1", port: 80 },
+    "localhost:0": { host: "localhost", port: 0 },
+    "[::1]:8081": { host: "::1", port: 8081 },
+  } as const;
+  for (const [text, address] of Object.entries(good))
+    test(`is read, and written as it was: ${text}`, () => {
+      assert.equal(bindAddressOf("healthProbeBindAddress", text), address);
+      assert.is(describeAddress(address), text);
+    });
+
+  test("of 0 or nothing is nowhere", () => {
+    assert.is(bindAddressOf("healthProbeBindAddress", "0"), undefined);
+    assert.is(bindAddressOf("healthProbeBindAddress", ""), undefined);
+  });
+
+  for (const text of ["8081", ":65536", "::1:8081", "a b:1", ":-1", "http://x:1"])
+    test(`that is none is refused: ${text}`, () => {
+      assert.throws(
+        () => bindAddressOf("healthProbeBindAddress", text),
+        new RegExp(
+          `^healthProbeBindAddress is "${text}", and has to be an address such as ":8081" or "127.0.0.1:8081", or "0" for none$`,
+        ),
+      );
+    });
+});
