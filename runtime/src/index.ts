@@ -52,7 +52,7 @@ export type {
 } from "./cache/resource-change.js";
 export type { EventSource, EventSourceContext } from "./sources/event-source.js";
 export type { ReconcilePriority, ReconcileReason, SecondaryCause } from "./base/reconcile-reason.js";
-export type { SourceHealth } from "./base/health.js";
+export type { SourceHealth } from "./base/activity.js";
 
 // Writing
 export type { MergePatchOf, MergePatchResource, OperationOptions, PartialResource } from "./write/kind-operations.js";

@@ -2,17 +2,21 @@ import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/l
 import { ApiClient, isClosed } from "./client/api-client.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
+import type { RequestObservation } from "./client/requester.js";
+import type { LoopEvent } from "./operate/loop-reporter.js";
+import type { ReconcileEvent } from "./reconcile/reconcile-event.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
 import { findConnection } from "./assemble/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
+import { both, guarded } from "./assemble/observers.js";
 import { OperatorEndpoints } from "./assemble/operator-endpoints.js";
 import type { OperatorOptions } from "./assemble/operator-options.js";
 import { OperatorSession } from "./assemble/operator-session.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
-import { callUnawaited, untilAborted } from "./base/promises.js";
+import { untilAborted } from "./base/promises.js";
 
 /** A running or stopped set of controllers. */
 export interface Operator extends AsyncDisposable {
@@ -72,13 +76,17 @@ class RunnableOperator implements Operator {
     const { leaderElection: settings, controllers, onLeadership } = options;
     this.#election = new LeaderElection({
       ...{ settings, controller: controllers[0]?.name, logger: this.#logger },
-      observe: onLeadership && this.#guarded("the leadership", onLeadership),
+      observe: guarded(onLeadership, "the leadership", this.#logger),
     });
     this.#endpoints = new OperatorEndpoints(options, {
       logger: this.#logger,
       health: () => this.health(),
       hasStarted: () => this.#runningSession?.isStarted === true,
       failuresOf: (controller) => this.#runningSession?.failuresOf(controller) ?? [],
+      connection: () => this.#client?.connection,
+      controllers: () => this.#runningSession?.activity() ?? [],
+      informers: () => this.#runningSession?.informers?.activity() ?? [],
+      leadership: () => this.#runningSession?.leadership?.status,
     });
     if (options.connection !== undefined) this.#client = this.#connectMain(options.connection);
   }
@@ -146,11 +154,16 @@ class RunnableOperator implements Operator {
       await leadership?.checkPermissions(signal);
       if (this.#options.checksCrds === true)
         await untilAborted(checkDefinitions(controllers, { client, clusters, logger, signal }), signal);
+      const { metrics } = this.#endpoints;
+      const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
+      session.informers = informers;
       const shared = {
-        ...{ client, clusters, fieldManagers, logger },
-        informers: new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger }),
-        observer: observer && this.#guarded("reconciles", observer),
-        onLoop: onLoop && this.#guarded("loops", onLoop),
+        ...{ client, clusters, fieldManagers, logger, informers },
+        observer: both(
+          metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
+          guarded(observer, "reconciles", logger),
+        ),
+        onLoop: both(metrics && ((event: LoopEvent) => metrics.observeLoop(event)), guarded(onLoop, "loops", logger)),
         selectorOf: shareSelectors(controllers),
         fencingToken: leadership && (() => leadership.term),
       };
@@ -250,17 +263,15 @@ class RunnableOperator implements Operator {
 
   #connect(given: Connection | ConnectionOptions): ApiClient {
     const { onRequest } = this.#options;
-    const observe = onRequest && this.#guarded("requests", onRequest);
+    const connection = completed(given);
+    const { host } = new URL(connection.server);
+    const count = (request: RequestObservation) => this.#endpoints.metrics?.observeRequest(request, host);
+    const observe = both(this.#endpoints.hasMetrics ? count : undefined, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
-    return new ApiClient(completed(given), {
+    return new ApiClient(connection, {
       ...{ observe, logger: this.#logger },
       fence: fence && ((request) => fence.check(request)),
     });
-  }
-
-  #guarded<Observation>(what: string, observe: (observation: Observation) => void): (observation: Observation) => void {
-    const onFailure = (error: unknown) => this.#logger.error({}, `the observer of ${what} failed: ${messageOf(error)}`);
-    return (observation) => callUnawaited(() => observe(observation), { onFailure });
   }
 }
 

@@ -11,7 +11,7 @@ export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers">
 }
 
 // Where kubebuilder's operators have them.
-const PROBES = ":8081";
+const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
 // After the stop the process ends by itself, unless a timer or a socket of the user's code keeps it alive.
 const EXIT_GRACE_MS = 2_000;
 
@@ -30,8 +30,8 @@ export async function runOperator(
   const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
   const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
   const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
-  const healthProbeBindAddress = rest.healthProbeBindAddress ?? (isInPod() ? PROBES : undefined);
-  const operator = createOperator({ ...rest, controllers, logger, startTimeoutMs, healthProbeBindAddress });
+  const addresses = isInPod() ? POD_ADDRESSES : {};
+  const operator = createOperator({ ...addresses, ...rest, controllers, logger, startTimeoutMs });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);

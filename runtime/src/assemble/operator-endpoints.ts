@@ -1,7 +1,11 @@
 import type { Logger } from "../base/logger.js";
+import { ApiClient } from "../client/api-client.js";
+import type { Connection } from "../client/connect/connection.js";
 import { bindAddressOf } from "../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler } from "../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../operate/http/probes.js";
+import { OperatorMetrics, type MetricsSubject } from "../operate/metrics/operator-metrics.js";
+import { ScrapeAuthentication } from "../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
 export interface EndpointSettings {
@@ -12,29 +16,68 @@ export interface EndpointSettings {
   readonly healthProbeBindAddress?: string | undefined;
   /** What the probes look at besides the operator. */
   readonly checks?: ProbeChecks | undefined;
+  /** Where Prometheus finds `/metrics`. Default: `0`, and `:8080` for `runOperator` in a pod. */
+  readonly metricsBindAddress?: string | undefined;
+  /** Whether only a token of the cluster that may `get` the path `/metrics` gets metrics. Default: false */
+  readonly metricsAuthentication?: boolean | undefined;
+}
+
+/** What the endpoints show. */
+export interface EndpointSubject extends Omit<ProbeSubject, "checks">, MetricsSubject {
+  readonly logger: Logger;
+  /** The connection to the API server; absent until it is found. */
+  connection(): Connection | undefined;
 }
 
 /** The HTTP servers of an operator, over all its starts. */
 export class OperatorEndpoints {
+  /** Whether metrics are wanted. */
+  readonly hasMetrics: boolean;
+  /** Absent without metrics, and before the first start, which loads them. */
+  metrics: OperatorMetrics | undefined;
+  readonly #subject: EndpointSubject;
   readonly #endpoints: readonly HttpEndpoint[];
+  #reviews: ApiClient | undefined;
 
-  constructor(
-    { healthProbeBindAddress = "0", checks = {} }: EndpointSettings,
-    { logger, ...subject }: Omit<ProbeSubject, "checks"> & { readonly logger: Logger },
-  ) {
+  constructor(settings: EndpointSettings, subject: EndpointSubject) {
+    const { healthProbeBindAddress = "0", checks = {}, metricsBindAddress = "0", metricsAuthentication } = settings;
+    const { logger } = subject;
+    this.#subject = subject;
     const probes = probeHandler({ ...subject, checks });
+    const metrics = this.#metricsHandler(metricsAuthentication === true);
     this.#endpoints = [
       ...endpointAt("healthProbeBindAddress", healthProbeBindAddress, { what: "the probes", handle: probes, logger }),
+      ...endpointAt("metricsBindAddress", metricsBindAddress, { what: "the metrics", handle: metrics, logger }),
     ];
+    this.hasMetrics = bindAddressOf("metricsBindAddress", metricsBindAddress) !== undefined;
   }
 
   /** Opens those that are not open; throws for an address that cannot be had. */
   async open(): Promise<void> {
+    if (this.hasMetrics) this.metrics ??= await OperatorMetrics.load(this.#subject);
     for (const endpoint of this.#endpoints) await endpoint.open();
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()));
+    await this.#reviews?.close();
+    this.#reviews = undefined;
+  }
+
+  #metricsHandler(isAuthenticated: boolean): EndpointHandler {
+    const authentication = isAuthenticated ? new ScrapeAuthentication(() => this.#reviewClient()) : undefined;
+    return async ({ pathname }, request) => {
+      if (pathname !== "/metrics" || this.metrics === undefined) return undefined;
+      const refusal = await authentication?.refusalOf(pathname, request);
+      if (refusal !== undefined) return refusal;
+      return { status: 200, body: await this.metrics.render(), contentType: this.metrics.contentType };
+    };
+  }
+
+  // A review changes nothing, so a replica that stands by asks for it, too.
+  #reviewClient(): ApiClient | undefined {
+    const connection = this.#subject.connection();
+    return connection && (this.#reviews ??= new ApiClient(connection));
   }
 }
 

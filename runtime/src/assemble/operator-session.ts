@@ -2,6 +2,8 @@ import type { Logger } from "../base/logger.js";
 import { untilAborted } from "../base/promises.js";
 import { abortWrites, whenWritesEnded, type ApiClient } from "../client/api-client.js";
 import type { Leadership } from "../operate/lease/leadership.js";
+import type { MetricsSubject } from "../operate/metrics/operator-metrics.js";
+import type { InformerPool } from "../watch/informer-pool.js";
 import type { RunningController } from "./running-controller.js";
 
 // Event sources are stopped after the reconciles, which may have used up the time.
@@ -30,6 +32,7 @@ export class OperatorSession {
   clusters: ReadonlyMap<string, ApiClient> = new Map();
   controllers: readonly RunningController[] = [];
   leadership: Leadership | undefined;
+  informers: InformerPool | undefined;
   /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the end. */
   idle: Promise<unknown>;
   readonly #options: SessionOptions;
@@ -59,6 +62,16 @@ export class OperatorSession {
       ({ definition }) => controller === undefined || definition.name === controller,
     );
     return named.flatMap(({ failures }) => failures);
+  }
+
+  /** What each controller does now. */
+  activity(): ReturnType<MetricsSubject["controllers"]> {
+    return this.controllers.map((controller) => ({
+      name: controller.definition.name,
+      activity: controller.activity(),
+      givenUp: controller.givenUp.count,
+      postponed: controller.postponed.length,
+    }));
   }
 
   /** Breaks off all that writes: another replica may do so from now on. */

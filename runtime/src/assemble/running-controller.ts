@@ -1,3 +1,4 @@
+import type { ControllerActivity, SourceHealth } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -24,7 +25,6 @@ import type { PostponedWrite } from "../write/send/postponed-write.js";
 import { ResourceOperations } from "../write/resource-operations.js";
 import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
-import type { SourceHealth } from "../base/health.js";
 import { synchronous } from "../base/promises.js";
 import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
@@ -213,6 +213,11 @@ export class RunningController {
 
   get failures(): readonly string[] {
     return this.#sources.failures;
+  }
+
+  /** What it does now, and how much it was given to do. */
+  activity(): ControllerActivity {
+    return this.#controller.activity();
   }
 
   /** Counts what is kept of primaries. */

@@ -1,4 +1,4 @@
-import type { SourceHealth } from "../base/health.js";
+import type { SourceHealth } from "../base/activity.js";
 import type { LeadershipState } from "./lease/leadership.js";
 import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { PostponedWrite } from "../write/send/postponed-write.js";

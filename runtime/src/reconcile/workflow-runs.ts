@@ -173,6 +173,7 @@ export class WorkflowRuns {
       context: this.context!,
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
+      onStep: scope.onStep,
       linger: (write) => void this.lingering.push(write),
       others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),
     };

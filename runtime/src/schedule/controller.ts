@@ -1,7 +1,8 @@
+import type { ControllerActivity } from "../base/activity.js";
 import { systemClock, turns, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
-import type { ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
+import type { ReconcilePriority, ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter } from "./primary-filter.js";
@@ -86,6 +87,7 @@ export class Controller<Result = unknown> {
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
+  #submissions = 0;
   #isStarted = false;
   #isPaused = false;
   #isStopped = false;
@@ -113,6 +115,7 @@ export class Controller<Result = unknown> {
       clock,
       settings: this.#settings,
       isImminent: (key) => this.isImminent(key),
+      isObserved: dependencies.observer !== undefined,
     };
     const { reconcileTimeoutMs: timeoutMs = RECONCILE_TIMEOUT_MS } = definition;
     this.#runs = new RunsUnderWay({
@@ -219,6 +222,17 @@ export class Controller<Result = unknown> {
     return { states: this.#primaries.size, timers, queued: this.#queue.size, running: this.#runs.size };
   }
 
+  /** What it does now, and how much it was given to do. */
+  activity(): ControllerActivity {
+    const now = this.#clock.now();
+    const ages = [...this.#primaries.values()].flatMap(({ run }) => (run === undefined ? [] : now - run.startedAt));
+    return {
+      ...{ submissions: this.#submissions, queued: this.#queue.size, running: this.#runs.size },
+      ...{ maxRunning: this.#maxRunning, unfinishedMs: ages.reduce((sum, age) => sum + age, 0) },
+      longestMs: Math.max(0, ...ages),
+    };
+  }
+
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {
     const { key, object, isFinalStateUnknown = false } = change;
     const isKnown = this.#isKnown(key);
@@ -266,7 +280,7 @@ export class Controller<Result = unknown> {
   #carryOut(primary: KnownPrimary, effect: ProcessorEffect, now?: number): void {
     switch (effect.kind) {
       case "submit":
-        if (!this.#isStopped) this.#queue.add(primary, effect.priority);
+        if (!this.#isStopped) this.#enqueue(primary, effect.priority);
         if (this.#isStarted && !this.#isPaused) this.#wakeUp();
         return;
       case "schedule":
@@ -282,6 +296,14 @@ export class Controller<Result = unknown> {
       case "log":
         return (primary.run ?? this.#surroundings).logger[effect.level](effect.fields, effect.message);
     }
+  }
+
+  #enqueue(primary: KnownPrimary, priority: ReconcilePriority): void {
+    if (primary.waiting === undefined) {
+      primary.queuedAt = this.#clock.now();
+      this.#submissions++;
+    }
+    this.#queue.add(primary, priority);
   }
 
   #wake(primary: KnownPrimary, delayMs: number, now?: number): void {
@@ -328,7 +350,11 @@ export class Controller<Result = unknown> {
     const delayMs = (primary.limiter ??= this.#createLimiter?.())?.take(now) ?? 0;
     if (delayMs > 0) return void this.#apply(primary, { kind: "limited", delayMs });
     this.#apply(primary, STARTED);
-    const run = new ReconcileRun(key, { entry, state, startedAt: now }, this.#surroundings);
+    const run = new ReconcileRun(
+      key,
+      { entry, state, startedAt: now, queuedMs: now - primary.queuedAt },
+      this.#surroundings,
+    );
     primary.run = run;
     if (!run.isPrimaryDeleted) primary.see(entry.object.metadata);
     this.#runs.add();

@@ -22,6 +22,8 @@ export class KnownPrimary implements Queued {
   /** The namespace; one for all that have none. */
   readonly group: string;
   waiting: ReconcilePriority | undefined = undefined;
+  /** Since when it waits. */
+  queuedAt = 0;
   state: PrimaryState;
   limiter: RateLimiter | undefined = undefined;
   run: ReconcileRun | undefined = undefined;

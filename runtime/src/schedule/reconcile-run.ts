@@ -3,6 +3,7 @@ import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { isWritten, type LineLevel, type Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
+import type { StepTiming } from "../base/activity.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import { retryAfterMsOf } from "./processor-failure.js";
 import { isDeletionNext, type PrimaryState, type ProcessorSettings, type Transition } from "./processor-state.js";
@@ -20,10 +21,12 @@ export interface RunSurroundings {
   readonly clock: Clock;
   readonly settings: ProcessorSettings;
   isImminent(key: ObjectKey): boolean;
+  /** Whether anybody is told what became of a reconcile. */
+  readonly isObserved: boolean;
 }
 
 /** What a reconcile starts from; `state` is as it was before. */
-type RunStart = Pick<ReconcileRun, "entry" | "startedAt"> & { readonly state: PrimaryState };
+type RunStart = Pick<ReconcileRun, "entry" | "startedAt" | "queuedMs"> & { readonly state: PrimaryState };
 
 /** One reconcile under way. */
 export class ReconcileRun implements ReconcileScope {
@@ -32,19 +35,24 @@ export class ReconcileRun implements ReconcileScope {
   /** Whether it was ended early, because its primary is being deleted. */
   isEnded = false;
   readonly startedAt: number;
+  readonly queuedMs: number;
+  readonly onStep: ReconcileScope["onStep"];
   /** When its place goes to others, if its time is up; `Infinity` once that is done. */
   endOfPlace: number | undefined = undefined;
   readonly #state: PrimaryState;
   readonly #around: RunSurroundings;
+  readonly #steps: StepTiming[] = [];
   readonly #abort = new AbortController();
   #signal: AbortSignal | undefined;
   #logger: Logger | undefined;
   #tasks: RunningTasks | undefined;
 
-  constructor(key: ObjectKey, { entry, state, startedAt }: RunStart, around: RunSurroundings) {
+  constructor(key: ObjectKey, { entry, state, startedAt, queuedMs }: RunStart, around: RunSurroundings) {
     this.key = key;
     this.entry = entry;
     this.startedAt = startedAt;
+    this.queuedMs = queuedMs;
+    this.onStep = around.isObserved ? (step) => void this.#steps.push(step) : undefined;
     this.#state = state;
     this.#around = around;
   }
@@ -110,15 +118,18 @@ export class ReconcileRun implements ReconcileScope {
 
   /** Returns what an observer is told when the reconcile ended with this transition. */
   eventOf(outcome: PrimaryOutcome, { state, effects }: Transition, now: number): ReconcileEvent {
-    const { kind, wroteStatus, workflow, failure } = outcome;
+    const { kind, wroteStatus, workflow, failure, rescheduleAfterMs } = outcome;
+    const { startedAt, queuedMs } = this;
     const event: { -readonly [Field in keyof ReconcileEvent]: ReconcileEvent[Field] } = {
       controller: this.#around.controller,
       primary: this.key,
       kind,
       reasons: this.reasons,
       wroteStatus,
-      durationMs: now - this.startedAt,
+      durationMs: now - startedAt,
+      ...{ queuedMs, startedAt, attempt: this.#state.retry?.attempt ?? 0, steps: this.#steps },
     };
+    if (rescheduleAfterMs !== undefined) event.rescheduleAfterMs = rescheduleAfterMs;
     if (workflow !== undefined) event.workflow = workflow;
     if (failure === undefined) return event;
     event.error = failure.error;

@@ -1,6 +1,7 @@
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
+import type { StepTiming } from "../base/activity.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
 import type { RunningTasks } from "./reconcile-run.js";
@@ -23,6 +24,8 @@ export interface ReconcileScope {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   readonly tasks: RunningTasks;
+  /** Told of every dependent that is done with; absent if nobody wants to know. */
+  readonly onStep?: ((step: StepTiming) => void) | undefined;
 }
 
 /** What became of a reconcile; `Result` is that of its workflow. */
@@ -62,6 +65,16 @@ export interface ReconcileEvent<Result = unknown> {
   /** Why it ran, as far as it is remembered. */
   readonly reasons: readonly ReconcileReason[];
   readonly durationMs: number;
+  /** How long it had waited for its turn. */
+  readonly queuedMs: number;
+  /** Which attempt it was: 0 unless the reconciles before failed. */
+  readonly attempt: number;
+  /** When it began, by the clock of the controller (`performance.now()`). */
+  readonly startedAt: number;
+  /** The dependents in the order in which they were done with, those of all workflows. */
+  readonly steps: readonly StepTiming[];
+  /** After how long it is asked for again; absent if it is not. */
+  readonly rescheduleAfterMs?: number;
   /** What the workflow did; absent if it was not reached. */
   readonly workflow?: Result;
   /** Whether the status was written. */

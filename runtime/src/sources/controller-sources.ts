@@ -1,6 +1,6 @@
 // All event sources of one controller: those of its primaries, of its dependents, and of the user.
 import { systemClock, type Clock } from "../base/clock.js";
-import type { SourceHealth } from "../base/health.js";
+import type { SourceHealth } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";

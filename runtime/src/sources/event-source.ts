@@ -1,5 +1,5 @@
 // What every event source is, whoever wrote it: it knows secondary resources, and which primaries they concern.
-import type { SourceHealth } from "../base/health.js";
+import type { SourceHealth } from "../base/activity.js";
 import type { SecondaryCause } from "../base/reconcile-reason.js";
 import type { Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";

@@ -1,5 +1,5 @@
 import { messageOf, type Logger } from "../base/logger.js";
-import type { SourceHealth } from "../base/health.js";
+import type { SourceHealth } from "../base/activity.js";
 import { callUnawaited, synchronous } from "../base/promises.js";
 
 // A reason with a line for each of thousands of objects helps nobody.

@@ -3,7 +3,7 @@ import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import { viewOf } from "../cache/resource-view.js";
 import { describeSource } from "../base/resource-definition.js";
-import type { SourceHealth } from "../base/health.js";
+import type { SourceHealth } from "../base/activity.js";
 import { untilAborted } from "../base/promises.js";
 import type { EventSource, EventSourceContext } from "./event-source.js";
 import { HealthRecord } from "./health-record.js";

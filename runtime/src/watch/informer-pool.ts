@@ -1,5 +1,6 @@
 // The list-watches of an operator. Sources that follow the same objects, in whichever controller, share one list-watch and one cache; it runs
 // as long as any of them has a handle of it.
+import type { InformerActivity } from "../base/activity.js";
 import { isApiError } from "../base/errors.js";
 import { describeObject, refOfKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
@@ -72,6 +73,11 @@ export class InformerPool implements SharedInformers {
 
   get size(): number {
     return this.#informers.size;
+  }
+
+  /** What each informer has done so far. */
+  activity(): readonly InformerActivity[] {
+    return [...this.#informers.values()].map(({ informer }) => informer.activity);
   }
 
   acquire(request: InformerRequest): InformerHandle {

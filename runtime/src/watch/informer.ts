@@ -1,3 +1,4 @@
+import type { InformerActivity, SourceHealth, WatchEnd } from "../base/activity.js";
 import { findError, isApiError, type ApiError } from "../base/errors.js";
 import { messageOf, type LineLevel, type Logger } from "../base/logger.js";
 import { callUnawaited, untilAborted } from "../base/promises.js";
@@ -6,7 +7,6 @@ import { requesterOf, type ApiClient } from "../client/api-client.js";
 import type { ResourceCache } from "../cache/resource-cache.js";
 import { runListWatch } from "./list-watch.js";
 import type { InformerScope, ListWatchOptions } from "./list-watch-options.js";
-import type { SourceHealth } from "../base/health.js";
 
 interface InformerOptions extends Pick<ListWatchOptions, "cache" | "fieldManagers" | "restores">, InformerScope {
   readonly client: ApiClient;
@@ -31,6 +31,8 @@ export class Informer {
   #lastFailure: unknown;
   #busyAnswers = 0;
   #givenUp = new AbortController();
+  #receivedAt: number | undefined;
+  readonly #ends: Partial<Record<WatchEnd, number>> = {};
 
   constructor(options: InformerOptions) {
     this.cache = options.cache;
@@ -43,6 +45,14 @@ export class Informer {
     if (this.#lastFailure !== undefined)
       return { status: "unhealthy", reason: this.#errorOf(this.#lastFailure).message };
     return { status: this.#run?.isSynced === true ? "healthy" : "unknown" };
+  }
+
+  /** What it has done so far. */
+  get activity(): InformerActivity {
+    const { definition, namespace } = this.#options;
+    const { server } = this.client.connection;
+    const { observed: objects } = this.cache.counts;
+    return { kind: kindNameOf(definition), namespace, server, objects, receivedAt: this.#receivedAt, ends: this.#ends };
   }
 
   /** Starts watching, unless it does already; resolves when the first list has ended. */
@@ -82,6 +92,8 @@ export class Informer {
         this.#reportSuccess();
         announceSynced();
       },
+      onReceived: () => void (this.#receivedAt = performance.now()),
+      onEnded: (reason: WatchEnd) => void (this.#ends[reason] = (this.#ends[reason] ?? 0) + 1),
       onConnected: () => run.isSynced && this.#reportSuccess(),
       onFailure: (error: unknown, retryAfterMs: number) => this.#reportFailure(error, retryAfterMs),
     };

@@ -1,3 +1,4 @@
+import type { WatchEnd } from "../base/activity.js";
 import type { Backoff } from "../base/backoff.js";
 import type { Clock } from "../base/clock.js";
 import type { ResourceDefinition } from "../base/resource-definition.js";
@@ -27,6 +28,10 @@ export interface ListWatchOptions extends InformerScope {
   readonly cache: ResourceCache;
   readonly fieldManagers: Iterable<string>;
   onListed?(): void;
+  /** Called for every piece that a watch brings. */
+  onReceived?(): void;
+  /** Called when a watch has ended, or could not begin, and another one follows. */
+  onEnded?(reason: WatchEnd): void;
   /** Called when the server answers a watch: an earlier failure is over. */
   onConnected?(): void;
   /** Called after a failure; the next attempt follows after `retryAfterMs`. */

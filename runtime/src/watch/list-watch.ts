@@ -58,6 +58,7 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
         usesWatchList = true;
       }
       await watch(options, reader, either);
+      options.onEnded?.("ended");
       // Without a delay, a server that ends every stream at once would be asked in a tight loop.
       if (clock.now() - startedAt > SHORT_LIVED_MS) backoff.reset();
       else await sleep(backoff.next(), signal, clock);
@@ -75,6 +76,7 @@ export async function runListWatch(options: ListWatchOptions, signal: AbortSigna
         usesWatchList = false;
         continue;
       }
+      options.onEnded?.(isExpired ? "expired" : reader.isRestored ? "restored" : "failed");
       if (clock.now() - startedAt > HEALTHY_AFTER_MS) backoff.reset();
       // An expired version says nothing about the health of the server, unless it is the version of a fresh list.
       const growsMs = isExpired && isResumed ? BACKOFF.initialMs : backoff.next();
@@ -141,6 +143,7 @@ async function watch(options: ListWatchOptions, reader: WatchReader, signal: Abo
         onData(chunk) {
           const rest = turns.visit(splitter.split(chunk), (line) => reader.read(line), over.signal);
           watchdog.reset();
+          options.onReceived?.();
           // What was read in later turns may be the end of a list, after which a quiet stream is checked sooner.
           return rest?.then(watchdog.reset);
         },

@@ -1,5 +1,6 @@
 // One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
 import { systemClock } from "../base/clock.js";
+import type { StepTiming } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
@@ -32,6 +33,8 @@ export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> 
   /** The places for steps that all runs of the workflow share. */
   readonly places: Semaphore;
   readonly clock?: Run["clock"] | undefined;
+  /** Told of every step that has ended. */
+  readonly onStep?: ((step: StepTiming) => void) | undefined;
 }
 
 /** Makes all dependents of a primary as they should be; each as soon as what it depends on is ready. */
@@ -49,6 +52,8 @@ export function cleanupWorkflow(options: RunOptions): Promise<WorkflowResult> {
 class WorkflowRun {
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
+  readonly #onStep: RunOptions["onStep"];
+  readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
   readonly #bulks: readonly (BulkRun | undefined)[];
@@ -61,6 +66,8 @@ class WorkflowRun {
     const { plan, drivers, primary, secondaries: sources, others = [], places, clock = systemClock } = options;
     this.#plan = plan;
     this.#signal = options.context.signal;
+    this.#onStep = options.onStep;
+    this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
     const run = { ...options, secondary: {}, clock, places: [places] };
     this.#targets = plan.nodes.map(({ definition }, index) => new Target({ definition, driver: drivers[index]!, run }));
@@ -102,6 +109,7 @@ class WorkflowRun {
 
   async #settle(index: number, step: Promise<DependentOutcome | Refusal>): Promise<void> {
     this.#running++;
+    const startedAt = this.#onStep === undefined ? 0 : this.#clock.now();
     try {
       const outcome = await step;
       if (typeof outcome !== "string") this.#end(index, outcome);
@@ -113,6 +121,7 @@ class WorkflowRun {
     } catch (error) {
       this.#end(index, this.#targets[index]!.failure(error));
     }
+    this.#tellStep(index, startedAt);
     this.#running--;
     this.#advance();
   }
@@ -144,6 +153,14 @@ class WorkflowRun {
     });
     const outcome = await step.catch((error: unknown) => target.release(error));
     return outcome ?? bulk!.delete(because, () => this.#goOn(index));
+  }
+
+  #tellStep(index: number, startedAt: number): void {
+    const outcome = this.#outcomes[index];
+    // A dependent that is not wanted is told of when it has been deleted.
+    if (this.#onStep === undefined || outcome === undefined) return;
+    const dependent = this.#targets[index]!.definition.name;
+    this.#onStep({ dependent, startedAt, durationMs: this.#clock.now() - startedAt, outcome: outcome.kind });
   }
 
   // Others may go on with the items of a dependent as soon as its items are known.

@@ -107,6 +107,11 @@ export class Leadership {
     return { isLeading, identity: this.#identity, leader: isOver ? undefined : leader };
   }
 
+  /** The name of the Lease, and whether this replica holds it. */
+  get status(): { readonly lease: string; readonly isLeading: boolean } {
+    return { lease: this.#terms.ref.name, isLeading: this.#elector.isLeading };
+  }
+
   /** A number that grows with every new leader; absent unless this replica leads. */
   get term(): number | undefined {
     return this.#elector.term;

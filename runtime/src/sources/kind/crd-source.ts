@@ -2,7 +2,7 @@ import { crdNameOf, type ResourceDefinition } from "../../base/resource-definiti
 import { customResourceDefinition, type CustomResourceDefinition } from "../../client/custom-resource-definition.js";
 import type { EventSource } from "../event-source.js";
 import { KindSource } from "./kind-source.js";
-import type { SourceHealth } from "../../base/health.js";
+import type { SourceHealth } from "../../base/activity.js";
 
 // A definition may have a megabyte of schemas. The parts that it lacks itself are missing in what is left of it, too.
 const KEPT = ["spec.versions[].name", "spec.versions[].served", "status.conditions"];

@@ -12,7 +12,7 @@ import { HealthRecord } from "../health-record.js";
 import type { InformerSourceOptions } from "./informer-source.js";
 import { SecondaryMapping } from "./secondary-mapping.js";
 import { ViewWatch, type StartMode } from "./view-watch.js";
-import type { SourceHealth } from "../../base/health.js";
+import type { SourceHealth } from "../../base/activity.js";
 import { isEvicted } from "../../cache/bounded-objects.js";
 
 type Shared = "filters" | "indexes" | "mapper" | "name" | "namespaces" | "primaryToSecondary" | "startPriority";

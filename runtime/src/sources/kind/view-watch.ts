@@ -1,6 +1,6 @@
 // Keeps a view up to date through shared informers: one for all namespaces, or one for each.
 // A change of the namespaces happens in one turn: until then the view shows the old ones, then all that the new informers know.
-import type { SourceHealth } from "../../base/health.js";
+import type { SourceHealth } from "../../base/activity.js";
 import { untilAborted } from "../../base/promises.js";
 import type { ResourceView } from "../../cache/resource-view.js";
 import type { ApiClient } from "../../client/api-client.js";

@@ -8,7 +8,7 @@ import {
 } from "#runtime/base/kubernetes-object.js";
 import { ResourceCache } from "#runtime/cache/resource-cache.js";
 import type { InformerRequest, SharedInformers } from "#runtime/watch/informer-pool.js";
-import type { SourceHealth } from "#runtime/base/health.js";
+import type { SourceHealth } from "#runtime/base/activity.js";
 
 /** An object of the kind that the tests of event sources watch. */
 export function objectOf(key: ObjectKey, metadata: Partial<ObjectMeta> = {}): KubernetesObject {

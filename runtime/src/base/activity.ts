@@ -1,0 +1,47 @@
+// What parts of the runtime say of their work, for metrics and traces. Times are by the clock of the controller (`performance.now()`).
+
+/** How long one dependent took in one run of a workflow, with what it waited for inside: a place, a retry, the user's functions, the server. */
+export interface StepTiming {
+  readonly dependent: string;
+  readonly startedAt: number;
+  readonly durationMs: number;
+  /** The kind of its outcome: `created`, `updated`, `unchanged`, `waiting`, `deleted`, `inactive`, `left` or `failed`. */
+  readonly outcome: string;
+}
+
+/** What a controller does at one moment. */
+export interface ControllerActivity {
+  /** How often a primary was put into the queue since the start. */
+  readonly submissions: number;
+  readonly queued: number;
+  readonly running: number;
+  /** How many reconciles may run at once. */
+  readonly maxRunning: number;
+  /** How long the reconciles under way have run so far, all together. */
+  readonly unfinishedMs: number;
+  /** How long the one that has run longest has done so. */
+  readonly longestMs: number;
+}
+
+/** Why a watch ended: the server ended it in time, had forgotten its version, or was restored to an older state; or it failed. */
+export type WatchEnd = "ended" | "expired" | "restored" | "failed";
+
+/** What an informer has done so far. */
+export interface InformerActivity {
+  /** `Kind.version.group` */
+  readonly kind: string;
+  /** Absent for all namespaces. */
+  readonly namespace: string | undefined;
+  readonly server: string;
+  readonly objects: number;
+  /** When its watch brought something last; absent before. */
+  readonly receivedAt: number | undefined;
+  /** How many watches ended, by why. */
+  readonly ends: Readonly<Partial<Record<WatchEnd, number>>>;
+}
+
+/** How an event source is doing; `reason` says what is wrong, in words for the log and the health endpoint. */
+export interface SourceHealth {
+  readonly status: "healthy" | "unhealthy" | "unknown";
+  readonly reason?: string;
+}
