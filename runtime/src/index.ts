@@ -8,7 +8,7 @@ export type { ResourceFacts, UntypedFacts, UntypedInput, UntypedResource } from 
 // Running an operator
 export { createOperator } from "./operator.js";
 export type { ConnectedOperator, Operator, RegisteredController } from "./operator.js";
-export type { OperatorOptions } from "./assemble/operator-options.js";
+export type { OperatorOptions } from "./assemble/operator/operator-options.js";
 export type { ProbeChecks, UserCheck } from "./operate/http/probes.js";
 export type { ControllerHealth, OperatorHealth } from "./operate/health.js";
 export { runOperator, type RunOperatorOptions } from "./run-operator.js";

@@ -9,12 +9,12 @@ import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
-import { findConnection } from "./assemble/find-connection.js";
+import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
-import { both, guarded } from "./assemble/observers.js";
-import { OperatorEndpoints } from "./assemble/operator-endpoints.js";
-import type { OperatorOptions } from "./assemble/operator-options.js";
-import { OperatorSession } from "./assemble/operator-session.js";
+import { both, guarded } from "./assemble/operator/observers.js";
+import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
+import type { OperatorOptions } from "./assemble/operator/operator-options.js";
+import { OperatorSession } from "./assemble/operator/session.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { untilAborted } from "./base/promises.js";
 

@@ -1,37 +1,78 @@
+import { applyToController, applyToLevels, applyToOptions } from "./assemble/operator/apply-settings.js";
+import type { OperatorOptions } from "./assemble/operator/operator-options.js";
 import { createLogger, createSafeLogger, messageOf, type Logger, type LogLevel } from "./base/logger.js";
-import type { OperatorOptions } from "./assemble/operator-options.js";
 import { isInPod } from "./client/connect/load-connection.js";
 import { createOperator } from "./operator.js";
+import { followSettings, loadSettings, type LoadedSettings } from "./operate/settings/load-settings.js";
+import { leveledLogger, type LogLevels } from "./operate/settings/log-levels.js";
+import type { SettingValues } from "./operate/settings/settings.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 
 /** What a process that runs an operator may be given. */
 export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers"> {
   /** Stops the operator when it is aborted, as SIGTERM does. */
   readonly signal?: AbortSignal;
+  /** The flags. Default: those of the process. */
+  readonly args?: readonly string[];
 }
 
-// Where kubebuilder's operators have them.
-const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
 // After the stop the process ends by itself, unless a timer or a socket of the user's code keeps it alive.
 const EXIT_GRACE_MS = 2_000;
+// Where kubebuilder's operators have them.
+const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
+const MAX_CONCURRENT_RECONCILES = 50;
 
 /**
  * Runs controllers as a process, until SIGTERM, SIGINT or `signal` asks for the end. Resolves when all is stopped; what follows the call
  * may close what the user opened. The exit code is 1 if the start failed or a reconcile did not end in time. An error that nobody
- * catches, such as that of a floating promise, is logged with its stack and ends the process with 1. The environment variable LOG_LEVEL
- * chooses debug, info, warn, error or silent; LOG_FORMAT chooses json or pretty, which is what a terminal gets. START_TIMEOUT_SECONDS gives
- * up a start that takes longer; without it, the operator keeps trying.
+ * catches, such as that of a floating promise, is logged with its stack and ends the process with 1. What the options and the definitions say
+ * is changed by a file of settings, the environment and flags, which `--help` lists.
  */
 export async function runOperator(
   controllers: readonly ControllerDefinition[],
   options: RunOperatorOptions = {},
 ): Promise<void> {
-  const { signal, ...rest } = options;
-  const logger = createSafeLogger(rest.logger ?? loggerFromEnvironment());
-  const timeoutSeconds = Number(process.env["START_TIMEOUT_SECONDS"] || NaN);
-  const startTimeoutMs = rest.startTimeoutMs ?? (Number.isFinite(timeoutSeconds) ? timeoutSeconds * 1000 : undefined);
-  const addresses = isInPod() ? POD_ADDRESSES : {};
-  const operator = createOperator({ ...addresses, ...rest, controllers, logger, startTimeoutMs });
+  const { signal, args = process.argv.slice(2), logger: own, ...code } = options;
+  const names = controllers.map(({ name }) => name);
+  try {
+    const settings = await loadSettings(names, { args, env: process.env });
+    if (settings.help !== undefined) return void process.stdout.write(settings.help);
+    const definitions = controllers.map((each) => applyToController(settings.values, each));
+    const given = applyToOptions(settings.values, { ...(isInPod() ? POD_ADDRESSES : {}), ...code });
+    await run(definitions, { ...given, own, signal, settings, code: controllers });
+  } catch (error) {
+    // Whoever set it wrong reads every line of it.
+    if (!(error instanceof Error) || error.name !== "SettingsError") throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+interface RunOptions extends Omit<OperatorOptions, "controllers" | "logger"> {
+  readonly own: Logger | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly settings: LoadedSettings;
+  /** The definitions as the code has them. */
+  readonly code: readonly ControllerDefinition[];
+}
+
+async function run(controllers: readonly ControllerDefinition[], options: RunOptions): Promise<void> {
+  const { own, signal, settings, code, ...rest } = options;
+  // What a logger of the user's writes is its own affair, unless a setting says less.
+  const first: LogLevel = own === undefined ? "info" : "debug";
+  const levels: LogLevels = { operator: first, controllers: new Map() };
+  applyToLevels(settings.values, levels, first);
+  const format = settings.values.get("logFormat") as "json" | "pretty" | undefined;
+  const logger = createSafeLogger(leveledLogger(own ?? createLogger("debug", { format }), levels));
+  const operator = createOperator({ ...rest, controllers, logger });
+  const onChange = (values: SettingValues) => {
+    applyToLevels(values, levels, first);
+    for (const { name, maxConcurrentReconciles = MAX_CONCURRENT_RECONCILES } of code.map((each) =>
+      applyToController(values, each),
+    ))
+      operator.controller(name).setMaxConcurrentReconciles(maxConcurrentReconciles);
+  };
+  const unfollow = followSettings(settings, { logger, onChange });
   const end = awaitEnd(logger, signal);
   try {
     await Promise.race([operator.start(), end.asked]);
@@ -43,6 +84,7 @@ export async function runOperator(
     logger.error({}, messageOf(error));
     process.exitCode = 1;
   } finally {
+    unfollow();
     end.release();
   }
 }
@@ -80,16 +122,4 @@ function awaitEnd(logger: Logger, signal: AbortSignal | undefined): { readonly a
       if (isAsked) setTimeout(() => process.exit(), EXIT_GRACE_MS).unref();
     },
   };
-}
-
-function loggerFromEnvironment(): Logger {
-  const level = oneOf<LogLevel>("LOG_LEVEL", ["debug", "info", "warn", "error", "silent"]);
-  return createLogger(level, { format: oneOf("LOG_FORMAT", ["json", "pretty"]) });
-}
-
-function oneOf<Value extends string>(variable: string, values: readonly Value[]): Value | undefined {
-  const value = process.env[variable];
-  if (value === undefined || value === "") return undefined;
-  if (values.includes(value as Value)) return value as Value;
-  throw new Error(`${variable} is "${value}", and must be one of ${values.join(", ")}`);
 }

@@ -1,7 +1,7 @@
 // The operator of a test with a record of what it does: the one harness of all tests of operators.
 import { waitFor } from "#apiserver/wait-for.js";
 import { createOperator, type ConnectedOperator, type Operator } from "#runtime/operator.js";
-import type { OperatorOptions } from "#runtime/assemble/operator-options.js";
+import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ReconcileEvent } from "#runtime/reconcile/reconcile-event.js";
 
 type Request = Parameters<NonNullable<OperatorOptions["onRequest"]>>[0];

@@ -215,6 +215,11 @@ export class RunningController {
     return this.#sources.failures;
   }
 
+  /** Changes how many primaries are reconciled at once; reconciles under way go on. */
+  setMaxConcurrentReconciles(count: number): void {
+    this.#controller.setMaxConcurrentReconciles(count);
+  }
+
   /** What it does now, and how much it was given to do. */
   activity(): ControllerActivity {
     return this.#controller.activity();

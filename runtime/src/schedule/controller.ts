@@ -83,7 +83,7 @@ export class Controller<Result = unknown> {
   readonly #timing: PrimaryTiming;
   readonly #isRelevant: PrimaryFilter;
   readonly #createLimiter: RateLimiterFactory | undefined;
-  readonly #maxRunning: number;
+  #maxRunning: number;
   readonly #queue = new WorkQueue<KnownPrimary>();
   readonly #primaries = new Map<ObjectKey, KnownPrimary>();
   readonly #runs: RunsUnderWay;
@@ -128,6 +128,12 @@ export class Controller<Result = unknown> {
     this.#isRelevant = createPrimaryFilter({ ...definition, lacksFinalizer, logger });
     this.#createLimiter = rateLimiterFactoryOf(definition.rateLimit, logger);
     this.#maxRunning = definition.maxConcurrentReconciles ?? MAX_CONCURRENT_RECONCILES;
+  }
+
+  /** Changes how many reconciles may run at once; those under way go on. */
+  setMaxConcurrentReconciles(count: number): void {
+    this.#maxRunning = count;
+    this.#fill();
   }
 
   /** Starts to reconcile, beginning with the primaries of all events so far. */

@@ -4,7 +4,7 @@ import type { ResourceClass } from "#runtime/base/resource-definition.js";
 import { waitFor, type WaitOptions } from "#apiserver/wait-for.js";
 import { ApiClient } from "#runtime/client/api-client.js";
 import { createConnection } from "#runtime/client/connect/connection.js";
-import type { OperatorOptions } from "#runtime/assemble/operator-options.js";
+import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { ControllerDefinition } from "#runtime/reconcile/controller-definition.js";
 import { startTestApiServer, type TestApiServer, type TestApiServerOptions } from "../../support/api-server.js";
 import { builtinDefinition, classOf } from "../../support/kind-definitions.js";

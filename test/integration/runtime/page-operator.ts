@@ -1,7 +1,7 @@
 // An embedded API server and an operator for Pages on it, for tests of what an operator does when things go wrong.
 import { startApiServer, type ApiServer } from "#apiserver/index.js";
 import type { ConnectionOptions } from "#runtime/client/connect/connection.js";
-import type { OperatorOptions } from "#runtime/assemble/operator-options.js";
+import type { OperatorOptions } from "#runtime/assemble/operator/operator-options.js";
 import type { KubernetesObject, StatusCondition } from "#runtime/base/kubernetes-object.js";
 import { messageOf } from "#runtime/base/logger.js";
 import { waitFor } from "#apiserver/wait-for.js";

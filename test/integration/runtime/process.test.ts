@@ -52,8 +52,8 @@ interface Line {
 }
 
 suite("the process of an operator", (test) => {
-  test("runOperator exits with 1 when START_TIMEOUT_SECONDS are over, and says why", async () => {
-    const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT_SECONDS: "1" });
+  test("runOperator exits with 1 when START_TIMEOUT is over, and says why", async () => {
+    const { ended, lines } = run(programOf({ url: NOWHERE }), { START_TIMEOUT: "1s" });
     assert.is(await ended, 1);
     const { level, message } = lines().at(-1)!;
     assert.is(level, "error");

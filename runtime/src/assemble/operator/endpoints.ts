@@ -1,11 +1,11 @@
-import type { Logger } from "../base/logger.js";
-import { ApiClient } from "../client/api-client.js";
-import type { Connection } from "../client/connect/connection.js";
-import { bindAddressOf } from "../operate/http/bind-address.js";
-import { HttpEndpoint, type EndpointHandler } from "../operate/http/http-endpoint.js";
-import { probeHandler, type ProbeChecks, type ProbeSubject } from "../operate/http/probes.js";
-import { OperatorMetrics, type MetricsSubject } from "../operate/metrics/operator-metrics.js";
-import { ScrapeAuthentication } from "../operate/metrics/scrape-authentication.js";
+import type { Logger } from "../../base/logger.js";
+import { ApiClient } from "../../client/api-client.js";
+import type { Connection } from "../../client/connect/connection.js";
+import { bindAddressOf } from "../../operate/http/bind-address.js";
+import { HttpEndpoint, type EndpointHandler } from "../../operate/http/http-endpoint.js";
+import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
+import { OperatorMetrics, type MetricsSubject } from "../../operate/metrics/operator-metrics.js";
+import { ScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
 export interface EndpointSettings {

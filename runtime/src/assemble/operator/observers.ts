@@ -1,5 +1,5 @@
-import { messageOf, type Logger } from "../base/logger.js";
-import { callUnawaited } from "../base/promises.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import { callUnawaited } from "../../base/promises.js";
 
 /** Is told of something that happened. */
 export type Observer<Observation> = (observation: Observation) => void;

@@ -1,10 +1,10 @@
-import type { Logger } from "../base/logger.js";
-import { untilAborted } from "../base/promises.js";
-import { abortWrites, whenWritesEnded, type ApiClient } from "../client/api-client.js";
-import type { Leadership } from "../operate/lease/leadership.js";
-import type { MetricsSubject } from "../operate/metrics/operator-metrics.js";
-import type { InformerPool } from "../watch/informer-pool.js";
-import type { RunningController } from "./running-controller.js";
+import type { Logger } from "../../base/logger.js";
+import { untilAborted } from "../../base/promises.js";
+import { abortWrites, whenWritesEnded, type ApiClient } from "../../client/api-client.js";
+import type { Leadership } from "../../operate/lease/leadership.js";
+import type { MetricsSubject } from "../../operate/metrics/operator-metrics.js";
+import type { InformerPool } from "../../watch/informer-pool.js";
+import type { RunningController } from "../running-controller.js";
 
 // Event sources are stopped after the reconciles, which may have used up the time.
 const MIN_SOURCES_STOP_MS = 1_000;

@@ -1,8 +1,8 @@
-import { Backoff } from "../base/backoff.js";
-import { sleep } from "../base/clock.js";
-import { messageOf, type Logger } from "../base/logger.js";
-import type { Connection } from "../client/connect/connection.js";
-import { loadConnection } from "../client/connect/load-connection.js";
+import { Backoff } from "../../base/backoff.js";
+import { sleep } from "../../base/clock.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import type { Connection } from "../../client/connect/connection.js";
+import { loadConnection } from "../../client/connect/load-connection.js";
 
 const CONNECT_BACKOFF = { initialMs: 1_000, factor: 2, maxMs: 30_000 };
 

@@ -1,12 +1,12 @@
-import type { Logger } from "../base/logger.js";
-import type { Connection, ConnectionOptions } from "../client/connect/connection.js";
-import type { RequestObserver } from "../client/requester.js";
-import type { LeadershipObserver } from "../operate/lease/leadership.js";
-import type { LeaderElectionSettings } from "../operate/lease/lease-settings.js";
-import type { LoopObserver } from "../operate/loop-reporter.js";
-import type { ControllerDefinition } from "../reconcile/controller-definition.js";
-import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
-import type { EndpointSettings } from "./operator-endpoints.js";
+import type { Logger } from "../../base/logger.js";
+import type { Connection, ConnectionOptions } from "../../client/connect/connection.js";
+import type { RequestObserver } from "../../client/requester.js";
+import type { LeadershipObserver } from "../../operate/lease/leadership.js";
+import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
+import type { LoopObserver } from "../../operate/loop-reporter.js";
+import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
+import type { ReconcileObserver } from "../../reconcile/reconcile-event.js";
+import type { EndpointSettings } from "./endpoints.js";
 
 /** What an operator consists of. */
 export interface OperatorOptions extends EndpointSettings {

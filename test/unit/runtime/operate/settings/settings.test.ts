@@ -1,0 +1,181 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { CONTROLLER_SETTINGS, OPERATOR_SETTINGS, type SettingType } from "#runtime/operate/settings/setting-table.js";
+import { mergeSettings, readEnvironment, readFlags, settingsOf } from "#runtime/operate/settings/settings.js";
+import { parseSettings } from "#runtime/operate/settings/settings-file.js";
+import { helpOf } from "#runtime/operate/settings/settings-help.js";
+import { settingsSchema } from "#runtime/operate/settings/settings-schema.js";
+import { readSetting, type SettingValue } from "#runtime/operate/settings/setting-value.js";
+import { repositoryRoot } from "../../../../support/repository.js";
+import { runs } from "../../../../support/runs.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+const settings = settingsOf(["page", "web-job"]);
+
+const problemOf = async (read: () => unknown) => {
+  try {
+    await read();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "";
+};
+
+/** Texts that a setting of a type can be set to, each with the value that it means. */
+function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value: SettingValue]> {
+  const word = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/);
+  switch (type.kind) {
+    case "text":
+      return word.map((each) => [each, each] as const);
+    case "boolean":
+      return fc.boolean().map((each) => [String(each), each] as const);
+    case "integer":
+      return fc.integer({ min: type.least, max: 9_999 }).map((each) => [String(each), each] as const);
+    case "number":
+      return fc.integer({ min: type.least * 4, max: 400 }).map((each) => [String(each / 4), each / 4] as const);
+    case "duration":
+      return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
+    case "list":
+      return fc.array(word, { minLength: 1, maxLength: 3 }).map((each) => [each.join(","), each] as const);
+    case "choice":
+      return fc.constantFrom(...type.of).map((each) => [each, each] as const);
+  }
+}
+
+suite("the settings of an operator", (test) => {
+  test("mean the same as a flag, in the environment and in a file", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...settings).chain((each) => valuesOf(each.type).map((value) => [each, value] as const)),
+        async ([{ fullPath, fullFlag, fullEnv }, [text, value]]) => {
+          for (const args of [[`--${fullFlag}=${text}`], [`--${fullFlag}`, text]])
+            assert.equal([...readFlags(settings, args).values], [[fullPath, value]]);
+          if (fullEnv !== undefined)
+            assert.equal([...readEnvironment(settings, { [fullEnv]: text })], [[fullPath, value]]);
+          const nested = fullPath
+            .split(".")
+            .reduceRight<unknown>(
+              (inner, name) => ({ [name]: inner }),
+              typeof value === "number" && /[ms]$/.test(text) ? text : value,
+            );
+          assert.equal(
+            [...(await parseSettings(JSON.stringify(nested), { file: "f", settings }))],
+            [[fullPath, value]],
+          );
+        },
+      ),
+      { numRuns: runs(400) },
+    ));
+
+  test("have their last word from the flags, then the environment, then the file", () => {
+    const of = (...pairs: readonly (readonly [string, SettingValue])[]) => new Map(pairs);
+    const file = of(["logLevel", "debug"], ["stopTimeout", 1], ["kubeconfig", "f"]);
+    const environment = of(["logLevel", "warn"], ["stopTimeout", 2]);
+    const flags = of(["logLevel", "error"]);
+    assert.equal(Object.fromEntries(mergeSettings(file, environment, flags)), {
+      ...{ logLevel: "error", stopTimeout: 2, kubeconfig: "f" },
+    });
+  });
+
+  test("have flags, variables and paths of their own each", () => {
+    for (const member of ["fullPath", "fullFlag", "fullEnv"] as const) {
+      const all = settings.flatMap((each) => each[member] ?? []);
+      assert.is(new Set(all).size, all.length, member);
+    }
+  });
+
+  test("have kubebuilder's flags", () => {
+    const { values, config } = readFlags(settings, [
+      ...["--leader-elect", "--leader-election-namespace=operators", "--leader-election-id", "shop"],
+      ...["--health-probe-bind-address=:8081", "--metrics-bind-address", "0", "--kubeconfig=k", "--config=c.yaml"],
+    ]);
+    assert.is(config, "c.yaml");
+    assert.equal(Object.fromEntries(values), {
+      "leaderElection.enabled": true,
+      "leaderElection.namespace": "operators",
+      "leaderElection.name": "shop",
+      healthProbeBindAddress: ":8081",
+      metricsBindAddress: "0",
+      kubeconfig: "k",
+    });
+    assert.is(readFlags(settings, ["--leader-elect=false"]).values.get("leaderElection.enabled"), false);
+  });
+
+  test("that are no settings, or have no meaning, are told all at once", async () => {
+    assert.is(
+      await problemOf(() => readFlags(settings, ["--lead", "--stop-timeout=10", "run", "--log-level"])),
+      [
+        "--lead is no flag of this operator; --help lists them",
+        '--stop-timeout is "10", and has to be a duration such as "500ms", "15s" or "1h30m"',
+        '"run" is no flag of this operator; --help lists them',
+        "--log-level needs a value",
+      ].join("\n"),
+    );
+    assert.is(
+      await problemOf(() => readEnvironment(settings, { LOG_LEVEL: "loud", LEADER_ELECT: "yes" })),
+      'LOG_LEVEL is "loud", and has to be one of debug, info, warn, error, silent\nLEADER_ELECT is "yes", and has to be true or false',
+    );
+    const file = [
+      "logLevel: loud",
+      "leaderElection: { leaseDuration: 15 }",
+      "metrics: true",
+      "controllers:",
+      "  page: { maxConcurrentReconciles: 0 }",
+      "  job: {}",
+      "namespaces: [1]",
+      "stopTimeout: { a: 1 }",
+    ].join("\n");
+    assert.is(
+      await problemOf(() => parseSettings(file, { file: "config.yaml", settings })),
+      [
+        'config.yaml:1:11: logLevel is "loud", and has to be one of debug, info, warn, error, silent',
+        'config.yaml:2:34: leaderElection.leaseDuration is 15, and has to be a duration such as "500ms", "15s" or "1h30m"',
+        `config.yaml:3:1: metrics is no setting; there are ${[...new Set(OPERATOR_SETTINGS.map(({ path }) => path.split(".")[0]!)), "controllers"].join(", ")}`,
+        "config.yaml:5:36: controllers.page.maxConcurrentReconciles is 0, and has to be a whole number, 1 at least",
+        "config.yaml:6:3: controllers.job is no controller of this operator; there are page, web-job",
+        "config.yaml:7:13: namespaces is [1], and has to be a list of texts, or texts with commas between",
+        'config.yaml:8:14: stopTimeout is {"a":1}, and has to be a duration such as "500ms", "15s" or "1h30m"',
+      ].join("\n"),
+    );
+    assert.match(
+      await problemOf(() => parseSettings("a: [", { file: "config.yaml", settings })),
+      /^config\.yaml:1:5: /,
+    );
+    assert.is(
+      await problemOf(() => parseSettings("- a", { file: "c", settings })),
+      "c:1:1: the file has to be a map of settings",
+    );
+    assert.is((await parseSettings("", { file: "c", settings })).size, 0);
+    assert.is((await parseSettings("leaderElection:\n", { file: "c", settings })).size, 0);
+  });
+
+  test("are all in the help, each with its flag and its variable", () => {
+    const help = helpOf(settings);
+    for (const { fullFlag, fullEnv } of settings) {
+      assert.match(help, `--${fullFlag}\n`);
+      if (fullEnv !== undefined) assert.match(help, `[${fullEnv}]`);
+    }
+  });
+
+  test("have the JSON Schema that is published", () => {
+    const published = readFileSync(join(repositoryRoot, "runtime/settings.schema.json"), "utf8");
+    assert.is(published, `${JSON.stringify(settingsSchema(), undefined, 2)}\n`, "npm run golden:update writes it");
+    const text = JSON.stringify(settingsSchema());
+    for (const { path } of [...OPERATOR_SETTINGS, ...CONTROLLER_SETTINGS])
+      assert.match(text, `"${path.split(".").at(-1)}"`);
+  });
+
+  test("read as nothing but what they are: a number for a text, no text for a number", () => {
+    assert.is(readSetting({ kind: "text" }, 0), "0");
+    for (const given of ["", " ", "x", "1e999", true, null]) {
+      let problem = "";
+      try {
+        readSetting({ kind: "integer", least: 0 }, given);
+      } catch (error) {
+        problem = (error as Error).message;
+      }
+      assert.match(problem, /has to be a whole number, 0 at least$/);
+    }
+  });
+});
