@@ -16,6 +16,7 @@ import type { ControllerDefinition, EventSourceFacts } from "../reconcile/contro
 import { Controller } from "../schedule/controller.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
+import { PauseReporter } from "../operate/pause-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
 import { RemovedDependents } from "./removed-dependents.js";
@@ -66,6 +67,7 @@ export class RunningController {
   readonly #controller: Controller<WorkflowResult>;
   readonly #expectations: ExpectationRegistry;
   readonly #loops: LoopReporter;
+  readonly #pauses: PauseReporter;
   readonly #listener: SourcesListener;
   /** How many changes of namespaces are under way. */
   #namespaceChanges = 0;
@@ -86,6 +88,7 @@ export class RunningController {
       ...{ controller: name, client, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], cause),
     }));
+    const pauses = (this.#pauses = new PauseReporter({ controller: name, client, logger }));
     const expectations = (this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
@@ -105,6 +108,7 @@ export class RunningController {
       ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
       namespaces: () => sources.namespaces,
       fencingToken,
+      onPaused: (object, isPaused) => pauses.note(object, isPaused),
     });
     const onReconciled: ReconcileObserver = (event) => {
       sources.release(event.primary);
@@ -118,6 +122,7 @@ export class RunningController {
       onPrimaryChange(change) {
         if (change.kind === "deleted") {
           expectations.forget(change.key);
+          pauses.forget(change.key);
           externals.forget(change.key);
         }
         controller.onPrimaryChange(change);
@@ -204,6 +209,11 @@ export class RunningController {
   /** The primaries whose last reconcile failed without a quick retry left. */
   get givenUp(): GivenUp {
     return this.#controller.givenUp;
+  }
+
+  /** How many of its primaries somebody has paused. */
+  get paused(): number {
+    return this.#pauses.count;
   }
 
   /** The writes that are postponed now. */

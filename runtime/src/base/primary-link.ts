@@ -16,8 +16,15 @@ export const DEPENDENT_NAME = "gen-operator.dev/dependent";
 export const DEPENDENT_ITEM = "gen-operator.dev/item";
 /** Annotation with the key of the object itself: a copy that somebody makes of it has another name, and is not ours. */
 export const OBJECT_KEY = "gen-operator.dev/object";
+/** Annotation that somebody puts on a primary: while it is `true`, nothing is written for the primary. */
+export const PAUSED = "gen-operator.dev/paused";
 /** Label with the name of the controller that wrote an object, which watches select. Earlier versions had it as an annotation. */
 export const CONTROLLER_LABEL = "gen-operator.dev/controller";
+
+/** Tells whether somebody has paused a primary. */
+export function isPaused({ annotations }: Pick<ObjectMeta, "annotations">): boolean {
+  return annotations?.[PAUSED] === "true";
+}
 
 /** Returns the value of the label for a controller: its name, or a stable hash of a name that is no value of a label. */
 export function labelValueOf(controller: string): string {

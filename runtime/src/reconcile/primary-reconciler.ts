@@ -1,6 +1,7 @@
 import { findError, isApiError } from "../base/errors.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
@@ -31,6 +32,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
   readonly expectations: ExpectationRegistry;
+  /** Told of every reconcile of a primary whether somebody has paused it. */
+  onPaused?(primary: KubernetesObject, isPaused: boolean): void;
   /** Returns the number of the term in which the operator leads. */
   readonly fencingToken?: (() => number | undefined) | undefined;
 }
@@ -43,6 +46,8 @@ interface Attempt {
   error?: unknown;
   /** What was not written of the primary for now. */
   postponed: readonly PostponedWrite[];
+  /** Whether somebody has paused the primary, so that nothing is done for it. */
+  readonly isPaused: boolean;
   /** Absent before the functions of the user are called. */
   runs?: WorkflowRuns;
 }
@@ -94,15 +99,18 @@ export class PrimaryReconciler {
     const { onAllEvents = false } = this.#definition;
     const isCleanup = !onAllEvents && scope.entry.object.metadata.deletionTimestamp !== undefined;
     const kind = isCleanup ? "cleanup" : "reconcile";
+    const { object } = scope.entry;
     const attempt: Attempt = {
       scope,
       outcome: { kind, isFinalizerRemoved: false, wroteStatus: false, wroteResource: false },
       postponed: [],
+      isPaused: !scope.isPrimaryDeleted && isPaused(object.metadata),
     };
+    this.#dependencies.onPaused?.(object, attempt.isPaused);
     try {
       if (scope.isPrimaryDeleted && !onAllEvents)
         throw new Error(`${scope.key} is gone, and only a controller with onAllEvents is called for that`);
-      await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
+      if (!attempt.isPaused) await (isCleanup ? this.#cleanup(attempt) : this.#reconcile(attempt));
     } catch (error) {
       attempt.error = error;
       attempt.outcome.failure = { error, isHandled: false };
@@ -171,12 +179,12 @@ export class PrimaryReconciler {
 
   async #keepConditions(attempt: Attempt): Promise<void> {
     const { conditionsSender: sender } = this.#dependencies;
-    const { scope, outcome, error, postponed } = attempt;
+    const { scope, outcome, error, postponed, isPaused: isStill } = attempt;
     if (sender === undefined || scope.signal.aborted || scope.isPrimaryDeleted || outcome.isFinalizerRemoved) return;
     try {
       const { workflow, kind } = outcome;
       const dependents = this.#definition.workflow.dependents.map(({ name }) => name);
-      const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed };
+      const facts = { workflow, error, isCleanup: kind === "cleanup", dependents, postponed, isPaused: isStill };
       const wroteStatus = await writeConditions({ ...this.#writeIn(scope), sender }, scope.entry.object, facts);
       if (wroteStatus) outcome.wroteStatus = true;
     } catch (error) {

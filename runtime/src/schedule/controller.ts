@@ -2,6 +2,7 @@ import type { ControllerActivity } from "../base/activity.js";
 import { systemClock, turns, type Clock } from "../base/clock.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
 import type { ReconcilePriority, ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
@@ -196,6 +197,7 @@ export class Controller<Result = unknown> {
     const isMarkedForDeletion = deletionTimestamp !== undefined;
     this.#tell(key, { kind: "changed", reason, uid, isMarkedForDeletion, isEdit: isNews });
     if (isMarkedForDeletion) this.#endRunOf(key);
+    if (isPaused(object.metadata)) this.#primaries.get(key)?.run?.pause();
   }
 
   onSecondaryChange(keys: Iterable<ObjectKey>, cause: SecondaryCause & { readonly source: string }): void {

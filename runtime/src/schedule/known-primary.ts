@@ -1,5 +1,6 @@
 import { PostponableTimer, type Clock } from "../base/clock.js";
 import type { ObjectKey, ObjectMeta } from "../base/kubernetes-object.js";
+import { isPaused } from "../base/primary-link.js";
 import type { ReconcilePriority } from "../base/reconcile-reason.js";
 import type { Seen } from "./primary-filter.js";
 import type { PrimaryState } from "./processor-state.js";
@@ -62,10 +63,12 @@ export class KnownPrimary implements Queued {
     return this.#timer.isSet;
   }
 
-  see({ uid, generation, deletionTimestamp }: ObjectMeta): void {
-    const seen = (this.seen ??= { uid, generation, isDeleting: false });
+  see(metadata: ObjectMeta): void {
+    const { uid, generation, deletionTimestamp } = metadata;
+    const seen = (this.seen ??= { uid, generation, isDeleting: false, isPaused: false });
     seen.uid = uid;
     seen.generation = generation;
     seen.isDeleting = deletionTimestamp !== undefined;
+    seen.isPaused = isPaused(metadata);
   }
 }

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
 import type { EventFilters, ResourceChange } from "../cache/resource-change.js";
 import { synchronous } from "../base/promises.js";
 import type { ScheduleSettings } from "./schedule-settings.js";
@@ -9,6 +10,7 @@ export interface Seen {
   uid: string | undefined;
   generation: number | undefined;
   isDeleting: boolean;
+  isPaused: boolean;
 }
 
 interface PrimaryFilterOptions extends Pick<ScheduleSettings, "defaultFilters" | "generationAware" | "filters"> {
@@ -22,10 +24,11 @@ type Change = Pick<ResourceChange, "kind" | "key" | "object" | "old">;
 /** Tells whether a change of a primary causes a reconcile; `isNews` tells whether it is an edit since the last one. */
 export type PrimaryFilter = (change: Change, isNews: boolean) => boolean;
 
-/** Tells whether a primary was edited, replaced or marked for deletion since a reconcile saw it; without a generation it always was. */
+/** Tells whether a primary was edited, replaced, paused, resumed or marked for deletion since a reconcile saw it; without a generation it always was. */
 export function isEdit({ metadata }: KubernetesObject, seen: Seen | undefined): boolean {
   const { uid, generation, deletionTimestamp } = metadata;
   if (seen === undefined || generation === undefined || seen.uid !== uid) return true;
+  if (seen.isPaused !== isPaused(metadata)) return true;
   return generation > (seen.generation ?? 0) || (deletionTimestamp !== undefined && !seen.isDeleting);
 }
 

@@ -34,7 +34,7 @@ export function afterFailure(
     const state: PrimaryState = { ...running, running: "nothing" };
     const last = settings.retry.isLastAttempt(retry) ? "warn" : undefined;
     const log = isEnded
-      ? logOf("debug", `the reconcile was ended, because its primary is being deleted: ${messageOf(error)}`)
+      ? logOf("debug", `the reconcile was ended early: ${messageOf(error)}`)
       : failureLog(error, { what: "and runs again for a new change", isHandled, last });
     return { state, effects: [log, { kind: "submit", priority }] };
   }

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import type { Clock } from "../base/clock.js";
 import type { ObjectKey } from "../base/kubernetes-object.js";
 import { isWritten, type LineLevel, type Logger } from "../base/logger.js";
+import { isPaused } from "../base/primary-link.js";
 import type { ReconcileReason } from "../base/reconcile-reason.js";
 import type { StepTiming } from "../base/activity.js";
 import type { DecodedResource } from "../decode/decode-resource.js";
@@ -111,9 +112,18 @@ export class ReconcileRun implements ReconcileScope {
 
   /** Aborts the signal of a reconcile of a primary that is being deleted; its cleanup goes on. */
   end(): void {
-    if (this.isPrimaryDeleted || this.entry.object.metadata.deletionTimestamp !== undefined) return;
+    if (this.entry.object.metadata.deletionTimestamp === undefined) this.#endFor("the primary is being deleted");
+  }
+
+  /** Aborts the signal of a reconcile, or a cleanup, of a primary that somebody has paused. */
+  pause(): void {
+    if (!isPaused(this.entry.object.metadata)) this.#endFor("the primary is paused");
+  }
+
+  #endFor(reason: string): void {
+    if (this.isPrimaryDeleted) return;
     this.isEnded = true;
-    this.abort(new Error("the primary is being deleted"));
+    this.abort(new Error(reason));
   }
 
   /** Returns what an observer is told when the reconcile ended with this transition. */

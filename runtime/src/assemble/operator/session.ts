@@ -71,6 +71,7 @@ export class OperatorSession {
       activity: controller.activity(),
       givenUp: controller.givenUp.count,
       postponed: controller.postponed.length,
+      paused: controller.paused,
     }));
   }
 

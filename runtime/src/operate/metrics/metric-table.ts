@@ -120,6 +120,11 @@ export const METRICS = {
     help: "Primaries whose last reconcile failed without a quick retry left.",
     labels: ["controller"],
   },
+  gen_operator_paused_primaries: {
+    type: "gauge",
+    help: "Primaries that somebody has paused.",
+    labels: ["controller"],
+  },
   gen_operator_watch_ends_total: {
     type: "counter",
     help: "Watches that ended and were begun anew, by reason: ended (in time, by the server), expired, restored or failed.",

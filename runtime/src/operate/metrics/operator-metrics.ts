@@ -13,6 +13,7 @@ export interface MetricsSubject {
     readonly activity: ControllerActivity;
     readonly givenUp: number;
     readonly postponed: number;
+    readonly paused: number;
   }[];
   informers(): readonly InformerActivity[];
   /** The name of the Lease, and whether this replica holds it; undefined without leader election. */
@@ -83,7 +84,7 @@ export class OperatorMetrics {
 
   #read(): void {
     for (const metric of this.#metrics.values()) if (metric instanceof this.#library.Gauge) metric.reset();
-    for (const { name, activity, givenUp, postponed } of this.#subject.controllers()) {
+    for (const { name, activity, givenUp, postponed, paused } of this.#subject.controllers()) {
       const [controller, queue] = [{ controller: name }, { name, controller: name }];
       this.#set("controller_runtime_active_workers", controller, activity.running);
       this.#set("controller_runtime_max_concurrent_reconciles", controller, activity.maxRunning);
@@ -93,6 +94,7 @@ export class OperatorMetrics {
       this.#set("workqueue_longest_running_processor_seconds", queue, activity.longestMs / 1000);
       this.#set("gen_operator_given_up_primaries", controller, givenUp);
       this.#set("gen_operator_postponed_writes", controller, postponed);
+      this.#set("gen_operator_paused_primaries", controller, paused);
     }
     this.#readInformers();
     const leadership = this.#subject.leadership();

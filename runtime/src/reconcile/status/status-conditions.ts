@@ -3,6 +3,7 @@
 import { timestampOf } from "../../base/clock.js";
 import { keyOf, type KubernetesObject, type StatusCondition } from "../../base/kubernetes-object.js";
 import { messageOf } from "../../base/logger.js";
+import { PAUSED } from "../../base/primary-link.js";
 import type { Schema } from "../../base/resource-definition.js";
 import type { DependentOutcome, WorkflowResult } from "../../workflow/workflow-result.js";
 import { describePostponed, type PostponedWrite } from "../../write/send/postponed-write.js";
@@ -20,6 +21,8 @@ export interface StatusFacts {
   readonly isSkipped?: boolean;
   /** Whether the primary is being deleted, and cannot be ready. */
   readonly isCleanup?: boolean;
+  /** Whether somebody has paused the primary: what was found before still stands, and one more condition says so. */
+  readonly isPaused?: boolean;
   /** Writes of the primary itself that are postponed. */
   readonly postponed?: readonly PostponedWrite[] | undefined;
   /** The current conditions of the status. */
@@ -29,7 +32,7 @@ export interface StatusFacts {
   readonly now: Date;
 }
 
-type Reason = "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
+type Reason = "Paused" | "WriteLoop" | "NotRun" | "Ready" | "Failed" | "NotReady" | "DependencyNotReady" | "Deleting";
 
 interface Finding {
   /** Default: `False` */
@@ -44,6 +47,12 @@ type NamedFinding = Finding & { readonly name: string };
 const REASONS: readonly Reason[] = ["Failed", "WriteLoop", "NotReady", "Deleting", "DependencyNotReady"];
 
 const READY = "Ready";
+const PAUSED_TYPE = "Paused";
+const PAUSED_FINDING: Finding = {
+  status: "True",
+  reason: "Paused",
+  message: `the annotation ${PAUSED} is "true", so nothing is written for this object`,
+};
 const LONGEST_MESSAGE = 1024;
 
 /** Returns the conditions that a status should have. Others of the same dependents are over. */
@@ -67,6 +76,7 @@ export function statusConditionsOf(facts: StatusFacts): StatusCondition[] {
       ...(generation === undefined ? {} : { observedGeneration: generation }),
     };
   };
+  if (facts.isPaused === true) return [condition(PAUSED_TYPE, PAUSED_FINDING)];
   return [condition(READY, ready), ...found.map((finding) => condition(conditionTypeOf(finding.name), finding))];
 }
 
@@ -162,16 +172,25 @@ export async function writeConditions(
   // A reconciler that states the whole status may just have taken them away; since when they hold is known all the same.
   const before = latest.status?.conditions ?? status?.conditions ?? [];
   const { generation } = metadata;
-  const { dependents, workflow, error, isCleanup = false } = facts;
-  const isSkipped = dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
+  const { dependents, workflow, error, isCleanup = false, isPaused = false } = facts;
+  const isSkipped = !isPaused && dependents.length > 0 && workflow === undefined && error === undefined && !isCleanup;
   // What was found of an earlier generation still says so; a failure is over.
   const last = before.find(({ type }) => type === READY);
   if (isSkipped && last !== undefined && last.reason !== "Failed") return false;
-  const conditions = statusConditionsOf({ ...facts, isSkipped, before, generation, now: new Date() });
+  // What the runtime kept before it was paused is still the last that is known.
+  const own = ownTypes(dependents);
+  const kept = isPaused ? before.filter(({ type }) => own.has(type) && type !== PAUSED_TYPE) : [];
+  const now = new Date();
+  const conditions = [...kept, ...statusConditionsOf({ ...facts, isSkipped, before, generation, now })];
   const wanted = write.serverSideApply ? { conditions } : wholeStatus(latest, conditions, dependents);
   let isWritten = false;
   await writePrimary(write, { primary: latest, status: wanted }, (parts) => (isWritten = parts.wroteStatus === true));
   return isWritten;
+}
+
+/** Returns the types of all conditions that the runtime may keep for a workflow of these dependents. */
+function ownTypes(dependents: readonly string[]): ReadonlySet<string> {
+  return new Set([READY, PAUSED_TYPE, ...dependents.map(conditionTypeOf)]);
 }
 
 // A patch leaves what it does not name, so what is over has to be missed.
@@ -180,8 +199,7 @@ function wholeStatus(
   conditions: readonly StatusCondition[],
   dependents: readonly string[],
 ): object {
-  // All that a workflow of these dependents may have.
-  const own = new Set([READY, ...dependents.map(conditionTypeOf)]);
+  const own = ownTypes(dependents);
   const before = status?.conditions ?? [];
   const kept = before.flatMap((each) =>
     own.has(each.type) ? conditions.filter(({ type }) => type === each.type) : [each],
