@@ -12,6 +12,7 @@ import { measureGenerators } from "./generate/generate-benchmark.js";
 import { type BenchmarkResult, renderTable } from "./measurement.js";
 import { measureMatch } from "./match/match-benchmark.js";
 import { measurePass } from "./pass/pass-benchmark.js";
+import { measureOperate } from "./peers/operate-benchmark.js";
 import { measurePeers } from "./peers/peers-benchmark.js";
 import { measureFairness } from "./fairness/fairness-benchmark.js";
 import { measureQueue } from "./queue/queue-benchmark.js";
@@ -39,6 +40,7 @@ const benchmarks: Record<
     measure: measurePass,
   },
   peers: { summary: "one operator on gen-operator and on the frameworks found in --peer-dir", measure: measurePeers },
+  operate: { summary: "leader election, probes and metrics, beside ours without them", measure: measureOperate },
   foreign: {
     summary: "an operator beside 25,000 objects of others, beside controller-runtime",
     measure: measureForeign,

@@ -6,6 +6,8 @@ import type { RequestObservation } from "./client/requester.js";
 import type { LoopEvent } from "./operate/loop-reporter.js";
 import type { ReconcileEvent } from "./reconcile/reconcile-event.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
+import { EventRecorder } from "./operate/events/event-recorder.js";
+import { instanceName } from "./operate/instance-name.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
@@ -157,8 +159,9 @@ class RunnableOperator implements Operator {
       const { metrics } = this.#endpoints;
       const informers = new InformerPool({ client, clusters: clusters.values(), fieldManagers, logger });
       session.informers = informers;
+      const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
-        ...{ client, clusters, fieldManagers, logger, informers },
+        ...{ client, clusters, fieldManagers, logger, informers, events },
         observer: both(
           metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
           guarded(observer, "reconciles", logger),
@@ -265,8 +268,11 @@ class RunnableOperator implements Operator {
     const { onRequest } = this.#options;
     const connection = completed(given);
     const { host } = new URL(connection.server);
-    const count = (request: RequestObservation) => this.#endpoints.metrics?.observeRequest(request, host);
-    const observe = both(this.#endpoints.hasMetrics ? count : undefined, guarded(onRequest, "requests", this.#logger));
+    const { metrics } = this.#endpoints;
+    const observe = both(
+      metrics && ((request: RequestObservation) => metrics.observeRequest(request, host)),
+      guarded(onRequest, "requests", this.#logger),
+    );
     const { fence } = this.#election;
     return new ApiClient(connection, {
       ...{ observe, logger: this.#logger },

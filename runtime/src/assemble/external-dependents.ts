@@ -17,7 +17,7 @@ import { createStatusState, NO_STATES, RememberedState } from "../workflow/depen
 import type { ExternalStateStore } from "../workflow/dependents/external-state.js";
 import { ObjectStateStore, STATE_LABEL } from "../workflow/dependents/object-state.js";
 import { isKubernetes, type ExternalDependent } from "../workflow/definition/workflow-definition.js";
-import { writeEvent } from "../operate/kubernetes-event.js";
+import type { EventRecorder } from "../operate/events/event-recorder.js";
 import { KindOperations } from "../write/kind-operations.js";
 import { Sender } from "../write/send/send.js";
 
@@ -27,6 +27,7 @@ interface ExternalParts {
   /** All controllers of the operator: they share what the answers bring. */
   readonly fieldManagers: readonly string[];
   readonly primaries: ResourceView;
+  readonly events: Pick<EventRecorder, "record">;
 }
 
 // The name of the event source of the objects that keep ids, by their kind if they are no ConfigMaps.
@@ -66,10 +67,10 @@ export class ExternalDependents {
     return new ExternalDriver({ definition, source, state, onReleased: (released) => this.#tellReleased(released) });
   }
 
-  #tellReleased({ primary: about, dependent, item = "", message, logger }: ReleasedResource): void {
-    const { name: component } = this.#definition;
-    const content = { component, about, reason: "DeletionFailed", message, subject: `${dependent} ${item}` };
-    void writeEvent({ client: this.#parts.client, logger, fields: { dependent } }, content);
+  #tellReleased({ primary: about, message }: ReleasedResource): void {
+    const { name: controller } = this.#definition;
+    const draft = { type: "Warning", reason: "DeletionFailed", action: "Delete", note: message } as const;
+    this.#parts.events.record({ controller, about }, draft);
   }
 
   forget(primary: ObjectKey): void {

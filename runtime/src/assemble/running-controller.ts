@@ -16,6 +16,8 @@ import type { ControllerDefinition, EventSourceFacts } from "../reconcile/contro
 import { Controller } from "../schedule/controller.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
+import type { EventRecorder } from "../operate/events/event-recorder.js";
+import { recordReconcile } from "../operate/events/reconcile-events.js";
 import { PauseReporter } from "../operate/pause-reporter.js";
 import { PrimaryReconciler } from "../reconcile/primary-reconciler.js";
 import { conditionsManagerOf } from "../reconcile/status/status-conditions.js";
@@ -38,6 +40,7 @@ export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "
   readonly observer?: ReconcileObserver | undefined;
   readonly onLoop?: LoopObserver | undefined;
   readonly selectorOf: SelectorOf;
+  readonly events: EventRecorder;
   /** Returns the number of the term in which this operator leads; absent without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
 }
@@ -74,7 +77,7 @@ export class RunningController {
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
-    const { client, logger, observer, onLoop, fieldManagers, fencingToken } = shared;
+    const { client, logger, observer, onLoop, fieldManagers, fencingToken, events } = shared;
     const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
     const primary = createPrimarySource({
@@ -82,13 +85,13 @@ export class RunningController {
       indexes: indexes as { readonly [name: string]: IndexFunction } | undefined,
     });
     const primaries = primary.view;
-    const externals = new ExternalDependents(definition, { client, fieldManager, fieldManagers, primaries });
+    const externals = new ExternalDependents(definition, { client, fieldManager, fieldManagers, primaries, events });
     const sources = (this.#sources = createSources(definition, { ...shared, primary, externals }));
     const loops = (this.#loops = new LoopReporter({
-      ...{ controller: name, client, logger, observer: onLoop },
+      ...{ controller: name, events, logger, observer: onLoop },
       reconcile: (key, cause) => sources.notify([key], cause),
     }));
-    const pauses = (this.#pauses = new PauseReporter({ controller: name, client, logger }));
+    const pauses = (this.#pauses = new PauseReporter({ controller: name, events, logger }));
     const expectations = (this.#expectations = new ExpectationRegistry({
       clock: systemClock,
       onTimeout: (key) => sources.notify([key], { source: "expectations" }),
@@ -107,11 +110,12 @@ export class RunningController {
       }),
       ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
       namespaces: () => sources.namespaces,
-      fencingToken,
+      ...{ fencingToken, events },
       onPaused: (object, isPaused) => pauses.note(object, isPaused),
     });
     const onReconciled: ReconcileObserver = (event) => {
       sources.release(event.primary);
+      recordReconcile(events, primaries.get(event.primary)?.object, event);
       // The last reconcile of a primary may have expected something more.
       if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);

@@ -32,6 +32,11 @@ export function timestampOf(time: Date): string {
   return time.toISOString().replace(/\.\d+Z$/, "Z");
 }
 
+/** Returns a time as `metav1.MicroTime` has it. */
+export function microTimeOf(time: Date): string {
+  return time.toISOString().replace(/Z$/, "000Z");
+}
+
 /** Waits for `ms`; rejects with the signal's reason as soon as it is aborted. */
 export async function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClock): Promise<void> {
   signal?.throwIfAborted();

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "../base/clock.js";
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import type { LoopListener, PostponedWrite, WriteCause } from "../write/send/postponed-write.js";
-import { writeEvent, type EventTarget } from "./kubernetes-event.js";
+import type { EventRecorder } from "./events/event-recorder.js";
 
 type LoopWrite = Parameters<LoopListener["onLoop"]>[0];
 
@@ -21,7 +21,7 @@ export type LoopObserver = (event: LoopEvent) => void;
 /** What the reporter of a controller works with. */
 export interface LoopReporterOptions {
   readonly controller: string;
-  readonly client: EventTarget["client"];
+  readonly events: Pick<EventRecorder, "record">;
   readonly logger: Logger;
   readonly observer?: LoopObserver | undefined;
   /** Reconciles a primary, because the pause of an object is over. */
@@ -76,7 +76,7 @@ export class LoopReporter implements LoopListener {
   }
 
   #announce(about: KubernetesObject, event: LoopEvent): void {
-    const { logger, client, controller: component } = this.#options;
+    const { logger, events } = this.#options;
     const { controller, dependent, primary, kind, object, paths, writes, loop } = event;
     const what = paths.length === 0 ? "the object itself" : paths.join(", ");
     const why =
@@ -85,8 +85,8 @@ export class LoopReporter implements LoopListener {
         : `without a change of the primary: ${what} is desired otherwise each time`;
     const message = `${kind} ${object} was written ${writes} times ${why}; it is written less and less often from now on`;
     logger.warn({ controller, dependent, primary, object, paths, writes }, message);
-    const subject = `${kind} ${object}`;
-    const target = { client, logger, fields: { controller, dependent, primary } };
-    void writeEvent(target, { component, about, reason: "WriteLoop", message, subject });
+    // Loops of several kinds are several Events.
+    const action = `Write${kind.split(".")[0]}`;
+    events.record({ controller, about }, { type: "Warning", reason: "WriteLoop", action, note: message });
   }
 }

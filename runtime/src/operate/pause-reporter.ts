@@ -1,11 +1,11 @@
 import { keyOf, type KubernetesObject, type ObjectKey } from "../base/kubernetes-object.js";
 import type { Logger } from "../base/logger.js";
 import { PAUSED } from "../base/primary-link.js";
-import { writeEvent, type EventTarget } from "./kubernetes-event.js";
+import type { EventRecorder } from "./events/event-recorder.js";
 
 interface PauseReporterOptions {
   readonly controller: string;
-  readonly client: EventTarget["client"];
+  readonly events: Pick<EventRecorder, "record">;
   readonly logger: Logger;
 }
 
@@ -26,7 +26,7 @@ export class PauseReporter {
   note(primary: KubernetesObject, isPaused: boolean): void {
     const key = keyOf(primary.metadata);
     if (this.#paused.has(key) === isPaused) return;
-    const { controller, logger, client } = this.#options;
+    const { controller, logger, events } = this.#options;
     const fields = { controller, primary: key };
     if (!isPaused) {
       this.#paused.delete(key);
@@ -35,8 +35,7 @@ export class PauseReporter {
     this.#paused.add(key);
     const message = `the annotation ${PAUSED} is "true": nothing is written until it is taken off, and finalizers stay`;
     logger.info(fields, `paused: ${message}`);
-    const content = { component: controller, about: primary, reason: "Paused", message, subject: "paused" };
-    void writeEvent({ client, logger, fields }, content);
+    events.record({ controller, about: primary }, { reason: "Paused", action: "Pause", note: message });
   }
 
   forget(primary: ObjectKey): void {

@@ -5,6 +5,7 @@ import { isPaused } from "../base/primary-link.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import { deepFreeze } from "../decode/deep-freeze.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
+import type { EventDraft } from "../workflow/definition/context.js";
 import type { DependentArguments } from "../workflow/definition/workflow-definition.js";
 import type { ResourceOperations } from "../write/resource-operations.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
@@ -21,6 +22,11 @@ import { checkControl, type DeleteControl, type ErrorControl, type UpdateControl
 import { writeConditions } from "./status/status-conditions.js";
 import { ControllerWorkflows, WorkflowRuns, type WorkflowDependencies } from "./workflow-runs.js";
 
+/** Takes Events about an object, in the name of a controller. */
+export interface EventSink {
+  record(source: { readonly controller: string; readonly about: KubernetesObject }, draft: EventDraft): void;
+}
+
 /** What reconciling a primary needs. */
 export interface PrimaryDependencies extends WorkflowDependencies {
   readonly primaries: ResourceView;
@@ -32,6 +38,8 @@ export interface PrimaryDependencies extends WorkflowDependencies {
   readonly resources: ResourceOperations;
   /** What is expected of primaries. */
   readonly expectations: ExpectationRegistry;
+  /** Records Events; without it they are lost. */
+  readonly events?: EventSink;
   /** Told of every reconcile of a primary whether somebody has paused it. */
   onPaused?(primary: KubernetesObject, isPaused: boolean): void;
   /** Returns the number of the term in which the operator leads. */

@@ -3,7 +3,13 @@ import type { SecondaryType } from "../base/resource-definition.js";
 import type { ResourceView } from "../cache/resource-view.js";
 import type { ApiClient, Defined } from "../client/api-client.js";
 import type { ReconcileScope } from "../schedule/reconcile-scope.js";
-import type { Context, EventSources, SecondariesOptions, SecondaryOptions } from "../workflow/definition/context.js";
+import type {
+  Context,
+  EventDraft,
+  EventSources,
+  SecondariesOptions,
+  SecondaryOptions,
+} from "../workflow/definition/context.js";
 import type { WorkflowDefinition } from "../workflow/definition/workflow-definition.js";
 import { dependentsOf, type ControllerDefinition } from "./controller-definition.js";
 import type { PrimaryDependencies } from "./primary-reconciler.js";
@@ -50,6 +56,10 @@ export function contextFactoryOf(
       },
       get expectations() {
         return dependencies.expectations.of(scope.key, { primary, context });
+      },
+      get events() {
+        const about = { controller: definition.name, about: primary };
+        return { record: (draft: EventDraft) => dependencies.events?.record(about, draft) };
       },
       get fencingToken() {
         return dependencies.fencingToken?.();

@@ -4,7 +4,7 @@ import type { Connection } from "../../client/connect/connection.js";
 import { bindAddressOf } from "../../operate/http/bind-address.js";
 import { HttpEndpoint, type EndpointHandler } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
-import { OperatorMetrics, type MetricsSubject } from "../../operate/metrics/operator-metrics.js";
+import { METRICS_CONTENT_TYPE, OperatorMetrics, type MetricsSubject } from "../../operate/metrics/operator-metrics.js";
 import { ScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
 
 /** Where an operator is looked at. */
@@ -31,10 +31,8 @@ export interface EndpointSubject extends Omit<ProbeSubject, "checks">, MetricsSu
 
 /** The HTTP servers of an operator, over all its starts. */
 export class OperatorEndpoints {
-  /** Whether metrics are wanted. */
-  readonly hasMetrics: boolean;
-  /** Absent without metrics, and before the first start, which loads them. */
-  metrics: OperatorMetrics | undefined;
+  /** Absent if nobody is to see them. */
+  readonly metrics: OperatorMetrics | undefined;
   readonly #subject: EndpointSubject;
   readonly #endpoints: readonly HttpEndpoint[];
   #reviews: ApiClient | undefined;
@@ -49,12 +47,12 @@ export class OperatorEndpoints {
       ...endpointAt("healthProbeBindAddress", healthProbeBindAddress, { what: "the probes", handle: probes, logger }),
       ...endpointAt("metricsBindAddress", metricsBindAddress, { what: "the metrics", handle: metrics, logger }),
     ];
-    this.hasMetrics = bindAddressOf("metricsBindAddress", metricsBindAddress) !== undefined;
+    const isServed = bindAddressOf("metricsBindAddress", metricsBindAddress) !== undefined;
+    this.metrics = isServed ? new OperatorMetrics(subject) : undefined;
   }
 
   /** Opens those that are not open; throws for an address that cannot be had. */
   async open(): Promise<void> {
-    if (this.hasMetrics) this.metrics ??= await OperatorMetrics.load(this.#subject);
     for (const endpoint of this.#endpoints) await endpoint.open();
   }
 
@@ -70,7 +68,7 @@ export class OperatorEndpoints {
       if (pathname !== "/metrics" || this.metrics === undefined) return undefined;
       const refusal = await authentication?.refusalOf(pathname, request);
       if (refusal !== undefined) return refusal;
-      return { status: 200, body: await this.metrics.render(), contentType: this.metrics.contentType };
+      return { status: 200, body: await this.metrics.render(), contentType: METRICS_CONTENT_TYPE };
     };
   }
 

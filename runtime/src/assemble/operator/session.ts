@@ -1,6 +1,7 @@
 import type { Logger } from "../../base/logger.js";
 import { untilAborted } from "../../base/promises.js";
 import { abortWrites, whenWritesEnded, type ApiClient } from "../../client/api-client.js";
+import type { EventRecorder } from "../../operate/events/event-recorder.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
 import type { MetricsSubject } from "../../operate/metrics/operator-metrics.js";
 import type { InformerPool } from "../../watch/informer-pool.js";
@@ -8,6 +9,9 @@ import type { RunningController } from "../running-controller.js";
 
 // Event sources are stopped after the reconciles, which may have used up the time.
 const MIN_SOURCES_STOP_MS = 1_000;
+
+// Events are for people, and not worth a long wait.
+const EVENTS_STOP_MS = 2_000;
 
 interface SessionOptions {
   /** The session before, which may not have ended. */
@@ -33,6 +37,7 @@ export class OperatorSession {
   controllers: readonly RunningController[] = [];
   leadership: Leadership | undefined;
   informers: InformerPool | undefined;
+  events: EventRecorder | undefined;
   /** Resolves when no reconcile of this session and of those before is under way any more; that may be long after the end. */
   idle: Promise<unknown>;
   readonly #options: SessionOptions;
@@ -96,6 +101,7 @@ export class OperatorSession {
     const reconciling = controllers.map((controller) => controller.stopReconciling(stopTimeoutMs));
     this.idle = Promise.all([this.idle, ...controllers.map((controller) => controller.whenIdle())]);
     const isFinished = (await Promise.all(reconciling)).every(Boolean);
+    await this.events?.close(Math.min(EVENTS_STOP_MS, leftMs()));
     // Whoever is told that nobody leads writes at once, so nothing of this operator may be under way then.
     await this.leadership?.end(isFinished ? () => this.#drainWrites(leftMs()) : undefined);
     const stopped = await Promise.all(controllers.map((controller) => controller.stopSources(leftMs())));

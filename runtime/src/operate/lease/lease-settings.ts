@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
 import type { ObjectRef } from "../../base/kubernetes-object.js";
+import { instanceName } from "../instance-name.js";
 
 /** How replicas of an operator agree on the one that writes. */
 export interface LeaderElectionSettings {
@@ -73,7 +73,7 @@ export function leaseTermsOf(
 
 /** Returns a new identity: the name of the pod, and what tells this process, and this term, from every other. */
 export function createIdentity(env: NodeJS.ProcessEnv = process.env): string {
-  return `${env["POD_NAME"] || hostname()}_${randomUUID()}`;
+  return `${instanceName(env)}_${randomUUID()}`;
 }
 
 function durationsOf(settings: LeaderElectionSettings): Omit<LeaseTerms, "ref"> {

@@ -1,4 +1,5 @@
 // The Lease by which replicas agree on their leader (coordination.k8s.io/v1), and what a replica writes into it; without time and network.
+import { microTimeOf } from "../../base/clock.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import type { ResourceDefinition } from "../../base/resource-definition.js";
 
@@ -74,8 +75,4 @@ export function released(spec: LeaseSpec | undefined, now: Date): LeaseSpec {
 export function durationOf(lease: Lease, ownMs: number): number {
   const seconds = lease.spec?.leaseDurationSeconds;
   return typeof seconds === "number" && seconds > 0 ? seconds * 1000 : ownMs;
-}
-
-function microTimeOf(time: Date): string {
-  return time.toISOString().replace(/Z$/, "000Z");
 }

@@ -69,6 +69,26 @@ export interface Expectations<Primary> {
   remove(): void;
 }
 
+/** What is told of an object. */
+export interface EventDraft {
+  /** Default: `Normal`. */
+  readonly type?: "Normal" | "Warning" | undefined;
+  /** Why, in one word in upper camel case. */
+  readonly reason: string;
+  /** What happened, in words. Of what is recorded again only the first note is kept. */
+  readonly note: string;
+  /** What was done, in one word in upper camel case. Default: `Reconcile`. */
+  readonly action?: string | undefined;
+  /** Another object that it has to do with. */
+  readonly related?: KubernetesObject | undefined;
+}
+
+/** Records Events about one object. */
+export interface Events {
+  /** Records an Event; returns at once. What cannot be written is logged, and lost. */
+  record(draft: EventDraft): void;
+}
+
 /** What functions of the user may need besides the objects, in one reconcile. */
 export interface Context<Primary = KubernetesObject> {
   /** Aborted when the operator stops or the reconcile is given up. */
@@ -95,6 +115,8 @@ export interface Context<Primary = KubernetesObject> {
   /** Writes what no dependent covers, so that the next read sees it and its own event causes no reconcile. */
   readonly resources: ResourceOperations;
   readonly expectations: Expectations<Primary>;
+  /** Records Events about the primary (`kubectl describe`); those of one reason and action are counted as one. */
+  readonly events: Events;
   /** What the functions of one reconcile hand to each other. */
   readonly attributes: Map<unknown, unknown>;
   /**

@@ -1,0 +1,254 @@
+// Events for people who look at an object (events.k8s.io/v1), in series: what is recorded of an object for one reason and action is one Event,
+// and what is recorded again only counts. Recording never waits, never fails, and reads nothing from the server.
+import { randomBytes } from "node:crypto";
+import { microTimeOf, systemClock, type Clock } from "../../base/clock.js";
+import { isApiError } from "../../base/errors.js";
+import type { KubernetesObject } from "../../base/kubernetes-object.js";
+import { messageOf, type Logger } from "../../base/logger.js";
+import type { ResourceDefinition } from "../../base/resource-definition.js";
+import type { ApiClient } from "../../client/api-client.js";
+import type { EventDraft } from "../../workflow/definition/context.js";
+
+/** Who records. */
+export interface EventSourceName {
+  readonly controller: string;
+  readonly about: KubernetesObject;
+}
+
+interface EventObject extends KubernetesObject {
+  readonly series?: { readonly count: number };
+  readonly [member: string]: unknown;
+}
+
+/** One Event, and what is yet to be counted. */
+interface Series {
+  readonly ref: { readonly name: string; readonly namespace: string };
+  readonly create: () => Promise<unknown>;
+  isCreated: boolean;
+  count: number;
+  /** The count that the server has. */
+  written: number;
+  lastAt: Date;
+  lastWrittenAtMs: number;
+  cancelFlush: (() => void) | undefined;
+}
+
+interface EventRecorderOptions {
+  readonly client: Pick<ApiClient, "create" | "mergePatch">;
+  readonly logger: Logger;
+  /** Which process records: the name of the pod. */
+  readonly instance: string;
+  readonly clock?: Clock;
+  readonly now?: () => Date;
+}
+
+const EVENT: ResourceDefinition<EventObject> = {
+  group: "events.k8s.io",
+  version: "v1",
+  apiVersion: "events.k8s.io/v1",
+  kind: "Event",
+  plural: "events",
+  scope: "Namespaced",
+  hasStatusSubresource: false,
+  isCustom: false,
+  schema: {},
+};
+
+// The limits of the API server (validation of events.k8s.io/v1), in bytes and characters.
+const MAX_NOTE = 1_024;
+const MAX_WORD = 128;
+// What comes in a burst is one request; a series that goes on is written twice a minute at most.
+const FIRST_FLUSH_MS = 1_000;
+const FLUSH_MS = 30_000;
+// As client-go: a series that was quiet for so long is over, and the server forgets Events after an hour.
+const SERIES_MS = 6 * 60_000;
+const MAX_SERIES = 4_096;
+// client-go's spam filter: so many Events of one object at once, and then one in five minutes.
+const BURST = 25;
+const REFILL_MS = 5 * 60_000;
+
+const defined = { definition: EVENT };
+
+/** Writes the Events of an operator. */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #clock: Clock;
+  readonly #series = new Map<string, Series>();
+  /** What is left of the burst of each object, and since when. */
+  readonly #budgets = new Map<string, { left: number; sinceMs: number }>();
+  /** The writes under way, one after the other: Events are no reason to keep a server busy. */
+  #writing: Promise<unknown> = Promise.resolve();
+  #isRefused = false;
+  #isClosed = false;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Records an Event about an object, or counts one more; returns at once. What cannot be written is logged, and lost. */
+  record(source: EventSourceName, draft: EventDraft): void {
+    const { controller, about } = source;
+    if (this.#isClosed) return;
+    const { reason, action = "Reconcile", type = "Normal" } = draft;
+    const problem = problemOf({ reason, action, type });
+    if (problem !== undefined) {
+      this.#options.logger.warn({ controller, reason }, `an Event was not recorded: ${problem}`);
+      return;
+    }
+    const { uid = "", name, namespace = "" } = about.metadata;
+    const key = [controller, about.kind, namespace, name, uid, type, reason, action].join("\n");
+    const known = this.#series.get(key);
+    if (known !== undefined && this.#isAlive(known)) {
+      known.count++;
+      known.lastAt = this.#now();
+      this.#flushLater(known);
+      return;
+    }
+    if (!this.#takeBudget(`${about.kind} ${namespace}/${name}`)) {
+      this.#options.logger.debug(
+        { controller, reason },
+        "an Event was not recorded: there are too many about its object",
+      );
+      return;
+    }
+    const series = this.#createSeries(source, { ...draft, type, action });
+    // The oldest go first: a Map keeps the order.
+    this.#series.delete(key);
+    if (this.#series.size >= MAX_SERIES) this.#series.delete(this.#series.keys().next().value!);
+    this.#series.set(key, series);
+    this.#send(series);
+  }
+
+  /** Writes what is yet to be counted, and takes nothing more; resolves when all of it is written, or after the time. */
+  async close(timeoutMs: number): Promise<void> {
+    this.#isClosed = true;
+    for (const series of this.#series.values()) {
+      series.cancelFlush?.();
+      if (series.count > series.written) this.#send(series);
+    }
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => (cancel = this.#clock.schedule(timeoutMs, resolve)));
+    await Promise.race([this.#writing, late]);
+    cancel();
+    this.#series.clear();
+  }
+
+  #isAlive({ lastAt }: Series): boolean {
+    return this.#now().getTime() - lastAt.getTime() < SERIES_MS;
+  }
+
+  #flushLater(series: Series): void {
+    if (series.cancelFlush !== undefined) return;
+    const since = this.#clock.now() - series.lastWrittenAtMs;
+    const delayMs = series.written <= 1 ? FIRST_FLUSH_MS : Math.max(0, FLUSH_MS - since);
+    series.cancelFlush = this.#clock.schedule(delayMs, () => {
+      series.cancelFlush = undefined;
+      this.#send(series);
+    });
+  }
+
+  #send(series: Series): void {
+    this.#writing = this.#writing.then(() => this.#write(series)).catch((error: unknown) => this.#refuse(error));
+  }
+
+  async #write(series: Series): Promise<void> {
+    const { count } = series;
+    series.lastWrittenAtMs = this.#clock.now();
+    if (!series.isCreated) {
+      await series.create();
+      series.isCreated = true;
+      series.written = 1;
+      if (series.count > 1) this.#flushLater(series);
+      return;
+    }
+    if (count <= series.written) return;
+    const written = { series: { count, lastObservedTime: microTimeOf(series.lastAt) } };
+    await this.#options.client.mergePatch(defined, series.ref, written as never).catch(async (error: unknown) => {
+      // The server forgets Events.
+      if (!isApiError(error, 404)) throw error;
+      await series.create();
+    });
+    series.written = count;
+    this.#isRefused = false;
+  }
+
+  #refuse(error: unknown): void {
+    const { logger } = this.#options;
+    const isForbidden = isApiError(error, 403);
+    const level = isForbidden && !this.#isRefused ? "warn" : "debug";
+    this.#isRefused ||= isForbidden;
+    const hint = isForbidden ? "; grant create and patch on events.events.k8s.io" : "";
+    logger[level]({}, `an Event could not be written: ${messageOf(error)}${hint}`);
+  }
+
+  #createSeries({ controller, about }: EventSourceName, draft: EventDraft): Series {
+    const at = this.#now();
+    const { namespace = "default", name } = about.metadata;
+    const ref = { name: `${name.slice(0, 230)}.${randomBytes(8).toString("hex")}`, namespace };
+    const { type, reason, action, note, related } = draft;
+    const event = {
+      metadata: ref,
+      eventTime: microTimeOf(at),
+      reportingController: controller,
+      reportingInstance: this.#options.instance.slice(0, MAX_WORD),
+      ...{ type, reason, action },
+      note: shortened(note),
+      regarding: referenceTo(about),
+      ...(related !== undefined && { related: referenceTo(related) }),
+    };
+    const create = () => this.#options.client.create(defined, event as never);
+    return {
+      ref,
+      create,
+      isCreated: false,
+      count: 1,
+      written: 0,
+      lastAt: at,
+      lastWrittenAtMs: 0,
+      cancelFlush: undefined,
+    };
+  }
+
+  #takeBudget(object: string): boolean {
+    const now = this.#clock.now();
+    const known = this.#budgets.get(object) ?? { left: BURST, sinceMs: now };
+    const refilled = Math.floor((now - known.sinceMs) / REFILL_MS);
+    const left = Math.min(BURST, known.left + refilled);
+    this.#budgets.delete(object);
+    if (this.#budgets.size >= MAX_SERIES) this.#budgets.delete(this.#budgets.keys().next().value!);
+    this.#budgets.set(object, { left: Math.max(0, left - 1), sinceMs: known.sinceMs + refilled * REFILL_MS });
+    return left > 0;
+  }
+
+  #now(): Date {
+    return this.#options.now?.() ?? new Date();
+  }
+}
+
+function referenceTo({ apiVersion, kind, metadata }: KubernetesObject): object {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return { apiVersion, kind, name, namespace, uid, resourceVersion };
+}
+
+function problemOf(words: { readonly [name: string]: unknown }): string | undefined {
+  for (const [name, word] of Object.entries(words)) {
+    if (typeof word !== "string" || word === "") return `its ${name} is ${JSON.stringify(word)}, and has to be a text`;
+    if (word.length > MAX_WORD) return `its ${name} has ${word.length} characters, and may have ${MAX_WORD}`;
+  }
+  const { type } = words;
+  return type === "Normal" || type === "Warning"
+    ? undefined
+    : `its type is "${String(type)}", and has to be Normal or Warning`;
+}
+
+/** Cuts a note to the bytes that the API server takes. */
+function shortened(note: unknown): string {
+  const bytes = Buffer.from(String(note));
+  if (bytes.length <= MAX_NOTE) return String(note);
+  // A character that was cut in two becomes a replacement character, which goes with it.
+  return `${bytes
+    .subarray(0, MAX_NOTE - 4)
+    .toString("utf8")
+    .replace(/\uFFFD+$/, "")}…`;
+}

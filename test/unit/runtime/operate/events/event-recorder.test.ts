@@ -1,0 +1,194 @@
+import { ApiError } from "#runtime/base/errors.js";
+import type { KubernetesObject } from "#runtime/base/kubernetes-object.js";
+import { EventRecorder } from "#runtime/operate/events/event-recorder.js";
+import type { EventDraft } from "#runtime/workflow/definition/context.js";
+import { assert, suite } from "../../../../support/suite.js";
+import { VirtualClock } from "../../../../support/virtual-clock.js";
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+interface Written {
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly note?: string;
+  readonly reason?: string;
+  readonly [member: string]: unknown;
+}
+
+function createRecorder(fail: (what: string) => Error | undefined = () => undefined) {
+  const clock = new VirtualClock();
+  const requests: string[] = [];
+  const created: Written[] = [];
+  const counts = new Map<string, number>();
+  const lines: string[] = [];
+  const answer = (what: string) => {
+    requests.push(what);
+    const error = fail(what);
+    return error === undefined ? Promise.resolve({}) : Promise.reject(error);
+  };
+  const client = {
+    create: (_: unknown, event: Written) => {
+      created.push(event);
+      counts.set(event.metadata.name, 1);
+      return answer("POST");
+    },
+    mergePatch: (_: unknown, { name }: { name: string }, { series }: { series: { count: number } }) => {
+      counts.set(name, series.count);
+      return answer("PATCH");
+    },
+  };
+  const log = (level: string) => (_: object, message: string) => void lines.push(`${level} ${message}`);
+  const recorder = new EventRecorder({
+    ...{ client: client as never, clock, instance: "shop-1", now: () => new Date(1e12 + clock.now()) },
+    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+  });
+  const about = (name = "one"): KubernetesObject => ({
+    apiVersion: "example.com/v1",
+    kind: "Page",
+    metadata: { name, namespace: "home", uid: `uid of ${name}`, resourceVersion: "7" },
+  });
+  const record = (draft: Partial<EventDraft> = {}, name?: string) =>
+    recorder.record({ controller: "page", about: about(name) }, { reason: "Moved", note: "it moved", ...draft });
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    await settled();
+  };
+  return { recorder, record, pass, requests, created, counts, lines };
+}
+
+suite("an event recorder", (test) => {
+  test("writes one Event with everything that the API server asks for, and reads nothing", async () => {
+    const { record, pass, requests, created } = createRecorder();
+    record({ type: "Warning", action: "Move", related: { apiVersion: "v1", kind: "Node", metadata: { name: "n" } } });
+    await pass(0);
+    assert.equal(requests, ["POST"]);
+    const [{ metadata, ...event }] = created as [Written];
+    assert.match(metadata.name, /^one\.[0-9a-f]{16}$/);
+    assert.is(metadata.namespace, "home");
+    assert.equal(JSON.parse(JSON.stringify(event)), {
+      eventTime: "2001-09-09T01:46:40.000000Z",
+      reportingController: "page",
+      reportingInstance: "shop-1",
+      type: "Warning",
+      reason: "Moved",
+      action: "Move",
+      note: "it moved",
+      regarding: {
+        ...{ apiVersion: "example.com/v1", kind: "Page", name: "one", namespace: "home" },
+        ...{ uid: "uid of one", resourceVersion: "7" },
+      },
+      related: { apiVersion: "v1", kind: "Node", name: "n" },
+    });
+  });
+
+  test("counts what is recorded again for one object, reason and action, whatever its note: fifty are two requests", async () => {
+    const { record, pass, requests, created, counts } = createRecorder();
+    for (let index = 0; index < 50; index++) record({ note: `note ${index}` });
+    await pass(0);
+    await pass(1_000);
+    assert.equal(requests, ["POST", "PATCH"]);
+    assert.equal([...counts.values()], [50]);
+    assert.is(created[0]?.note, "note 0");
+    record({ reason: "Stopped" });
+    record({ action: "Stop" });
+    record({}, "two");
+    await pass(0);
+    assert.is(created.length, 4);
+  });
+
+  test("writes a series that goes on twice a minute at most, and begins a new one after six quiet minutes", async () => {
+    const { record, pass, requests, created, counts } = createRecorder();
+    for (let second = 0; second < 300; second++) {
+      record();
+      await pass(1_000);
+    }
+    assert.ok(requests.length <= 12, `${requests.length} requests`);
+    await pass(30_000);
+    assert.equal([...counts.values()], [300]);
+    await pass(6 * 60_000);
+    record();
+    await pass(0);
+    assert.is(created.length, 2);
+    assert.not.equal(created[0]?.metadata.name, created[1]?.metadata.name);
+  });
+
+  test("records no more than a burst about one object, and goes on with others", async () => {
+    const { record, pass, created } = createRecorder();
+    for (let index = 0; index < 100; index++) record({ reason: `Reason${index}` });
+    record({}, "two");
+    await pass(0);
+    assert.is(created.length, 26);
+    await pass(5 * 60_000);
+    record({ reason: "Later" });
+    await pass(0);
+    assert.is(created.length, 27);
+  });
+
+  test("says once that it may not write, and neither throws nor waits", async () => {
+    const { record, pass, lines } = createRecorder(() => new ApiError(403, { reason: "Forbidden", message: "no" }));
+    for (let index = 0; index < 5; index++) record({ reason: `Reason${index}` });
+    await pass(0);
+    assert.equal(
+      lines.filter((line) => line.startsWith("warn")),
+      ["warn an Event could not be written: 403 Forbidden: no; grant create and patch on events.events.k8s.io"],
+    );
+    assert.is(lines.length, 5);
+  });
+
+  test("makes an Event anew that the server has forgotten", async () => {
+    const { record, pass, requests, created } = createRecorder((what) =>
+      what === "PATCH" ? new ApiError(404, { reason: "NotFound" }) : undefined,
+    );
+    record();
+    await pass(0);
+    record();
+    await pass(1_000);
+    assert.equal(requests, ["POST", "PATCH", "POST"]);
+    assert.is(created[0]?.metadata.name, created[1]?.metadata.name);
+  });
+
+  test("writes what is yet to be counted when it is closed, and takes nothing after that", async () => {
+    const { recorder, record, requests, counts } = createRecorder();
+    for (let index = 0; index < 7; index++) record();
+    await recorder.close(1_000);
+    assert.equal([...counts.values()], [7]);
+    assert.equal(requests, ["POST", "PATCH"]);
+    record({ reason: "Late" });
+    await settled();
+    assert.is(requests.length, 2);
+  });
+
+  test("is closed in time although the server does not answer", async () => {
+    const { recorder, record, pass } = createRecorder();
+    const hanging = new EventRecorder({
+      client: { create: () => new Promise(() => {}), mergePatch: () => new Promise(() => {}) } as never,
+      logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+      instance: "shop-1",
+    });
+    hanging.record(
+      { controller: "page", about: { apiVersion: "v1", kind: "Page", metadata: { name: "a" } } },
+      { reason: "A", note: "" },
+    );
+    await hanging.close(20);
+    record();
+    await pass(0);
+    await recorder.close(20);
+  });
+
+  test("refuses words that the API server refuses, and cuts notes to the bytes that it takes", async () => {
+    const { record, pass, created, lines } = createRecorder();
+    record({ reason: "" });
+    record({ action: "x".repeat(129) });
+    record({ type: "Error" as never });
+    await pass(0);
+    assert.equal(lines, [
+      'warn an Event was not recorded: its reason is "", and has to be a text',
+      "warn an Event was not recorded: its action has 129 characters, and may have 128",
+      'warn an Event was not recorded: its type is "Error", and has to be Normal or Warning',
+    ]);
+    record({ note: "ä😀".repeat(500) });
+    await pass(0);
+    const { note = "" } = created[0]!;
+    assert.ok(Buffer.byteLength(note) <= 1_024 && Buffer.byteLength(note) > 1_010 && note.endsWith("…"));
+    assert.not.match(note, "\uFFFD");
+  });
+});
