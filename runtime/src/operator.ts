@@ -8,6 +8,7 @@ import type { ReconcileEvent } from "./reconcile/reconcile-event.js";
 import { healthOf, type OperatorHealth } from "./operate/health.js";
 import { EventRecorder } from "./operate/events/event-recorder.js";
 import { instanceName } from "./operate/instance-name.js";
+import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
@@ -16,6 +17,7 @@ import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { both, guarded } from "./assemble/operator/observers.js";
 import { OperatorEndpoints } from "./assemble/operator/endpoints.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
+import type { Tracing } from "./base/activity.js";
 import { OperatorSession } from "./assemble/operator/session.js";
 import { fieldManagersOf, RunningController } from "./assemble/running-controller.js";
 import { untilAborted } from "./base/promises.js";
@@ -67,6 +69,7 @@ class RunnableOperator implements Operator {
   #session: OperatorSession | undefined;
   readonly #election: LeaderElection;
   readonly #endpoints: OperatorEndpoints;
+  #tracing: Tracing | undefined;
   /** Whether somebody asked for the end, so that a loss of the leadership starts nothing any more. */
   #isEnding = false;
 
@@ -139,6 +142,7 @@ class RunnableOperator implements Operator {
     try {
       // A start may take long, and the kubelet wants to know that it goes on.
       await this.#endpoints.open();
+      const tracing = (this.#tracing = await loadTracing());
       // What the start before left has to be gone: two sets of controllers would reconcile one primary at once.
       if ((await before) === false) this.#logger.warn({}, UNFINISHED);
       await untilAborted(idle, signal).catch((error: unknown) => {
@@ -161,7 +165,7 @@ class RunnableOperator implements Operator {
       session.informers = informers;
       const events = (session.events = new EventRecorder({ client, logger, instance: instanceName() }));
       const shared = {
-        ...{ client, clusters, fieldManagers, logger, informers, events },
+        ...{ client, clusters, fieldManagers, logger, informers, events, tracing },
         observer: both(
           metrics && ((event: ReconcileEvent) => metrics.observeReconcile(event)),
           guarded(observer, "reconciles", logger),
@@ -269,10 +273,12 @@ class RunnableOperator implements Operator {
     const connection = completed(given);
     const { host } = new URL(connection.server);
     const { metrics } = this.#endpoints;
-    const observe = both(
-      metrics && ((request: RequestObservation) => metrics.observeRequest(request, host)),
-      guarded(onRequest, "requests", this.#logger),
-    );
+    // Whether there are traces is known at the start.
+    const count = (request: RequestObservation) => {
+      this.#tracing?.request(request);
+      metrics?.observeRequest(request, host);
+    };
+    const observe = both(count, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
     return new ApiClient(connection, {
       ...{ observe, logger: this.#logger },

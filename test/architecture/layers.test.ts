@@ -131,7 +131,8 @@ function isNodeModule(specifier: string): boolean {
 
 function dependenciesOf(name: string): string[] {
   const text = readFileSync(join(repositoryRoot, name, "package.json"), "utf8");
-  return Object.keys((JSON.parse(text) as { dependencies?: object }).dependencies ?? {});
+  const { dependencies, peerDependencies } = JSON.parse(text) as { dependencies?: object; peerDependencies?: object };
+  return Object.keys({ ...dependencies, ...peerDependencies });
 }
 
 function dependencyOf(specifier: string): string {

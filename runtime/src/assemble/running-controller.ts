@@ -1,4 +1,4 @@
-import type { ControllerActivity, SourceHealth } from "../base/activity.js";
+import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
@@ -30,7 +30,7 @@ import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
 import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
-import type { GivenUp } from "../schedule/reconcile-scope.js";
+import { describeReason, type GivenUp, type PrimaryRunner } from "../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
 
 /** What the controllers of an operator share. */
@@ -41,6 +41,7 @@ export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "
   readonly onLoop?: LoopObserver | undefined;
   readonly selectorOf: SelectorOf;
   readonly events: EventRecorder;
+  readonly tracing?: Tracing | undefined;
   /** Returns the number of the term in which this operator leads; absent without leader election. */
   readonly fencingToken?: (() => number | undefined) | undefined;
 }
@@ -77,7 +78,7 @@ export class RunningController {
   #isStopped = false;
 
   constructor(definition: ControllerDefinition, shared: SharedParts) {
-    const { client, logger, observer, onLoop, fieldManagers, fencingToken, events } = shared;
+    const { client, logger, observer, onLoop, fieldManagers, fencingToken, events, tracing } = shared;
     const { name, workflow, indexes, fieldManager = name, labelSelector, fieldSelector } = definition;
     this.definition = definition;
     const primary = createPrimarySource({
@@ -110,7 +111,7 @@ export class RunningController {
       }),
       ...(definition.statusConditions === true && { conditionsSender: senderOf(conditionsManagerOf(fieldManager)) }),
       namespaces: () => sources.namespaces,
-      ...{ fencingToken, events },
+      ...{ fencingToken, events, tracing },
       onPaused: (object, isPaused) => pauses.note(object, isPaused),
     });
     const onReconciled: ReconcileObserver = (event) => {
@@ -120,7 +121,8 @@ export class RunningController {
       if (!primaries.has(event.primary)) expectations.forget(event.primary);
       observer?.(event);
     };
-    const surroundings = { primaries, runner, logger, observer: onReconciled };
+    const traced = tracing === undefined ? runner : tracedRunner(runner, { controller: name, tracing });
+    const surroundings = { primaries, runner: traced, logger, observer: onReconciled };
     const controller = (this.#controller = new Controller(definition, surroundings));
     this.#listener = {
       onPrimaryChange(change) {
@@ -243,6 +245,28 @@ export class RunningController {
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
   }
+}
+
+/** Returns a runner that makes a span of every reconcile. */
+function tracedRunner(
+  runner: PrimaryReconciler,
+  { controller, tracing }: { readonly controller: string; readonly tracing: Tracing },
+): PrimaryRunner<WorkflowResult> {
+  return {
+    run(scope) {
+      const { key, queuedMs, retry, reasons } = scope;
+      const facts = {
+        controller,
+        primary: key,
+        attempt: retry.attempt,
+        queuedMs,
+        reasons: reasons.map(describeReason),
+      };
+      return tracing.reconcile(facts, () => runner.run(scope));
+    },
+    lacksFinalizer: (primary) => runner.lacksFinalizer(primary),
+    release: (key) => runner.release(key),
+  };
 }
 
 function createSources(

@@ -45,3 +45,35 @@ export interface SourceHealth {
   readonly status: "healthy" | "unhealthy" | "unknown";
   readonly reason?: string;
 }
+
+/** What is known of a reconcile when it begins. */
+export interface ReconcileFacts {
+  readonly controller: string;
+  /** `namespace/name` */
+  readonly primary: string;
+  /** 0 unless the reconciles before failed. */
+  readonly attempt: number;
+  /** How long it had waited for its turn. */
+  readonly queuedMs: number;
+  readonly reasons: readonly string[];
+}
+
+/** Follows work as spans: calls `work` at once, and returns what that returns. */
+export interface Tracing {
+  reconcile<Outcome extends { readonly failure?: { readonly error: unknown } }>(
+    facts: ReconcileFacts,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome>;
+  /** The outcome is a text if the dependent turned out not to be wanted. */
+  dependent<Outcome extends string | { readonly kind: string }>(
+    name: string,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome>;
+  /** Takes an attempt of a request that has ended. */
+  request(request: {
+    readonly method: string;
+    readonly path: string;
+    readonly status?: number | undefined;
+    readonly durationMs: number;
+  }): void;
+}

@@ -1,4 +1,5 @@
 // The workflows of a controller: its own, which runs before the reconciler unless that invokes it, and those that only the reconciler runs.
+import type { Tracing } from "../base/activity.js";
 import type { KubernetesObject, ObjectKey } from "../base/kubernetes-object.js";
 import { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
@@ -22,6 +23,7 @@ export interface WorkflowDependencies {
   readonly secondaries: SecondarySources;
   /** Returns the namespaces that the controller watches now. Default: all of them */
   namespaces?(): readonly string[] | undefined;
+  readonly tracing?: Pick<Tracing, "dependent"> | undefined;
   /** Where objects may be that no dependent wants. Default: nothing is pruned. */
   readonly removedKinds?: RemovedKinds | undefined;
 }
@@ -174,6 +176,7 @@ export class WorkflowRuns {
       track: (what, task) => scope.tasks.track(what, task),
       notes: this.#notes,
       onStep: scope.onStep,
+      tracing: dependencies.tracing,
       linger: (write) => void this.lingering.push(write),
       others: dependents.filter(({ driver }) => !compiled.drivers.includes(driver)),
     };

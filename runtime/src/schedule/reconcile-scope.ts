@@ -18,6 +18,8 @@ export interface ReconcileScope {
   /** Whether the deletion was noticed later, so that the last state before it is not known. */
   readonly isFinalStateUnknown: boolean;
   readonly reasons: readonly ReconcileReason[];
+  /** How long it had waited for its turn. */
+  readonly queuedMs: number;
   /** Tells whether the primary is reconciled again as soon as this reconcile ends. */
   isNextReconcileImminent(): boolean;
   /** Aborted when the operator stops, the reconcile takes too long, or its primary is marked for deletion. */

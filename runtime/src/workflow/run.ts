@@ -1,6 +1,6 @@
 // One run of a workflow: starts every step as soon as nothing holds it back, and collects what became of it.
 import { systemClock } from "../base/clock.js";
-import type { StepTiming } from "../base/activity.js";
+import type { StepTiming, Tracing } from "../base/activity.js";
 import type { KubernetesObject } from "../base/kubernetes-object.js";
 import type { Semaphore } from "../base/semaphore.js";
 import type { SecondarySources } from "../sources/secondary-sources.js";
@@ -35,6 +35,7 @@ export interface RunOptions extends Omit<Run, "secondary" | "clock" | "places"> 
   readonly clock?: Run["clock"] | undefined;
   /** Told of every step that has ended. */
   readonly onStep?: ((step: StepTiming) => void) | undefined;
+  readonly tracing?: Pick<Tracing, "dependent"> | undefined;
 }
 
 /** Makes all dependents of a primary as they should be; each as soon as what it depends on is ready. */
@@ -53,6 +54,7 @@ class WorkflowRun {
   readonly #plan: Plan;
   readonly #signal: AbortSignal;
   readonly #onStep: RunOptions["onStep"];
+  readonly #tracing: RunOptions["tracing"];
   readonly #clock: Run["clock"];
   readonly #seen: SecondaryFacts;
   readonly #targets: readonly Target[];
@@ -67,6 +69,7 @@ class WorkflowRun {
     this.#plan = plan;
     this.#signal = options.context.signal;
     this.#onStep = options.onStep;
+    this.#tracing = options.tracing;
     this.#clock = clock;
     this.#states = plan.nodes.map(() => state);
     const run = { ...options, secondary: {}, clock, places: [places] };
@@ -101,8 +104,16 @@ class WorkflowRun {
   #advance(): void {
     if (!this.#signal.aborted) {
       const steps = nextSteps(this.#plan, this.#states);
-      for (const index of steps.reconcile) void this.#settle(index, this.#reconcile(index));
-      for (const index of steps.delete) void this.#settle(index, this.#delete(index));
+      for (const index of steps.reconcile)
+        void this.#settle(
+          index,
+          this.#traced(index, () => this.#reconcile(index)),
+        );
+      for (const index of steps.delete)
+        void this.#settle(
+          index,
+          this.#traced(index, () => this.#delete(index)),
+        );
     }
     if (this.#running === 0) this.#onIdle();
   }
@@ -153,6 +164,10 @@ class WorkflowRun {
     });
     const outcome = await step.catch((error: unknown) => target.release(error));
     return outcome ?? bulk!.delete(because, () => this.#goOn(index));
+  }
+
+  #traced<Outcome extends DependentOutcome | Refusal>(index: number, step: () => Promise<Outcome>): Promise<Outcome> {
+    return this.#tracing?.dependent(this.#targets[index]!.definition.name, step) ?? step();
   }
 
   #tellStep(index: number, startedAt: number): void {

@@ -54,7 +54,11 @@ suite("the metrics of an operator", (test) => {
     const patches = page.requests.filter((line) => line.startsWith("PATCH") && line.endsWith("200")).length;
     const host = new URL(server.url).host;
     assert.is(valueOf(`rest_client_requests_total{code="200",method="PATCH",host="${host}"}`), patches);
-    for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes", "nodejs_eventloop_lag_seconds"])
+    for (const name of [
+      "process_cpu_seconds_total",
+      "process_resident_memory_bytes",
+      "nodejs_eventloop_lag_max_seconds",
+    ])
       assert.ok(valueOf(name) !== undefined, name);
     for (const name of Object.keys(METRICS)) assert.ok(text.includes(`# HELP ${name} `), name);
   });

@@ -58,6 +58,7 @@ export class OperatorEndpoints {
 
   async close(): Promise<void> {
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()));
+    this.metrics?.close();
     await this.#reviews?.close();
     this.#reviews = undefined;
   }
@@ -68,7 +69,7 @@ export class OperatorEndpoints {
       if (pathname !== "/metrics" || this.metrics === undefined) return undefined;
       const refusal = await authentication?.refusalOf(pathname, request);
       if (refusal !== undefined) return refusal;
-      return { status: 200, body: await this.metrics.render(), contentType: METRICS_CONTENT_TYPE };
+      return { status: 200, body: this.metrics.render(), contentType: METRICS_CONTENT_TYPE };
     };
   }
 

@@ -65,11 +65,17 @@ export class OperatorMetrics {
   }
 
   /** Returns all metrics in the text format of Prometheus. */
-  async render(): Promise<string> {
+  render(): string {
     this.#read();
     const lines: string[] = [];
     for (const metric of Object.values(this.#metrics)) metric.render(lines);
-    return `${lines.join("\n")}\n${await this.#process.render()}`;
+    this.#process.render(lines);
+    return `${lines.join("\n")}\n`;
+  }
+
+  /** Looks at nothing any more until somebody asks again. */
+  close(): void {
+    this.#process.close();
   }
 
   #read(): void {

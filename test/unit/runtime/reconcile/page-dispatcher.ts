@@ -161,6 +161,7 @@ export async function createDispatcher(options: DispatcherOptions = {}): Promise
       primary.run({
         key: `default/${entry.object.metadata.name}`,
         entry,
+        queuedMs: 0,
         retry: { attempt: 0, isLastAttempt: false },
         isPrimaryDeleted: false,
         isFinalStateUnknown: false,

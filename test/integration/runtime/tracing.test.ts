@@ -1,0 +1,90 @@
+// Traces of OpenTelemetry, as an exporter in memory gets them.
+import { trace } from "@opentelemetry/api";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  type ReadableSpan,
+} from "@opentelemetry/sdk-trace-base";
+import { waitFor } from "#apiserver/wait-for.js";
+import { loadTracing } from "#runtime/operate/tracing.js";
+import { assert, suite } from "../../support/suite.js";
+import { configMapOf, createPage, createPageOperator, startPageServer } from "./page-operator.js";
+
+const exporter = new InMemorySpanExporter();
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+const parentOf = ({ parentSpanContext }: ReadableSpan) => parentSpanContext?.spanId;
+const idOf = (span: ReadableSpan) => span.spanContext().spanId;
+
+suite("the traces of an operator", (test) => {
+  test("are not made, and nothing is loaded, unless the program has registered a provider", async () => {
+    assert.is(await loadTracing(), undefined);
+  });
+
+  test("have one span for each reconcile, one for each dependent in it, and one for each request in these", async () => {
+    trace.setGlobalTracerProvider(provider);
+    await using server = await startPageServer();
+    const dependents = [configMapOf("text"), configMapOf("more", { dependsOn: ["text"] })];
+    await using page = createPageOperator(server, { dependents });
+    await page.operator.start();
+    exporter.reset();
+    await createPage(page);
+    await page.quiet();
+    const spans = exporter.getFinishedSpans();
+    const reconciles = spans.filter(({ name }) => name === "reconcile page");
+    assert.is(reconciles.length, page.events.length);
+    const [first] = reconciles as [ReadableSpan];
+    assert.is(parentOf(first), undefined);
+    assert.is(first.attributes["gen_operator.primary"], "default/one");
+    assert.is(first.attributes["gen_operator.attempt"], 0);
+    assert.equal(first.attributes["gen_operator.reasons"], ["primary added"]);
+    assert.ok(Number(first.attributes["gen_operator.queue_wait_ms"]) >= 0);
+    const children = spans.filter((span) => parentOf(span) === idOf(first));
+    const steps = children.filter(({ name }) => name.startsWith("dependent"));
+    assert.equal(
+      steps.map(({ name, attributes }) => [name, attributes["gen_operator.outcome"]]),
+      [
+        ["dependent text", "created"],
+        ["dependent more", "created"],
+      ],
+    );
+    for (const step of steps) {
+      const requests = spans.filter((span) => parentOf(span) === idOf(step));
+      assert.equal(
+        requests.map(({ name, attributes }) => [name, attributes["http.response.status_code"]]),
+        [["PATCH", 201]],
+      );
+      assert.ok(requests.every((span) => span.spanContext().traceId === first.spanContext().traceId));
+    }
+    const status = children.filter(({ name }) => name === "PATCH");
+    assert.ok(status.length >= 1, "what the reconciler wants written is its own child");
+    const own = spans.filter((span) => parentOf(span) === undefined && span.name === "POST");
+    assert.is(own.length, 1, "what the program itself asks for belongs to no reconcile");
+  });
+
+  test("tell what failed, and in which attempt", async () => {
+    trace.setGlobalTracerProvider(provider);
+    await using server = await startPageServer();
+    let attempts = 0;
+    const reconcile = () => {
+      if (++attempts < 2) throw new Error("out of order");
+    };
+    const retry = { initialIntervalMs: 1, maxAttempts: 3 };
+    await using page = createPageOperator(server, { dependents: [], reconciler: { reconcile }, retry });
+    await page.operator.start();
+    exporter.reset();
+    await createPage(page);
+    await waitFor("it is tried again", () => attempts === 2);
+    await page.quiet();
+    const reconciles = exporter.getFinishedSpans().filter(({ name }) => name === "reconcile page");
+    assert.equal(
+      reconciles.map(({ attributes, status }) => [attributes["gen_operator.attempt"], status.message]),
+      [
+        [0, "out of order"],
+        [1, undefined],
+      ],
+    );
+    assert.is(reconciles[0]?.events[0]?.name, "exception");
+  });
+});
