@@ -2,6 +2,7 @@
 import { ConfigMap, Deployment, Preview, Service, Site, siteController } from "#standalone/generated/index.js";
 import { previewController } from "#standalone/preview/controller.js";
 import { waitFor } from "#apiserver/wait-for.js";
+import { messageOf } from "#runtime/base/logger.js";
 import { assert, suite } from "../../support/suite.js";
 import { spacesOf, type Space, type TestOperator } from "../josdk/space.js";
 
@@ -71,7 +72,12 @@ suite("the standalone sample", (declareTest) => {
     assert.is((await space.get(Deployment, "site"))?.spec?.replicas, 3);
     assert.is((await space.get(ConfigMap, "site"))?.data?.["index.html"], "<h1>changed</h1>");
     assert.equal(await kindsOf(space, "site"), ALL);
-    assert.ok(running.events.every(({ error }) => error === undefined));
+    assert.equal(
+      running.events.flatMap(({ primary, kind, error }) =>
+        error === undefined ? [] : `${primary} ${kind}: ${messageOf(error)}`,
+      ),
+      [],
+    );
   });
 
   test("an error of a dependent is what the reconciler makes of it, and the others go on", async () => {
@@ -102,7 +108,12 @@ suite("the standalone sample", (declareTest) => {
     );
     const [container] = (await space.get(Deployment, "preview"))?.spec?.template.spec?.containers ?? [];
     assert.equal(container?.envFrom, [{ configMapRef: { name: "preview" } }]);
-    assert.ok(running.events.every(({ error }) => error === undefined));
+    assert.equal(
+      running.events.flatMap(({ primary, kind, error }) =>
+        error === undefined ? [] : `${primary} ${kind}: ${messageOf(error)}`,
+      ),
+      [],
+    );
   });
 
   test("the servers of a preview go to sleep in reverse order, and its address stays", async () => {
@@ -184,6 +195,11 @@ suite("the standalone sample", (declareTest) => {
       async () => [...(await kindsOf(space, "site")), ...(await kindsOf(space, "preview"))].length === 0,
       COLLECTED,
     );
-    assert.ok(running.events.every(({ error }) => error === undefined));
+    assert.equal(
+      running.events.flatMap(({ primary, kind, error }) =>
+        error === undefined ? [] : `${primary} ${kind}: ${messageOf(error)}`,
+      ),
+      [],
+    );
   }, 90_000);
 });
