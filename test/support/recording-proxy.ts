@@ -32,6 +32,8 @@ export interface RecordingProxy extends AsyncDisposable {
   readonly requests: readonly ProxiedRequest[];
   /** Says what becomes of each request from now on. Default: it passes. */
   treat(treatment: (request: ProxiedRequest) => Treatment): void;
+  /** Breaks all connections, and so the watches. */
+  cut(): void;
 }
 
 /** Starts a proxy, over plain HTTP on loopback, for an API server. */
@@ -55,6 +57,8 @@ export async function startRecordingProxy(target: Connection): Promise<Recording
         record.answeredAt = performance.now();
         const answer = () => {
           outgoing.writeHead(response.statusCode ?? 0, response.headers);
+          // A quiet watch has no body yet.
+          outgoing.flushHeaders();
           response.pipe(outgoing);
         };
         if (holdAnswerMs === 0) answer();
@@ -93,6 +97,7 @@ export async function startRecordingProxy(target: Connection): Promise<Recording
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     treat: (treatment) => void (treatmentOf = treatment),
+    cut: () => server.closeAllConnections(),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
