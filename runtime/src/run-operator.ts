@@ -20,7 +20,6 @@ export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers">
 const EXIT_GRACE_MS = 2_000;
 // Where kubebuilder's operators have them.
 const POD_ADDRESSES = { healthProbeBindAddress: ":8081", metricsBindAddress: ":8080" };
-const MAX_CONCURRENT_RECONCILES = 50;
 
 /**
  * Runs controllers as a process, until SIGTERM, SIGINT or `signal` asks for the end. Resolves when all is stopped; what follows the call
@@ -67,9 +66,7 @@ async function run(controllers: readonly ControllerDefinition[], options: RunOpt
   const operator = createOperator({ ...rest, controllers, logger });
   const onChange = (values: SettingValues) => {
     applyToLevels(values, levels, first);
-    for (const { name, maxConcurrentReconciles = MAX_CONCURRENT_RECONCILES } of code.map((each) =>
-      applyToController(values, each),
-    ))
+    for (const { name, maxConcurrentReconciles } of code.map((each) => applyToController(values, each)))
       operator.controller(name).setMaxConcurrentReconciles(maxConcurrentReconciles);
   };
   const unfollow = followSettings(settings, { logger, onChange });

@@ -231,8 +231,8 @@ export class RunningController {
     return this.#sources.failures;
   }
 
-  /** Changes how many primaries are reconciled at once; reconciles under way go on. */
-  setMaxConcurrentReconciles(count: number): void {
+  /** Changes how many primaries are reconciled at once, to the default without a number; reconciles under way go on. */
+  setMaxConcurrentReconciles(count?: number): void {
     this.#controller.setMaxConcurrentReconciles(count);
   }
 

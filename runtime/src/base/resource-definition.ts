@@ -69,8 +69,19 @@ export function coreKindOf<Resource extends KubernetesObject>(
   kind: string,
   plural: string,
 ): ResourceDefinition<Resource> {
-  const version = { group: "", version: "v1", apiVersion: "v1" };
-  return { ...version, kind, plural, scope: "Namespaced", hasStatusSubresource: false, isCustom: false, schema: {} };
+  return builtinKindOf({ group: "", kind, plural });
+}
+
+/** Returns the definition of a kind of Kubernetes in version v1 that the runtime itself asks for; namespaced unless said otherwise. */
+export function builtinKindOf<Resource extends KubernetesObject>({
+  group,
+  kind,
+  plural,
+  scope = "Namespaced",
+}: Pick<ResourceDefinition, "group" | "kind" | "plural"> &
+  Partial<Pick<ResourceDefinition, "scope">>): ResourceDefinition<Resource> {
+  const version = { group, version: "v1", apiVersion: group === "" ? "v1" : `${group}/v1` };
+  return { ...version, kind, plural, scope, hasStatusSubresource: false, isCustom: false, schema: {} };
 }
 
 /** Returns `Kind.version.group` of a definition, for messages and as a map key. */

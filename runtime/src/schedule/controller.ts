@@ -132,7 +132,7 @@ export class Controller<Result = unknown> {
   }
 
   /** Changes how many reconciles may run at once; those under way go on. */
-  setMaxConcurrentReconciles(count: number): void {
+  setMaxConcurrentReconciles(count = MAX_CONCURRENT_RECONCILES): void {
     this.#maxRunning = count;
     this.#fill();
   }

@@ -5,7 +5,7 @@ import { microTimeOf, systemClock, type Clock } from "../../base/clock.js";
 import { isApiError } from "../../base/errors.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../../base/logger.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { EventDraft } from "../../workflow/definition/context.js";
 
@@ -42,17 +42,7 @@ interface EventRecorderOptions {
   readonly now?: () => Date;
 }
 
-const EVENT: ResourceDefinition<EventObject> = {
-  group: "events.k8s.io",
-  version: "v1",
-  apiVersion: "events.k8s.io/v1",
-  kind: "Event",
-  plural: "events",
-  scope: "Namespaced",
-  hasStatusSubresource: false,
-  isCustom: false,
-  schema: {},
-};
+const EVENT = builtinKindOf<EventObject>({ group: "events.k8s.io", kind: "Event", plural: "events" });
 
 // The limits of the API server (validation of events.k8s.io/v1), in bytes and characters.
 const MAX_NOTE = 1_024;

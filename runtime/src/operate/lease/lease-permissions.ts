@@ -1,6 +1,6 @@
 import { isApiError } from "../../base/errors.js";
 import type { KubernetesObject, ObjectRef } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { builtinKindOf } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import { LEASE } from "./lease.js";
 
@@ -9,17 +9,10 @@ interface AccessReview extends KubernetesObject {
   readonly status?: { readonly allowed?: boolean };
 }
 
-const REVIEW: ResourceDefinition<AccessReview> = {
-  group: "authorization.k8s.io",
-  version: "v1",
-  apiVersion: "authorization.k8s.io/v1",
-  kind: "SelfSubjectAccessReview",
-  plural: "selfsubjectaccessreviews",
+const REVIEW = builtinKindOf<AccessReview>({
+  ...{ group: "authorization.k8s.io", kind: "SelfSubjectAccessReview", plural: "selfsubjectaccessreviews" },
   scope: "Cluster",
-  hasStatusSubresource: false,
-  isCustom: false,
-  schema: {},
-};
+});
 
 const VERBS = ["get", "watch", "create", "update"];
 // Forbidden, not served, or not by this method.

@@ -1,7 +1,7 @@
 // The Lease by which replicas agree on their leader (coordination.k8s.io/v1), and what a replica writes into it; without time and network.
 import { microTimeOf } from "../../base/clock.js";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { builtinKindOf } from "../../base/resource-definition.js";
 
 /** What a Lease says. */
 export interface LeaseSpec {
@@ -21,17 +21,7 @@ export interface Lease extends KubernetesObject {
 }
 
 /** The definition of Leases. */
-export const LEASE: ResourceDefinition<Lease> = {
-  group: "coordination.k8s.io",
-  version: "v1",
-  apiVersion: "coordination.k8s.io/v1",
-  kind: "Lease",
-  plural: "leases",
-  scope: "Namespaced",
-  hasStatusSubresource: false,
-  isCustom: false,
-  schema: {},
-};
+export const LEASE = builtinKindOf<Lease>({ group: "coordination.k8s.io", kind: "Lease", plural: "leases" });
 
 /** Returns who leads; undefined if nobody does. */
 export function holderOf(lease: Lease | undefined): string | undefined {

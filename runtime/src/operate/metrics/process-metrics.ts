@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Metric } from "./metric.js";
 
-const SERVER_START = Date.now() / 1000 - process.uptime();
+const PROCESS_START = Date.now() / 1000 - process.uptime();
 /** How often the event loop is asked whether it is late. */
 const LAG_MS = 500;
 
@@ -24,7 +24,7 @@ export class ProcessMetrics {
     counter("process_cpu_user_seconds_total", "CPU time in user mode.", user / 1e6);
     counter("process_cpu_system_seconds_total", "CPU time in system mode.", system / 1e6);
     counter("process_cpu_seconds_total", "CPU time.", (user + system) / 1e6);
-    gauge("process_start_time_seconds", "When the process began, since the epoch.", SERVER_START);
+    gauge("process_start_time_seconds", "When the process began, since the epoch.", PROCESS_START);
     gauge("process_resident_memory_bytes", "Memory that is in use.", rss);
     gauge("process_virtual_memory_bytes", "Memory that is mapped.", virtualMemory());
     gauge("process_open_fds", "Open file descriptors.", openFiles());

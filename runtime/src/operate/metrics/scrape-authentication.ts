@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { KubernetesObject } from "../../base/kubernetes-object.js";
-import type { ResourceDefinition } from "../../base/resource-definition.js";
+import { builtinKindOf, type ResourceDefinition } from "../../base/resource-definition.js";
 import type { ApiClient } from "../../client/api-client.js";
 import type { EndpointAnswer } from "../http/http-endpoint.js";
 
@@ -20,8 +20,14 @@ interface Review extends KubernetesObject {
   };
 }
 
-const TOKEN_REVIEW = reviewOf("authentication.k8s.io", "TokenReview", "tokenreviews");
-const ACCESS_REVIEW = reviewOf("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews");
+const TOKEN_REVIEW = builtinKindOf<Review>({
+  ...{ group: "authentication.k8s.io", kind: "TokenReview", plural: "tokenreviews" },
+  scope: "Cluster",
+});
+const ACCESS_REVIEW = builtinKindOf<Review>({
+  ...{ group: "authorization.k8s.io", kind: "SubjectAccessReview", plural: "subjectaccessreviews" },
+  scope: "Cluster",
+});
 
 // What was granted or refused holds for so long; Prometheus asks every 15 to 60 s.
 const KEPT_MS = 60_000;
@@ -69,9 +75,4 @@ export class ScrapeAuthentication {
     const access = await ask(ACCESS_REVIEW, { user, uid, groups, extra, nonResourceAttributes });
     return access?.allowed === true ? undefined : FORBIDDEN;
   }
-}
-
-function reviewOf(group: string, kind: string, plural: string): ResourceDefinition<Review> {
-  const version = { group, version: "v1", apiVersion: `${group}/v1` };
-  return { ...version, kind, plural, scope: "Cluster", hasStatusSubresource: false, isCustom: false, schema: {} };
 }
