@@ -11,10 +11,10 @@ const sample = join(repositoryRoot, "fixtures/samples/podwatch");
 /** Copies the sample so that it can be changed and compiled. */
 async function createProject() {
   const folder = await createTemporaryFolder();
-  for (const part of ["src", "crds", "workflow.yaml"])
+  for (const part of ["src", "deploy", "crds", "workflow.yaml"])
     await cp(join(sample, part), join(folder.path, part), { recursive: true });
   await symlink(join(repositoryRoot, "node_modules"), join(folder.path, "node_modules"));
-  await writeFile(join(folder.path, "package.json"), JSON.stringify({ type: "module" }));
+  await writeFile(join(folder.path, "package.json"), JSON.stringify({ name: "podwatch", type: "module" }));
   const compilerOptions = { composite: false, rootDir: ".", noEmit: true, tsBuildInfoFile: null };
   const config = { extends: join(repositoryRoot, "tsconfig.json"), compilerOptions, include: ["src"] };
   await writeFile(join(folder.path, "tsconfig.json"), JSON.stringify(config));

@@ -21,9 +21,12 @@ for (const { name, folder, generate, generateOnce } of samples)
     test("generating gives the bytes that are checked in, and no other files", async () => {
       const files = (await generateOnce()).filter(({ owner }) => owner === "generator");
       for (const { path, content } of files) assert.is(await readFile(join(folder, path), "utf8"), content, path);
-      const present = await readdir(join(folder, "src/generated"), { recursive: true, withFileTypes: true });
-      const paths = present
-        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
+      const present = ["src/generated", "deploy/generated"].map((each) =>
+        readdir(join(folder, each), { recursive: true, withFileTypes: true }),
+      );
+      const paths = (await Promise.all(present))
+        .flat()
+        .filter((entry) => entry.isFile() && /\.(ts|yaml)$/.test(entry.name))
         .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
       assert.equal(paths.sort(), files.map(({ path }) => path).sort());
     });
@@ -47,16 +50,17 @@ for (const { name, folder, generate, generateOnce } of samples)
 
     test("a check reports a changed, a missing and a left over file, and changes nothing", async () => {
       await using copy = await createTemporaryFolder();
-      await cp(join(folder, "src"), join(copy.path, "src"), { recursive: true });
+      for (const each of ["src", "deploy"]) await cp(join(folder, each), join(copy.path, each), { recursive: true });
       const files = await generateOnce();
       assert.equal((await writeFiles(copy.path, files, { check: true })).stale, []);
-      const [changed, missing, ...rest] = files.filter(({ owner }) => owner === "generator");
+      const generated = files.filter(({ owner }) => owner === "generator");
+      const [changed, missing] = generated.filter(({ path }) => path.endsWith(".ts"));
       if (changed === undefined || missing === undefined) throw new Error("nothing is generated");
       const text = `${changed.content}// changed\n`;
       await writeFile(join(copy.path, changed.path), text);
       const report = await writeFiles(
         copy.path,
-        [changed, ...rest].filter(({ path }) => path !== missing.path),
+        generated.filter((file) => file !== missing),
         { check: true },
       );
       assert.equal(report.stale, ["src/generated/.gen-operator.json", changed.path, missing.path].sort());

@@ -4,6 +4,7 @@ import { readBuiltinKinds, type BuiltinKinds } from "./builtin-kinds.js";
 import type { Crd } from "./crd.js";
 import { isDirectory, listCrdFiles, listSpecFiles, pathInProject, readProjectFile } from "./project-files.js";
 import { passedOver } from "./read-crd-files.js";
+import { readOperatorName } from "./operator-name.js";
 import { readCrds, type CrdFile } from "./read-crds.js";
 import { readExternalFiles, type ExternalFile } from "./read-external-files.js";
 import { readWorkflows } from "./read-workflows.js";
@@ -12,6 +13,8 @@ import type { WorkflowSpec } from "./workflow-spec.js";
 
 /** What the files of a project say, and what is wrong with them. */
 export interface ProjectInput {
+  /** The name of the operator: that of its package, or of its folder. */
+  readonly name: string;
   readonly crds: readonly Crd[];
   readonly workflows: readonly WorkflowSpec[];
   readonly builtin: BuiltinKinds;
@@ -22,7 +25,8 @@ export interface ProjectInput {
 
 /** Reads the workflow specs of a project, the CRDs that they name, and all others below `crds`. */
 export async function readProject(project: string): Promise<ProjectInput> {
-  const [builtin, specs, crdFiles] = await Promise.all([
+  const [name, builtin, specs, crdFiles] = await Promise.all([
+    readOperatorName(project),
     readBuiltinKinds(),
     readSpecs(project),
     isDirectory(project).then((exists) => (exists ? listCrdFiles(project) : [])),
@@ -48,7 +52,7 @@ export async function readProject(project: string): Promise<ProjectInput> {
   ];
   const crds = read.flatMap(({ content }) => content?.crds ?? []);
   const externalFiles = await readExternalFiles(project, specs.workflows);
-  return { crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
+  return { name, crds, workflows: specs.workflows, builtin, externalFiles, diagnostics };
 }
 
 async function readSpecs(project: string): Promise<{ workflows: WorkflowSpec[]; diagnostics: Diagnostic[] }> {

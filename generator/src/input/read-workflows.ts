@@ -8,6 +8,7 @@ import type {
   ControllerSpec,
   DependentSpec,
   EventSourceSpec,
+  ExtraRuleSpec,
   PrimarySpec,
   RemovedSpec,
   WorkflowSettingsSpec,
@@ -56,6 +57,7 @@ interface CheckedSpec {
     readonly dependents?: { readonly [name: string]: DependentSpec };
     readonly removed?: { readonly [name: string]: RemovedSpec };
     readonly eventSources?: { readonly [name: string]: EventSourceSpec };
+    readonly rbac?: { readonly extra?: readonly ExtraRuleSpec[] };
   };
 }
 
@@ -69,5 +71,6 @@ function workflowOf(document: YamlDocument): WorkflowSpec {
     dependents: new Map(Object.entries(dependents)),
     removed: new Map(Object.entries(removed)),
     eventSources: new Map(Object.entries(eventSources)),
+    extraRules: spec.rbac?.extra ?? [],
   };
 }

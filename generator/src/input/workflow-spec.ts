@@ -199,6 +199,17 @@ export interface ControllerSpec {
   readonly indexes?: { readonly [name: string]: { readonly function: string } };
 }
 
+/** A rule of Kubernetes' RBAC as a spec states it: what the code of the user does beside the graph, and where. */
+export interface ExtraRuleSpec {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  /** In place of groups and resources. */
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+  readonly namespaces?: "sameAsController" | "all" | readonly string[];
+}
+
 /** The primary of a controller: a CRD file, or a kind. */
 export interface PrimarySpec {
   readonly crd?: string;
@@ -216,5 +227,7 @@ export interface WorkflowSpec {
   readonly dependents: ReadonlyMap<string, DependentSpec>;
   readonly removed: ReadonlyMap<string, RemovedSpec>;
   readonly eventSources: ReadonlyMap<string, EventSourceSpec>;
+  /** What the operator may do beside what the graph needs. */
+  readonly extraRules: readonly ExtraRuleSpec[];
   readonly document: YamlDocument;
 }

@@ -1,9 +1,10 @@
 import type { SourcePosition } from "../diagnostic.js";
-import type { BuiltinConditionName } from "../input/workflow-spec.js";
+import type { BuiltinConditionName, ExtraRuleSpec } from "../input/workflow-spec.js";
 import type { Place } from "../input/yaml-document.js";
 import type { DependentModel, RemovedModel, WorkflowSettings } from "./dependent-model.js";
 
 export type { Diagnostic, SourcePosition } from "../diagnostic.js";
+export type { ExtraRuleSpec } from "../input/workflow-spec.js";
 export { isKubernetes, isReadOnly, kindsOf, ownOperationsOf } from "./dependent-model.js";
 export type {
   Capability,
@@ -182,11 +183,15 @@ export interface ControllerModel {
   readonly settings: ControllerSettings;
   /** What finds primaries by a value, by the names of the indexes; none if absent. */
   readonly indexes?: { readonly [name: string]: FunctionModel };
+  /** Rights beside those that all this needs. */
+  readonly extraRules?: readonly ExtraRuleSpec[];
   readonly specFile: string;
 }
 
 /** A whole project. */
 export interface ProjectModel {
+  /** The name of the operator, which the objects have that run it: a DNS label. */
+  readonly name: string;
   readonly resources: readonly ResourceModel[];
   readonly controllers: readonly ControllerModel[];
 }

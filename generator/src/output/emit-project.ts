@@ -14,6 +14,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
     { emitWorkflow },
     { emitWorkflowTypes },
     { emitStubs },
+    { emitDeploy },
   ] = await Promise.all([
     import("./controller-names.js"),
     import("./emit-controller.js"),
@@ -21,6 +22,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
     import("./emit-workflow.js"),
     import("./emit-workflow-types.js"),
     import("./emit-stubs.js"),
+    import("./deploy/emit-deploy.js"),
   ]);
   const { printers, names, files } = await emitClasses(model.resources);
   const { source } = printers;
@@ -41,7 +43,7 @@ export async function emitProject(model: ProjectModel): Promise<OutputFile[]> {
       source,
     ),
   );
-  files.push(...(await emitStubs(controllers)));
+  files.push(...emitDeploy(model), ...(await emitStubs(controllers)));
   return sorted(files);
 }
 

@@ -31,6 +31,7 @@ function controllerOf(
 ): ProjectModel {
   const resources = [...new Set([primary, ...dependents.filter(isKubernetes).map(({ resource }) => resource)])];
   return {
+    name: "operator",
     resources,
     controllers: [
       {

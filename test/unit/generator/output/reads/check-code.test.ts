@@ -18,6 +18,7 @@ function check(
   rest: Partial<ControllerModel> = {},
 ): string[] {
   const model: ProjectModel = {
+    name: "operator",
     resources: [thing, configMap, secret],
     controllers: [
       {

@@ -1,0 +1,202 @@
+// What the runtime does with the API server for a controller, as rights with their reasons. A right that is missing here shows when an
+// operator runs with these rules alone, and so does one that is not needed: test/control-plane/deploy/.
+import {
+  isKubernetes,
+  type ControllerModel,
+  type DependentModel,
+  type EventSourceModel,
+  type InformerModel,
+  type KubernetesDependentModel,
+  type ResourceModel,
+} from "../../model/project-model.js";
+
+/** The verbs of the API server, in the order in which rules list them. */
+export const VERBS = ["get", "list", "watch", "create", "update", "patch", "delete"] as const;
+
+/** What may be done with objects. */
+export type Verb = (typeof VERBS)[number];
+
+/** Everywhere; any other place is a namespace. */
+export const EVERYWHERE = "*";
+
+/** The namespace that the operator runs in. */
+export const OWN_NAMESPACE = "";
+
+/** A right that is needed, and why. */
+export interface Grant {
+  readonly group: string;
+  /** The plural of a kind, or a part of it: `webpages/status`. */
+  readonly resource: string;
+  readonly verbs: readonly Verb[];
+  /** The only objects that it is about; all if absent. */
+  readonly names?: readonly string[];
+  /** A namespace, or one of the constants above. */
+  readonly place: string;
+  /** Another cluster than the operator's own. */
+  readonly cluster?: string;
+  readonly because: string;
+}
+
+type Right = Pick<Grant, "verbs" | "names" | "because"> & { readonly part?: string; readonly cluster?: string };
+
+const WATCHED: readonly Verb[] = ["list", "watch"];
+const CRD = { group: "apiextensions.k8s.io", plural: "customresourcedefinitions", scope: "Cluster" } as const;
+const EVENT = { group: "events.k8s.io", plural: "events", scope: "Namespaced" } as const;
+const LEASE = { group: "coordination.k8s.io", plural: "leases", scope: "Namespaced" } as const;
+const STATES = {
+  configMap: { group: "", plural: "configmaps", scope: "Namespaced" },
+  secret: { group: "", plural: "secrets", scope: "Namespaced" },
+} as const;
+/** Where Events about cluster-scoped objects are. */
+const EVENTS_OF_CLUSTER = "default";
+
+type Granted = Pick<ResourceModel, "group" | "plural" | "scope">;
+
+/** Returns the rights that replicas need to agree on one by a Lease. */
+export function leaderGrants(name: string): Grant[] {
+  const because = "leader election";
+  const place = [OWN_NAMESPACE];
+  return [
+    // The authorizer does not know the name of what is yet to be created.
+    ...grant(LEASE, place, { verbs: ["create"], because }),
+    ...grant(LEASE, place, { verbs: ["get", "watch", "update"], names: [name], because }),
+  ];
+}
+
+/** Returns the rights that a controller needs. */
+export function controllerGrants(controller: ControllerModel): Grant[] {
+  const { name, primary, dependents, eventSources, removed = [] } = controller;
+  const places = placesOf(controller);
+  return [
+    ...primaryGrants(controller, places),
+    ...dependents.flatMap((each) => dependentGrants(each, controller)),
+    ...eventSources.flatMap((each) => eventSourceGrants(each, places, name)),
+    ...removed.flatMap(({ name: former, resource, policy, namespace, cluster }) => {
+      if (policy === "keep") return [];
+      const verbs: readonly Verb[] = policy === "orphan" ? ["get", ...WATCHED, "patch"] : [...WATCHED, "delete"];
+      const because = `removed dependent ${former} of ${name}`;
+      return grant(resource, namespace === undefined ? places : [namespace], {
+        verbs,
+        because,
+        ...(cluster && { cluster }),
+      });
+    }),
+    ...grant(EVENT, primary.scope === "Cluster" ? [EVENTS_OF_CLUSTER] : places, {
+      verbs: ["create", "patch"],
+      because: `Events of ${name}`,
+    }),
+    ...crdGrants(controller),
+  ];
+}
+
+function primaryGrants(controller: ControllerModel, places: readonly string[]): Grant[] {
+  const { name, primary, dependents } = controller;
+  // An operator without a finalizer takes off what an earlier version put on.
+  const because = `primary of ${name}`;
+  const isOwner = dependents.some((each) => isKubernetes(each) && isWritten(each) && each.garbageCollected);
+  return [
+    ...grant(primary, places, { verbs: ["get", ...WATCHED, "patch"], because }),
+    ...(primary.hasStatusSubresource ? grant(primary, places, { verbs: ["patch"], part: "status", because }) : []),
+    // What OwnerReferencesPermissionEnforcement asks for where an owner reference blocks the deletion of its owner.
+    ...(isOwner
+      ? grant(primary, places, { verbs: ["update"], part: "finalizers", because: `owner references of ${name}` })
+      : []),
+  ];
+}
+
+function dependentGrants(dependent: DependentModel, controller: ControllerModel): Grant[] {
+  const { name } = dependent;
+  const because = `dependent ${name} of ${controller.name}`;
+  const places = placesOf(controller);
+  if (!isKubernetes(dependent)) {
+    const { state } = dependent.external;
+    if (state === undefined || state.kind === "status") return [];
+    const kind = state.kind === "resource" ? state.resource : STATES[state.kind];
+    return grant(kind, places, { verbs: [...WATCHED, "create", "patch", "delete"], because: `state of ${because}` });
+  }
+  const { resource, namespace, cluster, eventSource, fieldSelector } = dependent;
+  const there = namespace === undefined ? places : [namespace];
+  const elsewhere = cluster === undefined ? {} : { cluster };
+  const grants: Grant[] = [];
+  if (eventSource === undefined) {
+    const names = isWritten(dependent) ? {} : namesIn(fieldSelector);
+    grants.push(...grant(resource, there, { verbs: WATCHED, because, ...names, ...elsewhere }));
+  }
+  if (isWritten(dependent))
+    grants.push(...grant(resource, there, { verbs: verbsOfWrites(dependent), because, ...elsewhere }));
+  return grants;
+}
+
+// An apply that creates an object needs both verbs.
+function verbsOfWrites(dependent: KubernetesDependentModel): readonly Verb[] {
+  const { mode, operations = {}, onDelete, existing, serverSideApply = true } = dependent;
+  const isCreated = operations.create !== false;
+  const isUpdated = operations.update !== false && mode !== "createOnly";
+  const isOrphaned = onDelete === "orphan" && operations.delete !== false;
+  const verbs = new Set<Verb>(["get"]);
+  if (isCreated) verbs.add("create");
+  if (!serverSideApply && (isUpdated || existing === "adopt")) verbs.add("update");
+  // Also where nothing is applied: a label that somebody took off is put back, and what ties an object to its primary is taken off.
+  if (isCreated || isOrphaned || (serverSideApply && isUpdated)) verbs.add("patch");
+  if (onDelete !== "orphan" && operations.delete !== false) verbs.add("delete");
+  return [...verbs];
+}
+
+function eventSourceGrants(source: EventSourceModel, places: readonly string[], controller: string): Grant[] {
+  if (source.kind !== "informer") return [];
+  const { name, resource, fieldSelector, maxCachedObjects } = source;
+  const verbs: readonly Verb[] = maxCachedObjects === undefined ? WATCHED : ["get", ...WATCHED];
+  const because = `event source ${name} of ${controller}`;
+  return grant(resource, placesOfSource(source, places), { verbs, because, ...namesIn(fieldSelector) });
+}
+
+function placesOfSource({ namespaces }: InformerModel, places: readonly string[]): readonly string[] {
+  if (namespaces === undefined) return places;
+  return namespaces === "all" ? [EVERYWHERE] : namespaces;
+}
+
+// What --check-crds compares at the start, and what an operator waits for that is told of a kind's definition.
+function crdGrants({ name, primary, dependents }: ControllerModel): Grant[] {
+  const needed = dependents
+    .filter(isKubernetes)
+    .filter(({ conditions }) => conditions.activationCondition === undefined);
+  const checked = [{ resource: primary }, ...needed].flatMap((each) => ({ cluster: undefined, ...each }));
+  const awaited = dependents.filter(isKubernetes).filter(({ cluster, conditions }) => {
+    const isAsked = Object.values(conditions).some((each) => each.kind === "builtin" && each.name === "crdPresent");
+    return cluster === undefined && isAsked;
+  });
+  return [
+    ...checked.flatMap(({ resource, cluster }) =>
+      crdGrant(resource, { verbs: ["get"], because: `check of the CRDs of ${name}`, ...(cluster && { cluster }) }),
+    ),
+    ...awaited.flatMap(({ resource, name: dependent }) =>
+      crdGrant(resource, { verbs: WATCHED, because: `crdPresent of dependent ${dependent} of ${name}` }),
+    ),
+  ];
+}
+
+function crdGrant({ isCustom, plural, group }: ResourceModel, right: Right): Grant[] {
+  return isCustom ? grant(CRD, [EVERYWHERE], { ...right, names: [`${plural}.${group}`] }) : [];
+}
+
+/** Returns where a controller watches. */
+export function placesOf({ settings: { namespaces } }: ControllerModel): readonly string[] {
+  if (namespaces === undefined || namespaces.includes("*")) return [EVERYWHERE];
+  return namespaces === "current" ? [OWN_NAMESPACE] : (namespaces as readonly string[]);
+}
+
+// The API server takes the name in such a selector for that of the object that is asked for.
+function namesIn(fieldSelector: string | undefined): Pick<Grant, "names"> {
+  const name = fieldSelector?.split(",").flatMap((term) => /^metadata\.name==?(.+)$/.exec(term.trim())?.[1] ?? [])[0];
+  return name === undefined ? {} : { names: [name] };
+}
+
+function grant({ group, plural, scope }: Granted, places: readonly string[], { part, ...right }: Right): Grant[] {
+  const resource = part === undefined ? plural : `${plural}/${part}`;
+  const where = scope === "Cluster" ? [EVERYWHERE] : places;
+  return where.map((place) => ({ group, resource, place, ...right }));
+}
+
+function isWritten({ mode }: KubernetesDependentModel): boolean {
+  return mode !== "readOnly";
+}

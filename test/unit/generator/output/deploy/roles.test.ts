@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { parseAllDocuments } from "yaml";
+import { controllerGrants, EVERYWHERE, VERBS, type Grant, type Verb } from "#generator/output/deploy/grants.js";
+import { emitDeploy } from "#generator/output/deploy/emit-deploy.js";
+import { rolesOf } from "#generator/output/deploy/roles.js";
+import type {
+  ControllerModel,
+  DependentModel,
+  KubernetesDependentModel,
+  ResourceModel,
+} from "#generator/model/project-model.js";
+import { dependentOf, externalOf } from "../../../../support/dependent-models.js";
+import { builtinResource, thingOf } from "../../../../support/resource-models.js";
+import { assert, suite } from "../../../../support/suite.js";
+
+const thing = thingOf({ type: "object" }, { hasStatusSubresource: true, crd: { kind: "CustomResourceDefinition" } });
+const configMap = builtinResource("", "v1", "ConfigMap");
+const clusterRole = builtinResource("rbac.authorization.k8s.io", "v1", "ClusterRole");
+
+function controllerOf(
+  dependents: readonly DependentModel[],
+  rest: Partial<ControllerModel> = {},
+  primary: ResourceModel = thing,
+): ControllerModel {
+  const nothing = { eventSources: [], filters: {}, settings: {} };
+  return { name: "thing", primary, dependents, ...nothing, specFile: "workflow.yaml", ...rest };
+}
+
+/** Returns what is granted for ConfigMaps, by place. */
+function verbsFor(controller: ControllerModel, resource = "configmaps"): { readonly [place: string]: string } {
+  const verbs: { [place: string]: Set<Verb> } = {};
+  for (const each of controllerGrants(controller))
+    if (each.resource === resource) for (const verb of each.verbs) (verbs[each.place] ??= new Set()).add(verb);
+  const inOrder = (granted: Set<Verb>) => VERBS.filter((verb) => granted.has(verb)).join(" ");
+  return Object.fromEntries(Object.entries(verbs).map(([place, granted]) => [place, inOrder(granted)]));
+}
+
+const dependent = (rest: Partial<KubernetesDependentModel>) => ({ ...dependentOf("config", configMap), ...rest });
+
+suite("the rights of an operator", (test) => {
+  const cases: readonly [string, Partial<KubernetesDependentModel>, string][] = [
+    ["is managed", {}, "get list watch create patch delete"],
+    ["is only read", { mode: "readOnly" }, "list watch"],
+    ["is only created", { mode: "createOnly" }, "get list watch create patch delete"],
+    ["is orphaned", { onDelete: "orphan" }, "get list watch create patch"],
+    ["is never deleted", { operations: { delete: false } }, "get list watch create patch"],
+    ["is never created", { operations: { create: false } }, "get list watch patch delete"],
+    ["is neither created nor updated", { operations: { create: false, update: false } }, "get list watch delete"],
+    ["is written by POST and PUT", { serverSideApply: false }, "get list watch create update patch delete"],
+    ["takes its objects from an event source", { eventSource: "all" }, "get create patch delete"],
+  ];
+  for (const [what, rest, verbs] of cases)
+    test(`a dependent that ${what} needs ${verbs}`, () => {
+      assert.equal(verbsFor(controllerOf([dependent(rest)])), { [EVERYWHERE]: verbs });
+    });
+
+  test("hold in the namespaces that are watched, and everywhere for what is in none", () => {
+    const dependents = [
+      dependent({}),
+      dependent({ name: "fixed", namespace: "home" }),
+      dependentOf("role", clusterRole),
+    ];
+    const controller = controllerOf(dependents, { settings: { namespaces: ["a", "b"] } });
+    assert.equal(Object.keys(verbsFor(controller)), ["a", "b", "home"]);
+    assert.equal(Object.keys(verbsFor(controller, "clusterroles")), [EVERYWHERE]);
+    assert.equal(Object.keys(verbsFor(controllerOf(dependents, { settings: { namespaces: "current" } }))), [
+      "",
+      "home",
+    ]);
+  });
+
+  test("to write a status, and to be named as an owner, are there only where that happens", () => {
+    const parts = (controller: ControllerModel) =>
+      controllerGrants(controller).flatMap(({ resource }) => (resource.startsWith("things/") ? resource : []));
+    assert.equal(parts(controllerOf([dependent({})])), ["things/status", "things/finalizers"]);
+    assert.equal(parts(controllerOf([dependent({ garbageCollected: false })])), ["things/status"]);
+    assert.equal(parts(controllerOf([], {}, { ...thing, hasStatusSubresource: false })), []);
+  });
+
+  test("of what is kept of external resources are about the objects that keep it", () => {
+    const external = externalOf("account", { kind: "poll", intervalMs: 1 });
+    const keptIn = (state: NonNullable<typeof external.external.state>) =>
+      controllerOf([{ ...external, external: { ...external.external, state } }]);
+    assert.equal(verbsFor(keptIn({ kind: "configMap" })), { [EVERYWHERE]: "list watch create patch delete" });
+    assert.equal(verbsFor(keptIn({ kind: "secret" }), "secrets"), { [EVERYWHERE]: "list watch create patch delete" });
+    assert.equal(verbsFor(keptIn({ kind: "status", path: ["id"] })), {});
+  });
+
+  test("name the objects where a selector names one", () => {
+    const source = {
+      kind: "informer",
+      name: "settings",
+      resource: configMap,
+      mapping: { kind: "ownerReference" },
+    } as const;
+    const informer = { ...source, filters: {}, form: { kind: "full" } } as const;
+    const namesOf = (fieldSelector: string) =>
+      controllerGrants(controllerOf([], { eventSources: [{ ...informer, fieldSelector }] })).find(
+        ({ resource }) => resource === "configmaps",
+      )?.names;
+    assert.equal(namesOf("metadata.name=main"), ["main"]);
+    assert.equal(namesOf("data.a=b,metadata.name==main"), ["main"]);
+    assert.equal(namesOf("metadata.name!=main"), undefined);
+  });
+
+  test("in another cluster are in a file of their own", () => {
+    const controller = controllerOf([dependent({ cluster: "other", garbageCollected: false })]);
+    const files = emitDeploy({ name: "operator", resources: [], controllers: [controller] });
+    const textOf = (path: string) => files.find((file) => file.path === path)?.content ?? "";
+    assert.not.match(textOf("deploy/generated/rbac.yaml"), "configmaps");
+    const [role] = parseAllDocuments(textOf("deploy/generated/clusters/other.yaml"));
+    assert.equal(role?.toJS().rules[0].resources, ["configmaps"]);
+  });
+
+  const word = (...words: string[]) => fc.constantFrom(...words);
+  const grants = fc.array(
+    fc.record({
+      ...{
+        group: word("", "apps"),
+        resource: word("a", "b"),
+        place: word(EVERYWHERE, "", "home"),
+        because: word("x", "y"),
+      },
+      verbs: fc.uniqueArray(fc.constantFrom<Verb>(...VERBS), { minLength: 1, maxLength: 3 }),
+      names: fc.option(fc.constant(["one"] as readonly string[]), { nil: undefined }),
+    }),
+    { maxLength: 12 },
+  );
+  const requests = ["", "apps"].flatMap((group) =>
+    ["a", "b"].flatMap((resource) =>
+      VERBS.flatMap((verb) =>
+        ["", "home", "other"].flatMap((place) =>
+          ["one", "two"].map((name) => ({ group, resource, verb, place, name })),
+        ),
+      ),
+    ),
+  );
+  type Request = (typeof requests)[number];
+
+  test("allow as rules exactly what was granted, and state it once", () => {
+    const isGranted = (all: readonly Grant[], { group, resource, verb, place, name }: Request) =>
+      all.some(
+        (each) =>
+          each.group === group &&
+          each.resource === resource &&
+          each.verbs.includes(verb) &&
+          (each.place === EVERYWHERE || each.place === place) &&
+          (each.names === undefined || each.names.includes(name)),
+      );
+    fc.assert(
+      fc.property(grants, (stated) => {
+        const all = stated.map(({ names, ...rest }): Grant => ({ ...rest, ...(names && { names }) }));
+        const roles = rolesOf(all, []);
+        for (const request of requests) {
+          const { group, resource, verb, place, name } = request;
+          const allowing = roles
+            .filter((role) => role.place === EVERYWHERE || role.place === place)
+            .flatMap(({ rules }) => rules)
+            .filter(
+              (rule) =>
+                rule.apiGroups?.includes(group) === true &&
+                rule.resources?.includes(resource) === true &&
+                rule.verbs.includes(verb) &&
+                rule.resourceNames?.includes(name) !== false,
+            );
+          assert.is(allowing.length > 0, isGranted(all, request), JSON.stringify(request));
+          // One object everywhere and all of a namespace overlap, and neither covers the other.
+          const needed = allowing.filter(
+            ({ resourceNames }, _, all) => resourceNames === undefined || all.length === 1,
+          );
+          assert.ok(needed.length <= 1, `${JSON.stringify(request)} is stated ${needed.length} times`);
+        }
+      }),
+    );
+  });
+});
