@@ -17,6 +17,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly ca: string;
   /** The path of a kubeconfig file for the administrator. */
   readonly kubeconfig: string;
+  /** Where the requests of service accounts are written down; absent unless that was asked for. */
+  readonly auditLog?: string;
   /** The process numbers, for measuring. */
   readonly pids: { etcd: number; apiserver: number };
   close(): Promise<void>;
@@ -28,6 +30,10 @@ export interface ControlPlaneOptions {
   controllers?: boolean;
   /** Names of the controllers to start instead of those two. */
   controllerNames?: string[];
+  /** Writes down the requests of service accounts. */
+  audited?: boolean;
+  /** Admission plugins besides those that are on by default. */
+  admissionPlugins?: string[];
 }
 
 const START_TIMEOUT_MS = 60_000;
@@ -50,6 +56,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promise<ControlPlane> {
   const files = await writeCredentials(group.folder);
   const [clientPort, peerPort, port] = await freePorts(3);
+  const auditLog = options.audited === true ? join(group.folder, "audit.log") : undefined;
+  const { admissionPlugins = [] } = options;
   const etcdUrl = `http://127.0.0.1:${clientPort}`;
   const etcd = group.start("etcd", findBinaryOrThrow("etcd"), [
     `--listen-peer-urls=http://127.0.0.1:${peerPort}`,
@@ -78,6 +86,8 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
     "--max-requests-inflight=3000",
     "--max-mutating-requests-inflight=1000",
     "--enable-priority-and-fairness=false",
+    ...(admissionPlugins.length === 0 ? [] : [`--enable-admission-plugins=${admissionPlugins.join(",")}`]),
+    ...(auditLog === undefined ? [] : [`--audit-policy-file=${files.auditPolicy}`, `--audit-log-path=${auditLog}`]),
   ]);
   const connection = { url: `https://127.0.0.1:${port}`, token: TOKEN, ca: files.caText };
   await ready(connection, [etcd, apiserver]);
@@ -98,6 +108,7 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
   return {
     ...connection,
     kubeconfig,
+    ...(auditLog === undefined ? {} : { auditLog }),
     pids: { etcd: etcd.pid, apiserver: apiserver.pid },
     close,
     [Symbol.asyncDispose]: close,
@@ -105,6 +116,14 @@ async function startIn(group: ProcessGroup, options: ControlPlaneOptions): Promi
 }
 
 const TOKEN = "admin-token";
+
+// The first rule that fits decides. A watch is written down when it begins.
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "Metadata", userGroups: ["system:serviceaccounts"] }, { level: "None" }],
+};
 
 async function writeCredentials(folder: string) {
   const { ca, ...certificates } = createCertificates();
@@ -119,6 +138,7 @@ async function writeCredentials(folder: string) {
     serverCertificate: await write("apiserver.crt", certificates.serverCertificate),
     serverKey: await write("apiserver.key", certificates.serverKey),
     serviceAccountKey: await write("sa.key", certificates.serviceAccountKey),
+    auditPolicy: await write("audit-policy.json", JSON.stringify(AUDIT_POLICY)),
     tokens: await write("tokens.csv", `${TOKEN},admin,admin-uid,system:masters\n`),
   };
 }
