@@ -30,8 +30,9 @@ import { Sender } from "../write/send/send.js";
 import { Writer } from "../write/writer.js";
 import { synchronous } from "../base/promises.js";
 import type { ReconcileObserver } from "../reconcile/reconcile-event.js";
-import { describeReason, type GivenUp, type PrimaryRunner } from "../schedule/reconcile-scope.js";
+import type { GivenUp } from "../schedule/reconcile-scope.js";
 import type { WorkflowResult } from "../workflow/workflow-result.js";
+import { tracedRunner } from "./traced-runner.js";
 
 /** What the controllers of an operator share. */
 export interface SharedParts extends Pick<DriverParts, "client" | "clusters" | "fieldManagers"> {
@@ -245,28 +246,6 @@ export class RunningController {
   counts(): ReturnType<Controller["counts"]> {
     return this.#controller.counts();
   }
-}
-
-/** Returns a runner that makes a span of every reconcile. */
-function tracedRunner(
-  runner: PrimaryReconciler,
-  { controller, tracing }: { readonly controller: string; readonly tracing: Tracing },
-): PrimaryRunner<WorkflowResult> {
-  return {
-    run(scope) {
-      const { key, queuedMs, retry, reasons } = scope;
-      const facts = {
-        controller,
-        primary: key,
-        attempt: retry.attempt,
-        queuedMs,
-        reasons: reasons.map(describeReason),
-      };
-      return tracing.reconcile(facts, () => runner.run(scope));
-    },
-    lacksFinalizer: (primary) => runner.lacksFinalizer(primary),
-    release: (key) => runner.release(key),
-  };
 }
 
 function createSources(
