@@ -1,5 +1,6 @@
 import type { ControllerActivity, SourceHealth, Tracing } from "../base/activity.js";
 import { systemClock } from "../base/clock.js";
+import type { ObjectKey } from "../base/kubernetes-object.js";
 import { messageOf, type Logger } from "../base/logger.js";
 import type { EventSource } from "../sources/event-source.js";
 import type { IndexFunction } from "../cache/object-index.js";
@@ -14,6 +15,7 @@ import { checkNamespaces, namespacesOf } from "./check-controller.js";
 import { dependentsOf, finalizerNameOf } from "../reconcile/controller-definition.js";
 import type { ControllerDefinition, EventSourceFacts } from "../reconcile/controller-definition.js";
 import { Controller } from "../schedule/controller.js";
+import { listed, type ControllerDetails, type Listed } from "../schedule/details/controller-details.js";
 import { ExpectationRegistry } from "../reconcile/expectations.js";
 import { LoopReporter, type LoopObserver } from "../operate/loop-reporter.js";
 import type { EventRecorder } from "../operate/events/event-recorder.js";
@@ -240,6 +242,11 @@ export class RunningController {
   /** What it does now, and how much it was given to do. */
   activity(): ControllerActivity {
     return this.#controller.activity();
+  }
+
+  /** What it knows of its primaries, for people. */
+  details(): ControllerDetails & { readonly paused: Listed<ObjectKey> } {
+    return { ...this.#controller.details(), paused: listed(this.#pauses.primaries) };
   }
 
   /** Counts what is kept of primaries. */

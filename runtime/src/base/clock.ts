@@ -63,6 +63,11 @@ export class PostponableTimer {
     return this.#cancel !== undefined;
   }
 
+  /** The time at which `onDue` is called; undefined if it is not set. */
+  get dueAt(): number | undefined {
+    return this.isSet ? this.#dueAt : undefined;
+  }
+
   /** Sets the time at which `onDue` is called, in place of the one before. */
   set(delayMs: number, now = this.#clock.now()): void {
     this.#dueAt = now + delayMs;

@@ -23,6 +23,10 @@ export class PauseReporter {
     return this.#paused.size;
   }
 
+  get primaries(): Iterable<ObjectKey> {
+    return this.#paused;
+  }
+
   note(primary: KubernetesObject, isPaused: boolean): void {
     const key = keyOf(primary.metadata);
     if (this.#paused.has(key) === isPaused) return;

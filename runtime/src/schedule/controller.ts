@@ -5,6 +5,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { isPaused } from "../base/primary-link.js";
 import type { ReconcilePriority, ReconcileReason, SecondaryCause } from "../base/reconcile-reason.js";
 import type { ResourceChange } from "../cache/resource-change.js";
+import { detailsOf, type ControllerDetails } from "./details/controller-details.js";
 import { KnownPrimary, type PrimaryTiming } from "./known-primary.js";
 import { createPrimaryFilter, isEdit, type PrimaryFilter } from "./primary-filter.js";
 import { transitionOf } from "./processor.js";
@@ -239,6 +240,11 @@ export class Controller<Result = unknown> {
       ...{ maxRunning: this.#maxRunning, unfinishedMs: ages.reduce((sum, age) => sum + age, 0) },
       longestMs: Math.max(0, ...ages),
     };
+  }
+
+  /** What it knows of its primaries, for people. */
+  details(): ControllerDetails {
+    return detailsOf(this.#primaries.values(), this.#clock.now());
   }
 
   #onDeletion(change: PrimaryChange, reason: ReconcileReason): void {

@@ -63,6 +63,11 @@ export class KnownPrimary implements Queued {
     return this.#timer.isSet;
   }
 
+  /** When its timer rings, by the clock of the controller. */
+  get dueAt(): number | undefined {
+    return this.#timer.dueAt;
+  }
+
   see(metadata: ObjectMeta): void {
     const { uid, generation, deletionTimestamp } = metadata;
     const seen = (this.seen ??= { uid, generation, isDeleting: false, isPaused: false });

@@ -242,7 +242,8 @@ export class RunsUnderWay {
 export class RunningTasks {
   readonly #scope: { readonly logger: Logger };
   readonly #clock: Clock;
-  readonly #running: { readonly what: string; readonly startedAt: number }[] = [];
+  /** Those that have not returned yet. */
+  readonly running: { readonly what: string; readonly startedAt: number }[] = [];
   /** Absent until there is something to watch. */
   #cancel: (() => void) | undefined;
   #isClosed = false;
@@ -256,11 +257,11 @@ export class RunningTasks {
   async track<Result>(what: string, task: () => Result | Promise<Result>): Promise<Result> {
     if (!this.#isClosed) this.#cancel ??= this.#watch();
     const running = { what, startedAt: this.#clock.now() };
-    this.#running.push(running);
+    this.running.push(running);
     try {
       return await task();
     } finally {
-      this.#running.splice(this.#running.indexOf(running), 1);
+      this.running.splice(this.running.indexOf(running), 1);
     }
   }
 
@@ -272,7 +273,7 @@ export class RunningTasks {
   #watch(): () => void {
     return this.#clock.schedule(SLOW_AFTER_MS, () => {
       const now = this.#clock.now();
-      for (const { what, startedAt } of this.#running) {
+      for (const { what, startedAt } of this.running) {
         const seconds = Math.round((now - startedAt) / 1000);
         const message = `${what} has not returned for ${seconds} s; this primary is not reconciled until it does`;
         this.#scope.logger.warn({ seconds }, message);

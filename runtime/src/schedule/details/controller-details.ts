@@ -1,0 +1,131 @@
+// What a controller knows of its primaries at one moment, in words for people. Ages are milliseconds; nothing of an object but its name is told.
+import type { ObjectKey } from "../../base/kubernetes-object.js";
+import type { ReconcilePriority } from "../../base/reconcile-reason.js";
+import type { KnownPrimary } from "../known-primary.js";
+import type { TimerKind } from "../processor-state.js";
+import { describeReason } from "../reconcile-scope.js";
+
+/** The first of many, and how many there are. */
+export interface Listed<Item> {
+  readonly count: number;
+  readonly first: readonly Item[];
+}
+
+/** A primary that waits for its turn. */
+export interface QueuedPrimary {
+  readonly primary: ObjectKey;
+  readonly priority: ReconcilePriority;
+  readonly forMs: number;
+  readonly reasons: readonly string[];
+}
+
+/** A reconcile under way. */
+export interface RunningReconcile {
+  readonly primary: ObjectKey;
+  readonly forMs: number;
+  readonly attempt: number;
+  readonly reasons: readonly string[];
+  /** The functions of the user that it waits for. */
+  readonly waitsFor: readonly { readonly what: string; readonly forMs: number }[];
+  /** Whether its signal was aborted. */
+  readonly isAborted: boolean;
+  /** Whether others have its place, because it goes on although its signal was aborted. */
+  readonly isHung: boolean;
+}
+
+/** A primary whose last reconcile failed. */
+export interface FailedPrimary {
+  readonly primary: ObjectKey;
+  /** Reconciles that failed since the last success. */
+  readonly failures: number;
+  /** When it is reconciled again; absent if only a change does that. */
+  readonly dueInMs?: number;
+  /** The time that it waits for. */
+  readonly waitsFor?: TimerKind;
+  readonly isGivenUp: boolean;
+}
+
+/** What a controller knows of its primaries. */
+export interface ControllerDetails {
+  /** How many primaries it knows. */
+  readonly primaries: number;
+  /** The longest wait first. */
+  readonly queued: Listed<QueuedPrimary>;
+  /** The longest first. */
+  readonly running: Listed<RunningReconcile>;
+  /** The next one first. */
+  readonly failed: Listed<FailedPrimary>;
+  /** How many primaries wait for each kind of time. */
+  readonly timers: { readonly [Kind in TimerKind]?: number };
+}
+
+// A page that somebody reads, also while ten thousand primaries wait.
+const LISTED = 100;
+
+/** Returns the first of many. */
+export function listed<Item>(items: Iterable<Item>): Listed<Item> {
+  const all = [...items];
+  return { count: all.length, first: all.slice(0, LISTED) };
+}
+
+/** Returns what is known of these primaries at a time of their clock. */
+export function detailsOf(known: Iterable<KnownPrimary>, now: number): ControllerDetails {
+  const primaries = [...known];
+  const queued = primaries.filter(({ waiting }) => waiting !== undefined).sort((a, b) => a.queuedAt - b.queuedAt);
+  const running = primaries.filter(({ run }) => run !== undefined).sort((a, b) => startOf(a) - startOf(b));
+  const failed = primaries.filter(({ state }) => state.failures > 0).sort((a, b) => dueOf(a) - dueOf(b));
+  const timers: { [Kind in TimerKind]?: number } = {};
+  for (const { hasTimer, state } of primaries)
+    if (hasTimer && state.timer !== undefined) timers[state.timer] = (timers[state.timer] ?? 0) + 1;
+  return {
+    primaries: primaries.length,
+    queued: shown(queued, (each) => queuedOf(each, now)),
+    running: shown(running, (each) => runningOf(each, now)),
+    failed: shown(failed, (each) => failedOf(each, now)),
+    timers,
+  };
+}
+
+// Only what is shown is put into words.
+function shown<Item>(all: readonly KnownPrimary[], show: (each: KnownPrimary) => Item): Listed<Item> {
+  const { count, first } = listed(all);
+  return { count, first: first.map(show) };
+}
+
+function queuedOf({ key, waiting = "background", queuedAt, state }: KnownPrimary, now: number): QueuedPrimary {
+  return { primary: key, priority: waiting, forMs: sinceOf(queuedAt, now), reasons: state.reasons.map(describeReason) };
+}
+
+function runningOf({ key, run }: KnownPrimary, now: number): RunningReconcile {
+  const { startedAt = now, retry, reasons = [], tasks, signal, endOfPlace } = run ?? {};
+  return {
+    primary: key,
+    forMs: sinceOf(startedAt, now),
+    attempt: retry?.attempt ?? 0,
+    reasons: reasons.map(describeReason),
+    waitsFor: (tasks?.running ?? []).map((each) => ({ what: each.what, forMs: sinceOf(each.startedAt, now) })),
+    isAborted: signal?.aborted === true,
+    isHung: endOfPlace === Infinity,
+  };
+}
+
+function failedOf({ key, state, dueAt }: KnownPrimary, now: number): FailedPrimary {
+  const { failures, isGivenUp, timer } = state;
+  const isWaiting = dueAt !== undefined && timer !== undefined;
+  return {
+    ...{ primary: key, failures, isGivenUp },
+    ...(isWaiting && { dueInMs: Math.max(0, Math.round(dueAt - now)), waitsFor: timer }),
+  };
+}
+
+function startOf({ run }: KnownPrimary): number {
+  return run?.startedAt ?? 0;
+}
+
+function dueOf({ dueAt }: KnownPrimary): number {
+  return dueAt ?? Number.MAX_VALUE;
+}
+
+function sinceOf(then: number, now: number): number {
+  return Math.max(0, Math.round(now - then));
+}
