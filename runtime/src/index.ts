@@ -110,6 +110,7 @@ export type {
 export { WorkflowError } from "./workflow/workflow-result.js";
 export type { Fence, RequesterOptions, RequestObservation, RequestObserver } from "./client/requester.js";
 export { createLogger, messageOf, type CreateLoggerOptions, type Logger, type LogLevel } from "./base/logger.js";
+export type { LogLevels } from "./operate/settings/log-levels.js";
 
 // Talking to a cluster
 export { ApiClient, type ApplyOptions, type Defined, type PatchTarget } from "./client/api-client.js";

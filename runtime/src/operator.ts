@@ -1,4 +1,4 @@
-import { createSafeLogger, messageOf, type Logger, createLogger } from "./base/logger.js";
+import { messageOf, type Logger } from "./base/logger.js";
 import { ApiClient, isClosed } from "./client/api-client.js";
 import { createConnection, type Connection, type ConnectionOptions } from "./client/connect/connection.js";
 import { InformerPool } from "./watch/informer-pool.js";
@@ -12,6 +12,7 @@ import { loadTracing } from "./operate/tracing.js";
 import { LeaderElection } from "./operate/lease/leadership.js";
 import { checkClusters, checkDefinitions } from "./assemble/check-definitions.js";
 import { checkControllers } from "./assemble/check-controller.js";
+import { leveledLoggerOf } from "./assemble/operator/leveled-logger-of.js";
 import { findConnection } from "./assemble/operator/find-connection.js";
 import { shareSelectors } from "./assemble/dependent-drivers.js";
 import { both, guarded } from "./assemble/operator/observers.js";
@@ -75,7 +76,8 @@ class RunnableOperator implements Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    this.#logger = createSafeLogger(options.logger ?? createLogger());
+    const { logger, levels } = leveledLoggerOf(options);
+    this.#logger = logger;
     checkControllers(options.controllers);
     checkClusters(options.controllers, Object.keys(options.clusters ?? {}));
     const { leaderElection: settings, controllers, onLeadership } = options;
@@ -87,6 +89,9 @@ class RunnableOperator implements Operator {
       logger: this.#logger,
       health: () => this.health(),
       hasStarted: () => this.#runningSession?.isStarted === true,
+      levels,
+      names: this.#names,
+      details: () => this.#runningSession?.details() ?? {},
       failuresOf: (controller) => this.#runningSession?.failuresOf(controller) ?? [],
       connection: () => this.#client?.connection,
       controllers: () => this.#runningSession?.activity() ?? [],

@@ -1,15 +1,15 @@
 import { applyToController, applyToLevels, applyToOptions } from "./assemble/operator/apply-settings.js";
 import type { OperatorOptions } from "./assemble/operator/operator-options.js";
-import { createLogger, createSafeLogger, messageOf, type Logger, type LogLevel } from "./base/logger.js";
+import { messageOf, type Logger } from "./base/logger.js";
 import { isInPod } from "./client/connect/load-connection.js";
 import { createOperator } from "./operator.js";
 import { followSettings, loadSettings, type LoadedSettings } from "./operate/settings/load-settings.js";
-import { leveledLogger, type LogLevels } from "./operate/settings/log-levels.js";
+import { createLeveledLogger } from "./operate/settings/log-levels.js";
 import type { SettingValues } from "./operate/settings/settings.js";
 import type { ControllerDefinition } from "./reconcile/controller-definition.js";
 
 /** What a process that runs an operator may be given. */
-export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers"> {
+export interface RunOperatorOptions extends Omit<OperatorOptions, "controllers" | "logLevels"> {
   /** Stops the operator when it is aborted, as SIGTERM does. */
   readonly signal?: AbortSignal;
   /** The flags. Default: those of the process. */
@@ -57,13 +57,11 @@ interface RunOptions extends Omit<OperatorOptions, "controllers" | "logger"> {
 
 async function run(controllers: readonly ControllerDefinition[], options: RunOptions): Promise<void> {
   const { own, signal, settings, code, ...rest } = options;
-  // What a logger of the user's writes is its own affair, unless a setting says less.
-  const first: LogLevel = own === undefined ? "info" : "debug";
-  const levels: LogLevels = { operator: first, controllers: new Map() };
-  applyToLevels(settings.values, levels, first);
   const format = settings.values.get("logFormat") as "json" | "pretty" | undefined;
-  const logger = createSafeLogger(leveledLogger(own ?? createLogger("debug", { format }), levels));
-  const operator = createOperator({ ...rest, controllers, logger });
+  const { logger, levels } = createLeveledLogger(own, format);
+  const first = levels.operator;
+  applyToLevels(settings.values, levels, first);
+  const operator = createOperator({ ...rest, controllers, logger, logLevels: levels });
   const onChange = (values: SettingValues) => {
     applyToLevels(values, levels, first);
     for (const { name, maxConcurrentReconciles } of code.map((each) => applyToController(values, each)))

@@ -24,6 +24,8 @@ export function applyToOptions(values: SettingValues, code: Options): Options {
   take<string>("healthProbeBindAddress", (value) => (options.healthProbeBindAddress = value));
   take<string>("metricsBindAddress", (value) => (options.metricsBindAddress = value));
   take<boolean>("metricsAuthentication", (value) => (options.metricsAuthentication = value));
+  take<string>("debugBindAddress", (value) => (options.debugBindAddress = value));
+  take<string>("debugTokenFile", (value) => (options.debugTokenFile = value));
   take<boolean>("checkCrds", (value) => (options.checksCrds = value));
   take<number>("startTimeout", (value) => (options.startTimeoutMs = value));
   take<number>("stopTimeout", (value) => (options.stopTimeoutMs = value));

@@ -1,8 +1,10 @@
-import type { Logger } from "../../base/logger.js";
 import { ApiClient } from "../../client/api-client.js";
 import type { Connection } from "../../client/connect/connection.js";
-import { bindAddressOf } from "../../operate/http/bind-address.js";
-import { HttpEndpoint, type EndpointHandler } from "../../operate/http/http-endpoint.js";
+import { DEBUG_METHODS, debugHandler, type DebugSubject } from "../../operate/debug/debug-handler.js";
+import { createDebugToken, type DebugToken } from "../../operate/debug/debug-token.js";
+import { instanceName } from "../../operate/instance-name.js";
+import { bindAddressOf, loopbackAddressOf, type BindAddress } from "../../operate/http/bind-address.js";
+import { HttpEndpoint, type EndpointHandler, type HttpEndpointOptions } from "../../operate/http/http-endpoint.js";
 import { probeHandler, type ProbeChecks, type ProbeSubject } from "../../operate/http/probes.js";
 import { METRICS_CONTENT_TYPE, OperatorMetrics, type MetricsSubject } from "../../operate/metrics/operator-metrics.js";
 import { ScrapeAuthentication } from "../../operate/metrics/scrape-authentication.js";
@@ -20,11 +22,15 @@ export interface EndpointSettings {
   readonly metricsBindAddress?: string | undefined;
   /** Whether only a token of the cluster that may `get` the path `/metrics` gets metrics. Default: false */
   readonly metricsAuthentication?: boolean | undefined;
+  /** Where the paths below `/debug/` are answered: a loopback address such as `127.0.0.1:8082`, or `0` for nowhere. Default: `0` */
+  readonly debugBindAddress?: string | undefined;
+  /** A file with the token that these paths ask for. Default: one is made, and the log names its file. */
+  readonly debugTokenFile?: string | undefined;
 }
 
 /** What the endpoints show. */
-export interface EndpointSubject extends Omit<ProbeSubject, "checks">, MetricsSubject {
-  readonly logger: Logger;
+export interface EndpointSubject
+  extends Omit<ProbeSubject, "checks">, MetricsSubject, Omit<DebugSubject, "instance" | "leadership"> {
   /** The connection to the API server; absent until it is found. */
   connection(): Connection | undefined;
 }
@@ -35,29 +41,40 @@ export class OperatorEndpoints {
   readonly metrics: OperatorMetrics | undefined;
   readonly #subject: EndpointSubject;
   readonly #endpoints: readonly HttpEndpoint[];
+  readonly #debugToken: DebugToken | undefined;
   #reviews: ApiClient | undefined;
 
   constructor(settings: EndpointSettings, subject: EndpointSubject) {
     const { healthProbeBindAddress = "0", checks = {}, metricsBindAddress = "0", metricsAuthentication } = settings;
+    const { debugBindAddress = "0", debugTokenFile } = settings;
     const { logger } = subject;
     this.#subject = subject;
     const probes = probeHandler({ ...subject, checks });
+    const probesAt = bindAddressOf("healthProbeBindAddress", healthProbeBindAddress);
     const metrics = this.#metricsHandler(metricsAuthentication === true);
+    const metricsAt = bindAddressOf("metricsBindAddress", metricsBindAddress);
+    const debugAt = loopbackAddressOf("debugBindAddress", debugBindAddress);
+    const token = createDebugToken(debugTokenFile, logger);
+    const debug = debugHandler({ ...subject, instance: instanceName() }, token);
+    const debugging = { what: "the debug paths", handle: debug, methods: DEBUG_METHODS, logger };
     this.#endpoints = [
-      ...endpointAt("healthProbeBindAddress", healthProbeBindAddress, { what: "the probes", handle: probes, logger }),
-      ...endpointAt("metricsBindAddress", metricsBindAddress, { what: "the metrics", handle: metrics, logger }),
+      ...endpointAt(probesAt, { setting: "healthProbeBindAddress", what: "the probes", handle: probes, logger }),
+      ...endpointAt(metricsAt, { setting: "metricsBindAddress", what: "the metrics", handle: metrics, logger }),
+      ...endpointAt(debugAt, { setting: "debugBindAddress", ...debugging }),
     ];
-    const isServed = bindAddressOf("metricsBindAddress", metricsBindAddress) !== undefined;
-    this.metrics = isServed ? new OperatorMetrics(subject) : undefined;
+    this.metrics = metricsAt === undefined ? undefined : new OperatorMetrics(subject);
+    this.#debugToken = debugAt === undefined ? undefined : token;
   }
 
-  /** Opens those that are not open; throws for an address that cannot be had. */
+  /** Opens those that are not open; throws for an address, or a token, that cannot be had. */
   async open(): Promise<void> {
+    await this.#debugToken?.open();
     for (const endpoint of this.#endpoints) await endpoint.open();
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.close()));
+    await this.#debugToken?.close();
     this.metrics?.close();
     await this.#reviews?.close();
     this.#reviews = undefined;
@@ -81,10 +98,8 @@ export class OperatorEndpoints {
 }
 
 function endpointAt(
-  setting: string,
-  text: string,
-  more: { readonly what: string; readonly handle: EndpointHandler; readonly logger: Logger },
+  address: BindAddress | undefined,
+  more: Omit<HttpEndpointOptions, "address">,
 ): readonly HttpEndpoint[] {
-  const address = bindAddressOf(setting, text);
-  return address === undefined ? [] : [new HttpEndpoint({ setting, address, ...more })];
+  return address === undefined ? [] : [new HttpEndpoint({ address, ...more })];
 }

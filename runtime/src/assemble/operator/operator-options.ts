@@ -3,6 +3,7 @@ import type { Connection, ConnectionOptions } from "../../client/connect/connect
 import type { RequestObserver } from "../../client/requester.js";
 import type { LeadershipObserver } from "../../operate/lease/leadership.js";
 import type { LeaderElectionSettings } from "../../operate/lease/lease-settings.js";
+import type { LogLevels } from "../../operate/settings/log-levels.js";
 import type { LoopObserver } from "../../operate/loop-reporter.js";
 import type { ControllerDefinition } from "../../reconcile/controller-definition.js";
 import type { ReconcileObserver } from "../../reconcile/reconcile-event.js";
@@ -18,6 +19,8 @@ export interface OperatorOptions extends EndpointSettings {
   /** A kubeconfig file to take the connection from. */
   readonly kubeconfig?: string;
   readonly logger?: Logger;
+  /** The levels that `logger` obeys, for the debug endpoint to show and change. Default: that endpoint gives the logger levels of its own. */
+  readonly logLevels?: LogLevels;
   /** Told about every reconcile. */
   readonly observer?: ReconcileObserver;
   /** Told about every write of a dependent that others undo each time; such a dependent is written less and less often. */

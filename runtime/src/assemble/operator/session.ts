@@ -2,6 +2,7 @@ import type { Logger } from "../../base/logger.js";
 import { untilAborted } from "../../base/promises.js";
 import { abortWrites, whenWritesEnded, type ApiClient } from "../../client/api-client.js";
 import type { EventRecorder } from "../../operate/events/event-recorder.js";
+import type { ControllerState } from "../../operate/debug/debug-state.js";
 import type { Leadership } from "../../operate/lease/leadership.js";
 import type { MetricsSubject } from "../../operate/metrics/operator-metrics.js";
 import type { InformerPool } from "../../watch/informer-pool.js";
@@ -78,6 +79,12 @@ export class OperatorSession {
       postponed: controller.postponed.length,
       paused: controller.paused,
     }));
+  }
+
+  /** What each controller does now, and what it knows of its primaries, by name. */
+  details(): { readonly [controller: string]: ControllerState } {
+    const states = this.controllers.map((each) => [each.definition.name, { ...each.activity(), ...each.details() }]);
+    return Object.fromEntries(states) as { readonly [controller: string]: ControllerState };
   }
 
   /** Breaks off all that writes: another replica may do so from now on. */

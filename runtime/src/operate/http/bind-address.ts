@@ -25,3 +25,14 @@ export function bindAddressOf(setting: string, text: string): BindAddress | unde
 export function describeAddress({ host, port }: BindAddress): string {
   return `${host?.includes(":") === true ? `[${host}]` : (host ?? "")}:${port}`;
 }
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+
+/** Reads an address as `bindAddressOf` does; throws a TypeError for one that other machines, or other pods, reach. */
+export function loopbackAddressOf(setting: string, text: string): BindAddress | undefined {
+  const address = bindAddressOf(setting, text);
+  if (address === undefined || LOOPBACK.test(address.host ?? "")) return address;
+  throw new TypeError(
+    `${setting} is "${text}", and has to be a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none`,
+  );
+}

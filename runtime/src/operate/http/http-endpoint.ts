@@ -1,33 +1,44 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { messageOf, type Logger } from "../../base/logger.js";
 import { describeAddress, type BindAddress } from "./bind-address.js";
 
 /** What an endpoint answers. */
 export interface EndpointAnswer {
   readonly status: number;
-  readonly body: string;
+  /** A stream is destroyed when the client goes away. */
+  readonly body: string | Readable;
   /** Default: plain text. */
   readonly contentType?: string;
+  readonly headers?: { readonly [name: string]: string };
 }
 
-/** Answers a GET of a path; undefined if there is nothing at the path. */
+/**
+ * Answers a request for a path; undefined if there is nothing at the path. `gone` is aborted when the client goes away. The handler of an
+ * endpoint that takes more than GET reads the body of a request itself.
+ */
 export type EndpointHandler = (
   url: URL,
   request: IncomingMessage,
+  gone: AbortSignal,
 ) => EndpointAnswer | undefined | Promise<EndpointAnswer | undefined>;
 
-interface HttpEndpointOptions {
+/** What an endpoint is made of. */
+export interface HttpEndpointOptions {
   /** What it serves, and the setting that says where, for messages. */
   readonly what: string;
   readonly setting: string;
   readonly address: BindAddress;
   readonly handle: EndpointHandler;
+  /** Default: GET and HEAD. */
+  readonly methods?: readonly string[];
   readonly logger: Logger;
 }
 
 const NOT_FOUND: EndpointAnswer = { status: 404, body: "404 page not found\n" };
-const NOT_ALLOWED: EndpointAnswer = { status: 405, body: "only GET and HEAD\n" };
+const READS = ["GET", "HEAD"];
 // Whoever asks is a kubelet or a Prometheus: they are quick, and send little.
 const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 };
 
@@ -67,27 +78,42 @@ export class HttpEndpoint {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // Nothing that is sent is read.
+    const gone = new AbortController();
+    response.once("close", () => gone.abort(new Error("the client went away")));
+    const {
+      status,
+      body,
+      contentType = "text/plain; charset=utf-8",
+      headers,
+    } = await this.#answerTo(request, gone.signal);
+    // Nothing more that was sent is read.
     request.resume();
-    const { status, body, contentType = "text/plain; charset=utf-8" } = await this.#answerTo(request);
     response.writeHead(status, {
       "content-type": contentType,
-      "content-length": Buffer.byteLength(body),
+      ...(typeof body === "string" && { "content-length": Buffer.byteLength(body) }),
       "cache-control": "no-cache, private",
       "x-content-type-options": "nosniff",
+      ...headers,
     });
-    response.end(request.method === "HEAD" ? undefined : body);
+    if (typeof body === "string") response.end(request.method === "HEAD" ? undefined : body);
+    else await pipeline(body, response).catch((error: unknown) => this.#reportBroken(error));
   }
 
-  async #answerTo(request: IncomingMessage): Promise<EndpointAnswer> {
-    const { what, logger, handle } = this.#options;
-    if (request.method !== "GET" && request.method !== "HEAD") return NOT_ALLOWED;
+  async #answerTo(request: IncomingMessage, gone: AbortSignal): Promise<EndpointAnswer> {
+    const { what, logger, handle, methods = READS } = this.#options;
+    if (!methods.includes(request.method ?? "")) return notAllowed(methods);
     try {
-      return (await handle(new URL(request.url ?? "/", "http://endpoint"), request)) ?? NOT_FOUND;
+      return (await handle(new URL(request.url ?? "/", "http://endpoint"), request, gone)) ?? NOT_FOUND;
     } catch (error) {
-      logger.error({}, `${what} could not be served: ${messageOf(error)}`);
+      if (gone.aborted) this.#reportBroken(error);
+      else logger.error({}, `${what} could not be served: ${messageOf(error)}`);
       return { status: 500, body: "500 internal server error\n" };
     }
+  }
+
+  #reportBroken(error: unknown): void {
+    const { what, logger } = this.#options;
+    logger.debug({}, `an answer of ${what} was broken off: ${messageOf(error)}`);
   }
 
   #failure(error: NodeJS.ErrnoException): Error {
@@ -101,4 +127,9 @@ export class HttpEndpoint {
     const way = `state another address (${setting}), or "0" for none`;
     return new Error(`${what} cannot be served at ${describeAddress(address)}: ${why}; ${way}`);
   }
+}
+
+/** Answers a request whose method is none of these. */
+export function notAllowed(methods: readonly string[]): EndpointAnswer {
+  return { status: 405, body: `only ${methods.join(" and ")}\n`, headers: { allow: methods.join(", ") } };
 }

@@ -1,17 +1,39 @@
-import { isWritten, type LineLevel, type Logger, type LogLevel } from "../../base/logger.js";
+import { createLogger, createSafeLogger, isWritten } from "../../base/logger.js";
+import type { CreateLoggerOptions, LineLevel, Logger, LogLevel } from "../../base/logger.js";
 
-const ORDER: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
+/** The levels of lines, least important first. */
+export const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
 
 /** Which lines are written; may change at any time. */
 export interface LogLevels {
   operator: LogLevel;
   /** By the names of controllers; the level of the operator for one that has none. */
   readonly controllers: Map<string, LogLevel>;
+  /** Tells whether the logger behind them writes the lines of a level. Default: it does. */
+  isWritten?(level: LogLevel): boolean;
+}
+
+/** A logger with levels that may change while it is in use. */
+export interface LeveledLogger {
+  readonly logger: Logger;
+  readonly levels: LogLevels;
+}
+
+/**
+ * Returns the logger of an operator with levels that may change: at first `info`. What a logger of the user's writes is its own affair: all of
+ * that is written, unless a level says less.
+ */
+export function createLeveledLogger(own: Logger | undefined, format?: CreateLoggerOptions["format"]): LeveledLogger {
+  const behind = own ?? createLogger("debug", { format });
+  const operator: LogLevel = own === undefined ? "info" : "debug";
+  const isWrittenBehind = (level: LogLevel) => level === "silent" || isWritten(createSafeLogger(behind), level);
+  const levels: LogLevels = { operator, controllers: new Map(), isWritten: isWrittenBehind };
+  return { logger: createSafeLogger(leveledLogger(behind, levels)), levels };
 }
 
 /** Returns a logger that writes through another one what the levels let pass. */
 export function leveledLogger(logger: Logger, levels: LogLevels): Logger {
-  const isAtLeast = (level: LogLevel, least: LogLevel) => ORDER.indexOf(level) >= ORDER.indexOf(least);
+  const isAtLeast = (level: LogLevel, least: LogLevel) => LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
   const leastFor = (fields: object) => {
     const { controller } = fields as { readonly controller?: unknown };
     return (typeof controller === "string" ? levels.controllers.get(controller) : undefined) ?? levels.operator;

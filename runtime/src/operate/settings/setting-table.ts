@@ -123,6 +123,18 @@ export const OPERATOR_SETTINGS: readonly Setting[] = [
     help: "Only tokens that may get /metrics",
   }),
   ofOperator({
+    path: "debugBindAddress",
+    type: text,
+    flag: "debug-bind-address",
+    help: "Where /debug is, on a loopback address only, 0 for nowhere. Default: 0",
+  }),
+  ofOperator({
+    path: "debugTokenFile",
+    type: text,
+    flag: "debug-token-file",
+    help: "A file with the token that /debug asks for. Default: one is made, and the log names its file",
+  }),
+  ofOperator({
     path: "checkCrds",
     type: boolean,
     flag: "check-crds",

@@ -1,4 +1,4 @@
-import { bindAddressOf, describeAddress } from "#runtime/operate/http/bind-address.js";
+import { bindAddressOf, describeAddress, loopbackAddressOf } from "#runtime/operate/http/bind-address.js";
 import { assert, suite } from "../../../../support/suite.js";
 
 suite("a bind address", (test) => {
@@ -28,4 +28,28 @@ suite("a bind address", (test) => {
         ),
       );
     });
+});
+
+suite("a loopback address", (test) => {
+  for (const text of ["127.0.0.1:8082", "localhost:0", "[::1]:8082", "127.1.2.3:1"])
+    test(`is taken: ${text}`, () => assert.is(describeAddress(loopbackAddressOf("debugBindAddress", text)!), text));
+
+  test("of 0 or nothing is nowhere", () => {
+    assert.is(loopbackAddressOf("debugBindAddress", "0"), undefined);
+    assert.is(loopbackAddressOf("debugBindAddress", ""), undefined);
+  });
+
+  for (const text of [
+    ":8082",
+    "0.0.0.0:8082",
+    "[::]:8082",
+    "10.0.0.7:8082",
+    "localhost.example.com:1",
+    "[::ffff:127.0.0.1]:1",
+  ])
+    test(`is not what others reach: ${text}`, () =>
+      assert.throws(
+        () => loopbackAddressOf("debugBindAddress", text),
+        `debugBindAddress is "${text}", and has to be a loopback address such as "127.0.0.1:8082" or "[::1]:8082", or "0" for none`,
+      ));
 });

@@ -1,0 +1,148 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import type { Logger } from "../../base/logger.js";
+import { notAllowed, type EndpointAnswer, type EndpointHandler } from "../http/http-endpoint.js";
+import type { LogLevels } from "../settings/log-levels.js";
+import { refusalOf } from "./debug-access.js";
+import { stateOf, type StateSubject } from "./debug-state.js";
+import type { DebugToken } from "./debug-token.js";
+import { changeLevel, jsonAnswer, showLevels } from "./log-level-paths.js";
+import { snapshotHeadroom, type MemoryFacts } from "./snapshot-headroom.js";
+
+/** What the debug endpoint shows and changes. */
+export interface DebugSubject extends StateSubject {
+  readonly logger: Logger;
+  readonly levels: LogLevels;
+  /** The names of the controllers. */
+  readonly names: readonly string[];
+  /** The name of this replica, which files are named after. */
+  readonly instance: string;
+}
+
+/** How the process is looked into. Tests have other ones. */
+export interface Probing {
+  recordCpuProfile(durationMs: number, signal: AbortSignal): Promise<string>;
+  readMemoryFacts(): Promise<MemoryFacts>;
+  takeHeapSnapshot(): Promise<Readable>;
+}
+
+/** The methods that some path takes. */
+export const DEBUG_METHODS = ["GET", "PUT"];
+
+const MAX_SECONDS = 60;
+const DEFAULT_SECONDS = 10;
+const PATHS = `GET /debug/state
+GET /debug/log-levels
+PUT /debug/log-levels
+PUT /debug/log-levels/CONTROLLER
+GET /debug/cpu-profile?seconds=${DEFAULT_SECONDS}
+GET /debug/heap-snapshot
+`;
+const LEVELS = /^\/debug\/log-levels(?:\/([^/]+))?$/;
+
+// Nobody pays for the inspector who does not use it.
+const ofThisProcess: Probing = {
+  recordCpuProfile: async (...args) => (await import("./cpu-profile.js")).recordCpuProfile(...args),
+  readMemoryFacts: async () => (await import("./heap-snapshot.js")).readMemoryFacts(),
+  takeHeapSnapshot: async () => (await import("./heap-snapshot.js")).takeHeapSnapshot(),
+};
+
+interface Asked {
+  readonly url: URL;
+  readonly request: IncomingMessage;
+  readonly gone: AbortSignal;
+}
+
+type Route = (asked: Asked) => EndpointAnswer | Promise<EndpointAnswer>;
+
+/** Returns what answers the paths below `/debug/`, to those who have the token. */
+export function debugHandler(subject: DebugSubject, token: DebugToken, probing = ofThisProcess): EndpointHandler {
+  const single = new SingleUse();
+  const { levels, logger, names: controllers } = subject;
+  const leveled = { levels, logger, controllers };
+  const fileNamed = (ending: string) => fileName(subject.instance, ending);
+  const paths: { readonly [path: string]: Route } = {
+    "/debug/state": () => jsonAnswer(stateOf(subject)),
+    "/debug/cpu-profile": ({ url, gone }) => {
+      const seconds = secondsIn(url);
+      if (seconds === undefined)
+        return { status: 400, body: `400 bad request: seconds has to be a number from 1 to ${MAX_SECONDS}\n` };
+      return single.use(async () => {
+        logger.info({ seconds }, `the debug endpoint records a CPU profile for ${seconds} s`);
+        const body = await probing.recordCpuProfile(seconds * 1000, gone);
+        return { status: 200, body, contentType: "application/json", headers: fileNamed("cpuprofile") };
+      });
+    },
+    "/debug/heap-snapshot": () =>
+      single.use(async () => {
+        const headroom = snapshotHeadroom(await probing.readMemoryFacts());
+        if (headroom.missingBytes > 0) return noRoom(headroom);
+        logger.warn(
+          {},
+          "the debug endpoint takes a heap snapshot: the process stands still, and all it holds is in the file",
+        );
+        const body = await probing.takeHeapSnapshot();
+        return { status: 200, body, contentType: "application/json", headers: fileNamed("heapsnapshot") };
+      }),
+  };
+  return async (url, request, gone) => {
+    const refusal = refusalOf(request.headers, await token.read());
+    if (refusal !== undefined) return refusal;
+    const [isOfLevels, controller] = LEVELS.exec(url.pathname) ?? [];
+    if (isOfLevels !== undefined) {
+      if (request.method === "PUT") return changeLevel(leveled, request, controller && decoded(controller));
+      return controller === undefined ? showLevels(leveled) : notAllowed(["PUT"]);
+    }
+    const route = Object.hasOwn(paths, url.pathname) ? paths[url.pathname] : undefined;
+    if (route === undefined) return { status: 404, body: `404 not found; there are\n${PATHS}` };
+    return request.method === "GET" ? route({ url, request, gone }) : notAllowed(["GET"]);
+  };
+}
+
+/** Lets one at a time look into the process. */
+class SingleUse {
+  #isInUse = false;
+
+  async use(look: () => Promise<EndpointAnswer>): Promise<EndpointAnswer> {
+    if (this.#isInUse) return { status: 409, body: "409 conflict: another profile or snapshot is under way\n" };
+    this.#isInUse = true;
+    const free = () => void (this.#isInUse = false);
+    try {
+      const answer = await look();
+      // A stream is under way until its last byte is sent, or the client is gone.
+      if (typeof answer.body === "string") free();
+      else answer.body.once("close", free);
+      return answer;
+    } catch (error) {
+      free();
+      throw error;
+    }
+  }
+}
+
+function secondsIn({ searchParams }: URL): number | undefined {
+  const seconds = Number(searchParams.get("seconds") ?? DEFAULT_SECONDS);
+  return seconds >= 1 && seconds <= MAX_SECONDS ? seconds : undefined;
+}
+
+function noRoom({ neededBytes, availableBytes, missingBytes }: ReturnType<typeof snapshotHeadroom>): EndpointAnswer {
+  const [needed, available, missing] = [neededBytes, availableBytes, missingBytes].map(
+    (bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`,
+  );
+  const what = `a heap snapshot may take ${needed}, and the process has ${available} left: ${missing} are missing`;
+  return { status: 503, body: `503 no room: ${what}; give it more memory, or ask a replica that has more\n` };
+}
+
+function fileName(instance: string, ending: string): { readonly [header: string]: string } {
+  const time = new Date().toISOString().replace(/[:.]/g, "-");
+  const name = `${instance}-${time}.${ending}`.replace(/[^\w.-]/g, "_");
+  return { "content-disposition": `attachment; filename="${name}"` };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

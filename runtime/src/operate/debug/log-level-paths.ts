@@ -1,0 +1,76 @@
+// The levels of the log, as the debug endpoint shows and changes them.
+import type { IncomingMessage } from "node:http";
+import type { Logger, LogLevel } from "../../base/logger.js";
+import type { EndpointAnswer } from "../http/http-endpoint.js";
+import { LOG_LEVELS, type LogLevels } from "../settings/log-levels.js";
+
+/** What the levels of an operator are changed with. */
+export interface LevelSubject {
+  readonly levels: LogLevels;
+  readonly logger: Logger;
+  /** The names of the controllers. */
+  readonly controllers: readonly string[];
+}
+
+// A level is shorter.
+const MAX_BODY_BYTES = 1_024;
+
+/** Shows the levels of the operator, and of the controllers that have one of their own. */
+export function showLevels({ levels }: LevelSubject): EndpointAnswer {
+  const { operator, controllers } = levels;
+  return jsonAnswer({ operator, controllers: Object.fromEntries(controllers) });
+}
+
+/** Sets the level of a controller, of the operator if none is named, to that in the body of a request. */
+export async function changeLevel(
+  subject: LevelSubject,
+  request: IncomingMessage,
+  controller: string | undefined,
+): Promise<EndpointAnswer> {
+  const { levels, logger, controllers } = subject;
+  if (controller !== undefined && !controllers.includes(controller)) {
+    const names = controllers.join(", ");
+    return { status: 404, body: `404 not found: there is no controller "${controller}", only ${names}\n` };
+  }
+  const text = await readBody(request);
+  if (text === undefined) return { status: 413, body: `413: the body has more than ${MAX_BODY_BYTES} bytes\n` };
+  const level = levelIn(text);
+  if (level === undefined) {
+    const body = `400 bad request: the body has to be {"level":"debug"}, with one of ${LOG_LEVELS.join(", ")}\n`;
+    return { status: 400, body };
+  }
+  if (levels.isWritten?.(level) === false) {
+    const body = `409 conflict: the logger of this operator writes no ${level} lines; give it one that does\n`;
+    return { status: 409, body };
+  }
+  const whose = controller === undefined ? "the operator" : `controller "${controller}"`;
+  logger.info({ controller, logLevel: level }, `the debug endpoint sets the log level of ${whose} to ${level}`);
+  if (controller === undefined) levels.operator = level;
+  else levels.controllers.set(controller, level);
+  return showLevels(subject);
+}
+
+/** Answers with JSON. */
+export function jsonAnswer(value: unknown): EndpointAnswer {
+  return { status: 200, body: `${JSON.stringify(value, undefined, 2)}\n`, contentType: "application/json" };
+}
+
+async function readBody(request: IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  // What is too long is read to its end, so that the client gets to read the answer.
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size <= MAX_BODY_BYTES) parts.push(part);
+  }
+  return size > MAX_BODY_BYTES ? undefined : Buffer.concat(parts).toString("utf8");
+}
+
+function levelIn(text: string): LogLevel | undefined {
+  try {
+    const { level } = JSON.parse(text) as { readonly level?: unknown };
+    return LOG_LEVELS.find((each) => each === level);
+  } catch {
+    return undefined;
+  }
+}
