@@ -274,7 +274,7 @@ class RunnableOperator implements Operator {
   }
 
   #connect(given: Connection | ConnectionOptions): ApiClient {
-    const { onRequest } = this.#options;
+    const { onRequest, requestTimeoutMs, maxConnections } = this.#options;
     const connection = completed(given);
     const { host } = new URL(connection.server);
     const { metrics } = this.#endpoints;
@@ -286,7 +286,7 @@ class RunnableOperator implements Operator {
     const observe = both(count, guarded(onRequest, "requests", this.#logger));
     const { fence } = this.#election;
     return new ApiClient(connection, {
-      ...{ observe, logger: this.#logger },
+      ...{ observe, logger: this.#logger, requestTimeoutMs, maxConnections },
       fence: fence && ((request) => fence.check(request)),
     });
   }

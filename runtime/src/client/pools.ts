@@ -12,6 +12,14 @@ export interface Pools {
   readonly streams: Pool;
 }
 
+/** How much a server is asked for. */
+export interface PoolLimits {
+  /** How many requests are under way at once, besides streams. Default: 16 */
+  readonly maxConnections?: number | undefined;
+  /** How long the server may take until its answer begins, and in the middle of it; streams have deadlines of their own. Default: 1 minute */
+  readonly requestTimeoutMs?: number | undefined;
+}
+
 // 8 to 16 connections carry all the requests that one process can make; more only cost the server.
 const REQUEST_CONNECTIONS = 16;
 const KEEP_ALIVE_TIMEOUT_MS = 55_000;
@@ -23,8 +31,10 @@ const TCP_KEEP_ALIVE_DELAY_MS = 30_000;
 export function createPools(
   UndiciPool: typeof Pool,
   { server, serverName, skipsTlsVerify, proxyUrl }: Connection,
-  { ca, cert, key }: Pick<Connection, "ca"> & Credentials,
+  { ca, cert, key, ...limits }: Pick<Connection, "ca"> & Credentials & PoolLimits,
 ): Pools {
+  const { maxConnections: connections = REQUEST_CONNECTIONS, requestTimeoutMs: timeoutMs = HEADERS_TIMEOUT_MS } =
+    limits;
   // Without a setting, Node asks the environment.
   const unverified = skipsTlsVerify === true ? { rejectUnauthorized: false } : {};
   const tls = { ca, cert, key, servername: serverName, ...unverified };
@@ -41,7 +51,7 @@ export function createPools(
         : createTunnelConnector(proxyUrl, tls),
   };
   return {
-    requests: new UndiciPool(server, { ...options, connections: REQUEST_CONNECTIONS }),
+    requests: new UndiciPool(server, { ...options, connections, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
     streams: new UndiciPool(server, options),
   };
 }

@@ -5,7 +5,7 @@ import type { Dispatcher, Pool } from "undici";
 import { ConnectionError } from "../base/errors.js";
 import { impersonationHeaders, type Connection, type Credentials } from "./connect/connection.js";
 import { withDeadline } from "./connect/renewed-credentials.js";
-import { createPools, loadPool, type Pools } from "./pools.js";
+import { createPools, loadPool, type PoolLimits, type Pools } from "./pools.js";
 
 /** A request without its server. */
 export interface TransportRequest {
@@ -36,7 +36,7 @@ export interface StreamConsumer {
 }
 
 /** How a transport differs from the usual one. */
-export interface TransportOptions {
+export interface TransportOptions extends PoolLimits {
   /** How long the credentials of a request may take. Default: 70 s, longer than those of a kubeconfig ever take. */
   readonly credentialsTimeoutMs?: number;
 }
@@ -48,6 +48,7 @@ const DISTRUST = /CERT|SIGNATURE/;
 export class Transport {
   readonly connection: Connection;
   readonly #credentialsTimeoutMs: number;
+  readonly #limits: PoolLimits;
   readonly #headers: Readonly<Record<string, string | string[]>>;
   #ca: string | Buffer | undefined;
   #pools: { readonly pools: Pools; readonly material: readonly (string | Buffer | undefined)[] } | undefined;
@@ -59,8 +60,9 @@ export class Transport {
   readonly #writes = new Set<(reason: Error) => void>();
   #onWritesEnded = () => {};
 
-  constructor(connection: Connection, { credentialsTimeoutMs = 70_000 }: TransportOptions = {}) {
+  constructor(connection: Connection, { credentialsTimeoutMs = 70_000, ...limits }: TransportOptions = {}) {
     this.connection = connection;
+    this.#limits = limits;
     this.#credentialsTimeoutMs = credentialsTimeoutMs;
     this.#headers = { "user-agent": "gen-operator", ...impersonationHeaders(connection.impersonation) };
     this.#ca = connection.ca;
@@ -203,7 +205,7 @@ export class Transport {
     // Files that are read again mostly hold the same text.
     if (known?.material.every((each, at) => each === material[at] || String(each) === String(material[at])))
       return known.pools;
-    const pools = createPools(UndiciPool, this.connection, { ca: this.#ca, cert, key });
+    const pools = createPools(UndiciPool, this.connection, { ca: this.#ca, cert, key, ...this.#limits });
     this.#pools = { pools, material };
     // Rotated certificates take new connections; requests under way keep theirs.
     void known?.pools.requests.close();

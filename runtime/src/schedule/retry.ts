@@ -3,8 +3,7 @@ import { messageOf, type Logger } from "../base/logger.js";
 import { synchronous } from "../base/promises.js";
 
 /**
- * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets up to 20 %
- * longer at random.
+ * How often and when a failed reconcile is tried again; the defaults are those of JOSDK's GenericRetry. Every interval gets longer at random.
  *
  * No interval is shorter than what the API server asks for (Retry-After). After the last attempt retries go on slowly, after 1 minute at first and 10 in the end, unless the API server refuses the object (400,
  * 413, 422). While the API server cannot be reached or takes no requests, they go on at the last quick interval.
@@ -18,6 +17,8 @@ export interface RetryOptions {
   readonly multiplier?: number;
   /** Caps the interval; -1 for no cap. Default: 15187.5, or the initial interval if that is longer */
   readonly maxIntervalMs?: number;
+  /** By which part of itself an interval gets longer at most, at random: 0 to 1. Default: 0.2 */
+  readonly jitter?: number;
 }
 
 /** Where the retries of one primary stand; made afresh after every success. */
@@ -41,19 +42,26 @@ export interface Retry {
   isLastAttempt(state: RetryState | undefined): boolean;
 }
 
-const DEFAULTS = { maxAttempts: 5, initialIntervalMs: 2000, multiplier: 1.5, maxIntervalMs: 2000 * 1.5 ** 5 };
+// By the jitter, thousands of primaries that failed at once, because a webhook was down, do not come back at once.
+const DEFAULTS = {
+  maxAttempts: 5,
+  initialIntervalMs: 2000,
+  multiplier: 1.5,
+  maxIntervalMs: 2000 * 1.5 ** 5,
+  jitter: 0.2,
+};
 const FIRST_SLOW_MS = 60_000;
 const LONGEST_SLOW_MS = 600_000;
-// Thousands of primaries that failed at once, because a webhook was down, do not come back at once.
-const JITTER = 0.2;
 
 /** Creates the retry of these options: the first two wait the initial interval, later ones grow (JOSDK GenericRetryExecution). */
 export function createRetry(options: RetryOptions = {}, random: () => number = Math.random): Retry {
-  const { maxAttempts, initialIntervalMs, multiplier } = { ...DEFAULTS, ...options };
+  const { maxAttempts, initialIntervalMs, multiplier, jitter } = { ...DEFAULTS, ...options };
   const maxIntervalMs = options.maxIntervalMs ?? Math.max(DEFAULTS.maxIntervalMs, initialIntervalMs);
+  if (!(jitter >= 0 && jitter <= 1))
+    throw new RangeError(`the jitter of a retry is ${jitter}, and has to be from 0 to 1`);
   const isLastAttempt = (state: RetryState | undefined) => maxAttempts >= 0 && (state?.attempt ?? 0) >= maxAttempts;
   const jittered = (intervalMs: number, error: unknown) =>
-    Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + JITTER * random());
+    Math.max(intervalMs, Math.min(askedMs(error), LONGEST_SLOW_MS)) * (1 + jitter * random());
   const quickMs = (attempt: number) => {
     const grown = initialIntervalMs * multiplier ** Math.max(0, attempt - 2);
     return attempt <= 2 || maxIntervalMs < 0 ? grown : Math.min(grown, maxIntervalMs);

@@ -27,6 +27,8 @@ export function applyToOptions(values: SettingValues, code: Options): Options {
   take<string>("debugBindAddress", (value) => (options.debugBindAddress = value));
   take<string>("debugTokenFile", (value) => (options.debugTokenFile = value));
   take<boolean>("checkCrds", (value) => (options.checksCrds = value));
+  take<number>("requestTimeout", (value) => (options.requestTimeoutMs = value));
+  take<number>("maxConnections", (value) => (options.maxConnections = value));
   take<number>("startTimeout", (value) => (options.startTimeoutMs = value));
   take<number>("stopTimeout", (value) => (options.stopTimeoutMs = value));
   options.leaderElection = leaderElectionOf(values, code.leaderElection);
@@ -68,6 +70,7 @@ export function applyToController(values: SettingValues, code: ControllerDefinit
     initialIntervalMs: of<number>("retry.initialInterval"),
     multiplier: of<number>("retry.multiplier"),
     maxIntervalMs: of<number>("retry.maxInterval"),
+    jitter: of<number>("retry.jitter"),
   });
   if (Object.keys(retry).length > 0)
     definition.retry = { ...ownOptions<RetryOptions>(code, "retry", "next"), ...retry } as RetryOptions;

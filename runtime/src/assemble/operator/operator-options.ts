@@ -31,6 +31,10 @@ export interface OperatorOptions extends EndpointSettings {
   readonly onLeadership?: LeadershipObserver;
   /** Compares the CustomResourceDefinitions of the cluster with what the operator was compiled for, and refuses to start if they differ. */
   readonly checksCrds?: boolean;
+  /** How long an API server may take for an answer; what may be carried out twice is then sent again. Default: 1 minute; 0 for any time */
+  readonly requestTimeoutMs?: number;
+  /** How many requests to an API server are under way at once, besides watches. Default: 16 */
+  readonly maxConnections?: number;
   /** Gives up the start after this time; without it the operator keeps trying to reach its API server. */
   readonly startTimeoutMs?: number | undefined;
   /**

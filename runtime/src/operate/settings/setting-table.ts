@@ -6,7 +6,7 @@ export type SettingType =
   | { readonly kind: "text" }
   | { readonly kind: "boolean" }
   | { readonly kind: "integer"; readonly least: number }
-  | { readonly kind: "number"; readonly least: number }
+  | { readonly kind: "number"; readonly least: number; readonly most?: number }
   /** Such as `500ms`, `15s` or `1h30m`; kept in milliseconds. */
   | { readonly kind: "duration" }
   | { readonly kind: "list" }
@@ -141,6 +141,18 @@ export const OPERATOR_SETTINGS: readonly Setting[] = [
     help: "Compares the CustomResourceDefinitions before the start",
   }),
   ofOperator({
+    path: "requestTimeout",
+    type: duration,
+    flag: "request-timeout",
+    help: "How long the API server may take for an answer, 0s for any time. Default: 1m",
+  }),
+  ofOperator({
+    path: "maxConnections",
+    type: count,
+    flag: "max-connections",
+    help: "How many requests are under way at once, besides watches. Default: 16",
+  }),
+  ofOperator({
     path: "startTimeout",
     type: duration,
     flag: "start-timeout",
@@ -185,6 +197,11 @@ export const CONTROLLER_SETTINGS: readonly Setting[] = [
   ofController({ path: "retry.initialInterval", type: duration, help: "The time to the first retry" }),
   ofController({ path: "retry.multiplier", type: { kind: "number", least: 1 }, help: "By how much it grows" }),
   ofController({ path: "retry.maxInterval", type: duration, help: "The longest time between two quick retries" }),
+  ofController({
+    path: "retry.jitter",
+    type: { kind: "number", least: 0, most: 1 },
+    help: "By which part of itself a time gets longer at most, at random",
+  }),
   ofController({
     path: "rateLimit.maxReconciliations",
     type: count,

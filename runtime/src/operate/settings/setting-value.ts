@@ -23,7 +23,7 @@ export function readSetting(type: SettingType, given: unknown): SettingValue {
     case "number": {
       const value = isText && given.trim() !== "" ? Number(given) : given;
       const isWhole = type.kind === "number" || Number.isInteger(value);
-      if (typeof value === "number" && Number.isFinite(value) && isWhole && value >= type.least) return value;
+      if (typeof value === "number" && Number.isFinite(value) && isWhole && isWithin(type, value)) return value;
       break;
     }
     case "duration":
@@ -50,7 +50,9 @@ export function wordsOf(type: SettingType): string {
     case "integer":
       return `a whole number, ${type.least} at least`;
     case "number":
-      return `a number, ${type.least} at least`;
+      return type.most === undefined
+        ? `a number, ${type.least} at least`
+        : `a number from ${type.least} to ${type.most}`;
     case "duration":
       return 'a duration such as "500ms", "15s" or "1h30m"';
     case "list":
@@ -58,6 +60,11 @@ export function wordsOf(type: SettingType): string {
     case "choice":
       return `one of ${type.of.join(", ")}`;
   }
+}
+
+function isWithin(type: SettingType & { readonly least: number }, value: number): boolean {
+  const most = type.kind === "number" ? type.most : undefined;
+  return value >= type.least && value <= (most ?? Infinity);
 }
 
 function millisecondsOf(text: string): number {

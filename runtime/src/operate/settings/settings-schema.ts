@@ -41,8 +41,9 @@ function schemaOf(type: SettingType): Schema {
     case "boolean":
       return { type: "boolean" };
     case "integer":
-    case "number":
       return { type: type.kind, minimum: type.least };
+    case "number":
+      return { type: type.kind, minimum: type.least, ...(type.most !== undefined && { maximum: type.most }) };
     case "duration":
       return { type: "string", pattern: "^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" };
     case "list":

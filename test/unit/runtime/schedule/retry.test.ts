@@ -65,6 +65,20 @@ suite("retry", (test) => {
     );
   });
 
+  test("how much longer at most is for the options to say: not at all, or up to twice", () => {
+    for (const [jitter, longest] of [
+      [0, 1_000],
+      [0.5, 1_500],
+      [1, 2_000],
+    ] as const)
+      assert.equal(
+        intervalsOf({ initialIntervalMs: 1_000, jitter }, 1, () => 1),
+        [longest],
+      );
+    for (const jitter of [-0.1, 1.1, NaN])
+      assert.throws(() => createRetry({ jitter }), `the jitter of a retry is ${jitter}, and has to be from 0 to 1`);
+  });
+
   test("the interval is capped from the third retry on", () => {
     assert.equal(intervalsOf({ initialIntervalMs: 500, multiplier: 10, maxIntervalMs: 700 }, 4), [500, 500, 700, 700]);
     const capped = intervalsOf({ initialIntervalMs: 2000, multiplier: 2, maxIntervalMs: 4500 }, 5);

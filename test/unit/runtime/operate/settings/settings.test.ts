@@ -33,7 +33,9 @@ function valuesOf(type: SettingType): fc.Arbitrary<readonly [text: string, value
     case "integer":
       return fc.integer({ min: type.least, max: 9_999 }).map((each) => [String(each), each] as const);
     case "number":
-      return fc.integer({ min: type.least * 4, max: 400 }).map((each) => [String(each / 4), each / 4] as const);
+      return fc
+        .integer({ min: type.least * 4, max: (type.most ?? 100) * 4 })
+        .map((each) => [String(each / 4), each / 4] as const);
     case "duration":
       return fc.tuple(fc.nat(99), fc.nat(59)).map(([m, s]) => [`${m}m${s}s`, m * 60_000 + s * 1000] as const);
     case "list":
@@ -177,5 +179,8 @@ suite("the settings of an operator", (test) => {
       }
       assert.match(problem, /has to be a whole number, 0 at least$/);
     }
+    const part = { kind: "number", least: 0, most: 1 } as const;
+    assert.is(readSetting(part, "0.5"), 0.5);
+    assert.throws(() => readSetting(part, 1.1), "is 1.1, and has to be a number from 0 to 1");
   });
 });
